@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import LogUnavailable
-from rlmm.kafka_client.connections.connection import Connection, Dialer
+from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
 from rlmm.kafka_client.settings import KafkaSettings, TopicSettings, address_of
-from rlmm.kafka_messages.fetch import FetchRequest, Wanted
+from rlmm.kafka_messages.fetch import FetchPartition, FetchRequest
 from rlmm.kafka_messages.metadata import LATEST_TIERED, TopicOffsetsRequest
 from tests.kafka.node import ONE_NODE, PATIENT, STARTED, Node
 from tests.kafka.plugin import our_manager, our_storage
@@ -123,7 +123,7 @@ def world(jars: Jars, folder: Path, plugins: Path) -> Iterator[World]:
 
 
 @asynccontextmanager
-async def connected(bootstrap: str) -> AsyncIterator[Connection]:
+async def connected(bootstrap: str) -> AsyncIterator[BrokerConnection]:
     """A connection to a broker, as soon as it takes one."""
     settings = KafkaSettings((bootstrap,), topic=TopicSettings(name="any"), is_observer=True)
     dialer = await Dialer.prepare(settings)
@@ -142,7 +142,7 @@ async def connected(bootstrap: str) -> AsyncIterator[Connection]:
 
 async def first_read(bootstrap: str, topic_id: Uuid, partition: int = 0) -> None:
     """Fetch the record at offset 0 until there is an answer with data."""
-    wanted = Wanted(partition, 0, 1 << 20)
+    wanted = FetchPartition(partition, 0, 1 << 20)
     request = FetchRequest(topic_id, [wanted], wait_ms=500, bytes_max=1 << 20)
     async with connected(bootstrap) as connection, asyncio.timeout(DEADLINE_S):
         while True:
@@ -152,7 +152,7 @@ async def first_read(bootstrap: str, topic_id: Uuid, partition: int = 0) -> None
             await asyncio.sleep(PAUSE_S)
 
 
-async def tiered_ends(connection: Connection, topic: str, partitions: int) -> list[int]:
+async def tiered_ends(connection: BrokerConnection, topic: str, partitions: int) -> list[int]:
     """The highest offset in the tier, of each partition, as the broker tells its clients."""
     request = TopicOffsetsRequest({topic: range(partitions)}, LATEST_TIERED)
     told = (await connection.call(request)).get(topic, {})

@@ -30,7 +30,7 @@ from bench.figures import Figure, Run
 from bench.recording import output_option, recording
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed
+from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.segment_sources.logdir import LogDirSource
 from spark_tiering.segment_sources.settings import LogDirSettings
@@ -209,7 +209,7 @@ def measure_window(run: Run, large: LargeTier, place: Path) -> None:
         ),
         "filters pushed down, timestampDisorderMs=0": (
             {"timestampDisorderMs": "0"},
-            Pushed(first_time_ms=minute[0], last_time_ms=minute[1] - 1),
+            PushedFilters(first_time_ms=minute[0], last_time_ms=minute[1] - 1),
         ),
     }
     for name, (options, pushed) in ways.items():
@@ -224,7 +224,7 @@ def measure_window(run: Run, large: LargeTier, place: Path) -> None:
         run.add(Figure(f"{name}: read", share, "% of all bytes", at_most=WINDOW_SHARE_MAX))
 
 
-def _rows(options: dict[str, str], pushed: Pushed) -> int:
+def _rows(options: dict[str, str], pushed: PushedFilters) -> int:
     planner = QueryPlanner(parse_options(options, is_streaming=False))
     listing = planner.listing()
     shares = planner.shares(listing, planner.starts(listing), planner.ends(listing), pushed)

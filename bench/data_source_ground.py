@@ -26,11 +26,11 @@ from rlmm.records.writer import build_batch
 from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import NOTHING_BEFORE, inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
-from spark_tiering.segments.segment_parts import Made
-from spark_tiering.storage import Copied, TierStorage
+from spark_tiering.segments.segment_parts import RebuiltPart
+from spark_tiering.storage import CopiedSegment, TierStorage
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 
@@ -91,7 +91,7 @@ def write_large_tier(folder: Path, large: LargeTier) -> int:
 
 def tier_of(folder: Path, partition: TopicIdPartition, store: ObjectStore) -> list[SegmentMetadata]:
     """Copy the rolled segments of a log folder; what is wrong with one raises."""
-    files, storage, before = LogFolder(str(folder)), TierStorage(store), NOTHING_BEFORE
+    files, storage, before = PartitionFolder(str(folder)), TierStorage(store), NOTHING_BEFORE
     segments = []
     for listed in list_segments(files.facts()):
         if not listed.is_rolled:
@@ -102,11 +102,11 @@ def tier_of(folder: Path, partition: TopicIdPartition, store: ObjectStore) -> li
             raise ValueError(report.blockers)
         segments.append(_metadata(report, partition))
         parts = {
-            part: found.content if isinstance(found, Made) else folder / found.name
+            part: found.content if isinstance(found, RebuiltPart) else folder / found.name
             for part, found in report.parts.items()
         }
         copied = storage.copy(segments[-1], parts)
-        if not isinstance(copied, Copied):
+        if not isinstance(copied, CopiedSegment):
             raise TypeError(copied)
     return segments
 

@@ -22,7 +22,7 @@ from bench.recording import output_option, recording
 from rlmm.records.compression import Compression
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, Wanted, schema_of
+from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, DecodingOptions, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,7 +98,9 @@ def _record(offset: int, sizes: Sizes, random: Random, *, has_headers: bool) -> 
 
 def decode(ground: Ground) -> list[pa.RecordBatch]:
     """By our decoder; each window's rows are let go but for those of the last."""
-    decoder = BatchDecoder(Wanted(topic=TOPIC, partition=PARTITION, columns=ground.columns))
+    decoder = BatchDecoder(
+        DecodingOptions(topic=TOPIC, partition=PARTITION, columns=ground.columns)
+    )
     rows: list[pa.RecordBatch] = []
     for window in ground.windows:
         rows = []

@@ -25,9 +25,9 @@ from bench.history import written_events
 from bench.measure import cpu_ns, machine_facts
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_client.settings import KafkaSettings, TopicSettings, address_of
-from rlmm.kafka_messages.produce import Produced, ProduceRequest
+from rlmm.kafka_messages.produce import ProduceRequest, ProduceResult
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 from tests.kafka.fixtures import FreshKafka
@@ -95,7 +95,7 @@ async def write(bootstrap: str, records: int, per_batch: int) -> Written:
     log = await KafkaLog.open(settings)
     identity = await log.identity(timeout_s=DEADLINE_S)
     while not all(
-        isinstance(bounds, Bounds)
+        isinstance(bounds, LogBounds)
         for bounds in (await log.bounds(range(PARTITIONS), timeout_s=DEADLINE_S)).values()
     ):
         pass  # leaders are elected
@@ -103,7 +103,7 @@ async def write(bootstrap: str, records: int, per_batch: int) -> Written:
     connection = await (await Dialer.prepare(settings)).dial(
         *address_of(settings.bootstrap_servers[0]), "producer"
     )
-    sent: list[Awaitable[Produced | None]] = []
+    sent: list[Awaitable[ProduceResult | None]] = []
     try:
         history = written_events(USER_PARTITIONS, metadata_partitions=PARTITIONS)
         for event in islice(history, records):
@@ -126,7 +126,7 @@ async def write(bootstrap: str, records: int, per_batch: int) -> Written:
     return Written(bootstrap, topic, tuple(_end(bounds[at]) for at in range(PARTITIONS)))
 
 
-async def all_stored(sent: list[Awaitable[Produced | None]]) -> None:
+async def all_stored(sent: list[Awaitable[ProduceResult | None]]) -> None:
     """Wait until everything that was sent is stored."""
     for told in await asyncio.gather(*sent):
         assert told is not None
@@ -135,7 +135,7 @@ async def all_stored(sent: list[Awaitable[Produced | None]]) -> None:
 
 
 def _end(bounds: object) -> int:
-    assert isinstance(bounds, Bounds), bounds
+    assert isinstance(bounds, LogBounds), bounds
     return bounds.next_offset
 
 

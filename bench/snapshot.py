@@ -27,11 +27,11 @@ from bench.history import METADATA_PARTITIONS, record_sets
 from bench.measure import machine_facts, resident_bytes
 from bench.ticker import ticking
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from rlmm.snapshot.writer import SnapshotWriter
 
@@ -70,7 +70,7 @@ class States:
         """Where they stand."""
         return {partition: shard.position for partition, shard in self.shards.items()}
 
-    async def freeze(self, partition: int) -> Frozen | None:
+    async def freeze(self, partition: int) -> ShardImages | None:
         """Copy references, a millisecond at a time."""
         shard = self.shards[partition]
         parts: list[Callable[[], bytes]] = []
@@ -80,7 +80,7 @@ class States:
             if time.perf_counter() - begin > COPY_S:
                 await asyncio.sleep(0)
                 begin = time.perf_counter()
-        return Frozen(partition, shard.position, History(), parts)
+        return ShardImages(partition, shard.position, ReplayHistory(), parts)
 
 
 def built(segments: int) -> tuple[States, float]:

@@ -36,7 +36,7 @@ from bench.spark_ground import (
 )
 from bench.spark_memory import measure_memory
 from spark_tiering.execution.opening import open_engine
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ class Ground:
 
 def measure(run: Run, sizes: Sizes, place: Path, processes: int) -> None:
     """Everything; memory in a second session of Spark, whose workers do one task each."""
-    settings = EngineSettings(f"local[{processes}]", conf={"spark.local.dir": str(place)})
+    settings = ExecutionSettings(f"local[{processes}]", conf={"spark.local.dir": str(place)})
     with environment(), fast_store() as endpoint, open_engine(settings) as engine:
         ground = Ground(run, sizes, Passing(engine), endpoint, place)
         with PlainClients(endpoint, processes) as plain:

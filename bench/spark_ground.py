@@ -24,7 +24,7 @@ from rlmm.records.writer import build_batch, records_of
 from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.request import JobRequest
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyTask
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.report import JobReport
-    from spark_tiering.execution.protocol import Engine, R, U
+    from spark_tiering.execution.protocol import ExecutionEngine, R, U
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "none-is-needed"}
@@ -144,10 +144,12 @@ class Copied:
         return sum(one.seconds for one in self.report.receipts)
 
 
-def run_copy(engine: Engine, endpoint: str, folder: Path, place: Path, name: str) -> Copied:
+def run_copy(
+    engine: ExecutionEngine, endpoint: str, folder: Path, place: Path, name: str
+) -> Copied:
     """Copy everything in *folder*, under a prefix and into a metadata log of its own."""
     request = JobRequest(
-        Mode.ARCHIVE,
+        CopyMode.ARCHIVE,
         LogDirSettings((str(folder),)),
         EmbeddedAccess(folder=place / f"metadata-{name}"),
         store_settings(endpoint),
@@ -182,13 +184,13 @@ def store_settings(endpoint: str) -> S3Settings:
 class Passing:
     """An engine that keeps the copies that pass through it, so that they can be made once more."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ExecutionEngine) -> None:
         self._engine = engine
         self._tasks: list[CopyTask] = []
 
     @property
     def slots(self) -> int:
-        """See `Engine`."""
+        """See `ExecutionEngine`."""
         return self._engine.slots
 
     def run_units(
@@ -197,7 +199,7 @@ class Passing:
         fn: Callable[[U], R],
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
-        """See `Engine`."""
+        """See `ExecutionEngine`."""
         self._tasks += [unit for unit in units if isinstance(unit, CopyTask)]
         return self._engine.run_units(units, fn, on_result)
 
@@ -213,7 +215,7 @@ class Passing:
                 raise RuntimeError(str(outcome))
 
     def cancel(self) -> None:
-        """See `Engine`."""
+        """See `ExecutionEngine`."""
         self._engine.cancel()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from bench.figures import Figure
 from bench.measure import resident_bytes
 from spark_tiering.execution.opening import open_engine
 from spark_tiering.execution.protocol import UnitLost
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyOptions
 from tests.support.inspecting_process import peak_bytes
@@ -74,7 +74,7 @@ def measure_memory(run: Run, log_bytes: int, place: Path) -> None:
     """One task after the other, each above its own baseline and in a process of its own."""
     run.section(f"A task that copies one segment of {log_bytes / 1e6:,.0f} MB")
     conf = {"spark.local.dir": str(place), "spark.python.worker.reuse": "false"}
-    with open_sink() as sink, open_engine(EngineSettings("local[1]", conf=conf)) as engine:
+    with open_sink() as sink, open_engine(ExecutionSettings("local[1]", conf=conf)) as engine:
         for number, (name, (is_compressed, single_put_bytes)) in enumerate(WAYS.items()):
             asked = Large(sink.endpoint, log_bytes, is_compressed, single_put_bytes, 2 * number + 1)
             (held,) = engine.run_units([asked], copy_large)

@@ -27,7 +27,7 @@ class OwnAssignment:
         """That it had, and the service may not know that it has them no more."""
         self.is_known = False
         """Whether anything was said yet."""
-        self.room = calls.Room()
+        self.room = calls.MessageRoom()
         """Of one message, to the service that is told."""
 
     def __contains__(self, partition: TopicIdPartition) -> bool:

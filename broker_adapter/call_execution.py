@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from broker_adapter import calls
-from broker_adapter.lost_answers import LOOKS_MAX, Fate, fate_of
+from broker_adapter.lost_answers import LOOKS_MAX, LostWriteState, fate_of
 from broker_adapter.retry_policies import READS, WRITES
 from broker_adapter.settings import ClientSettings, require_timeout
-from broker_adapter.statistics import OK, Figures
+from broker_adapter.statistics import OK, ClientCounters
 from rlmm.errors import (
     AppendUncertain,
     EventRejected,
@@ -29,14 +29,19 @@ from rlmm.errors import (
 )
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.wire.options import ReadOptions, WriteOptions, read_options_value, write_options_value
+from rlmm.wire.options import (
+    FreshnessOptions,
+    WriteOptions,
+    read_options_value,
+    write_options_value,
+)
 from rlmm.wire.values import WriteAnswer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from broker_adapter.calls import Call, Event
-    from broker_adapter.retry_policies import Policy
+    from broker_adapter.retry_policies import RetryPolicy
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.wire.options import Unassigned
@@ -52,7 +57,7 @@ TIMEOUT_MS_UNTOLD: Final = 30_000
 more time asks again."""
 
 
-class Exchange(Protocol):
+class RequestExchange(Protocol):
     """Who answers one request at a time."""
 
     @property
@@ -95,10 +100,12 @@ class Exchange(Protocol):
         """Refuse everything from now on."""
 
 
-class Asking:
+class CallExecution:
     """Carries out calls on one event loop."""
 
-    def __init__(self, exchange: Exchange, settings: ClientSettings, figures: Figures) -> None:
+    def __init__(
+        self, exchange: RequestExchange, settings: ClientSettings, figures: ClientCounters
+    ) -> None:
         self._exchange = exchange
         self._settings = settings
         self._figures = figures
@@ -120,7 +127,7 @@ class Asking:
             if not at_least and not linearizable:
                 return None
             left_ms = self._left_ms(deadline_s)
-            return read_options_value(ReadOptions(at_least, linearizable, left_ms))
+            return read_options_value(FreshnessOptions(at_least, linearizable, left_ms))
 
         return await self._asked(call, options, timeout_s)
 
@@ -234,11 +241,11 @@ class Asking:
         except UnknownPartition:
             found = None
         fate = fate_of(event, found)
-        if fate is Fate.NOT_SEEN:
+        if fate is LostWriteState.NOT_SEEN:
             return None
-        if fate is Fate.PASSED:
+        if fate is LostWriteState.PASSED:
             raise EventRejected(f"the state has moved on: {found}")
-        if fate is Fate.NOT_KNOWN:
+        if fate is LostWriteState.NOT_KNOWN:
             raise UnknownPartition("nothing is there, and it may be that nothing ever was")
         left_s = max(0.001, deadline_s - self._loop.time())
         token = await self._read(calls.read_token(), None, left_s, linearizable=False)
@@ -273,7 +280,7 @@ class Asking:
         return call.answer(value)
 
     async def _repeated(
-        self, policy: Policy, attempt: Callable[[], Awaitable[A]], deadline_s: float
+        self, policy: RetryPolicy, attempt: Callable[[], Awaitable[A]], deadline_s: float
     ) -> A:
         return await policy.run(
             attempt,

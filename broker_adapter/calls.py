@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rlmm.errors import RlmmError
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from rlmm.wire.hello import Limits
+    from rlmm.wire.hello import ServiceLimits
     from rlmm.wire.values import WriteAnswer
 
 A_co = TypeVar("A_co", covariant=True)
@@ -40,7 +40,7 @@ _PARTITION_BYTES: Final = 29
 """Most bytes of a partition beside the name of its topic."""
 
 
-class Room(NamedTuple):
+class MessageRoom(NamedTuple):
     """What one message about an assignment may hold."""
 
     partitions: int = 1_000
@@ -49,7 +49,7 @@ class Room(NamedTuple):
     """Of the whole; the least that any service takes."""
 
     @classmethod
-    def of(cls, limits: Limits) -> Room:
+    def of(cls, limits: ServiceLimits) -> MessageRoom:
         """What a service takes."""
         return cls(limits.assign_max or cls().partitions, limits.frame_bytes_max)
 
@@ -201,7 +201,7 @@ def status() -> Call[Mapping[object, object]]:
 
 
 def assign(
-    leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: Room
+    leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: MessageRoom
 ) -> list[Call[int]]:
     """What a broker leads and follows beside what it has, in as many messages as it takes."""
     said = [(partition, True) for partition in leaders]
@@ -209,7 +209,7 @@ def assign(
     return [_assign(part, complete=False) for part in _parts(said, room)]
 
 
-def assign_whole(leads: Mapping[TopicIdPartition, bool], room: Room) -> Call[int] | None:
+def assign_whole(leads: Mapping[TopicIdPartition, bool], room: MessageRoom) -> Call[int] | None:
     """All that a broker leads and follows; `None` where one message has no room for it."""
     parts = _parts(list(leads.items()), room)
     return _assign(parts[0], complete=True) if len(parts) == 1 else None
@@ -222,7 +222,7 @@ def _assign(said: Iterable[tuple[TopicIdPartition, bool]], *, complete: bool) ->
     return Call("assign", [*parts, complete], _generation)
 
 
-def stop_partitions(partitions: Iterable[TopicIdPartition], room: Room) -> list[Call[int]]:
+def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -> list[Call[int]]:
     """What a broker does not have any more, in as many messages as it takes."""
     said = [(partition, False) for partition in partitions]
     return [
@@ -232,7 +232,7 @@ def stop_partitions(partitions: Iterable[TopicIdPartition], room: Room) -> list[
 
 
 def _parts(
-    said: Iterable[tuple[TopicIdPartition, bool]], room: Room
+    said: Iterable[tuple[TopicIdPartition, bool]], room: MessageRoom
 ) -> list[list[tuple[TopicIdPartition, bool]]]:
     """*said*, divided so that each part has room in a message; one part at least."""
     parts: list[list[tuple[TopicIdPartition, bool]]] = [[]]

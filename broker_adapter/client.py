@@ -11,13 +11,13 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Final
 
-from broker_adapter.link import Link
+from broker_adapter.link import ServiceLink
 from broker_adapter.settings import ClientSettings
-from broker_adapter.statistics import Figures
+from broker_adapter.statistics import ClientCounters
 from broker_adapter.verbs import Verbs
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import UUID_BYTES, Uuid
-from rlmm.wire.hello import VERSIONS, Hello, hello_value, read_hello
+from rlmm.wire.hello import VERSIONS, ClientHello, hello_value, read_hello
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,11 +60,11 @@ class RemoteLogMetadataClient(Verbs):
         """
         if broker_id is not None and instance is None:
             instance = Uuid(os.urandom(UUID_BYTES))
-        hello = Hello(VERSIONS, client, token, cluster_id, broker_id, instance, bootstrap)
+        hello = ClientHello(VERSIONS, client, token, cluster_id, broker_id, instance, bootstrap)
         read_hello(hello_value(hello))
         settings = settings or ClientSettings()
-        figures = Figures()
-        self._link = Link(address, hello, settings, figures)
+        figures = ClientCounters()
+        self._link = ServiceLink(address, hello, settings, figures)
         super().__init__(self._link, settings, figures)
         self._hello = hello
         self._running = asyncio.get_running_loop().create_task(

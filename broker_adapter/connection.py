@@ -28,7 +28,7 @@ from rlmm.wire.methods import METHODS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rlmm.wire.hello import Hello, HelloAnswer
+    from rlmm.wire.hello import ClientHello, HelloAnswer
 
 
 class _Sent(NamedTuple):
@@ -36,7 +36,7 @@ class _Sent(NamedTuple):
     answer: asyncio.Future[object]
 
 
-class Connection(asyncio.Protocol):
+class ServiceConnection(asyncio.Protocol):
     """A connection, from its beginning to its end."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class Connection(asyncio.Protocol):
         if waited:
             await asyncio.wait(waited, timeout=timeout_s)
 
-    async def greet(self, hello: Hello, deadline_s: float) -> HelloAnswer:
+    async def greet(self, hello: ClientHello, deadline_s: float) -> HelloAnswer:
         """Say who this is; what the service says of itself. Its limits hold from now on."""
         value = await self.call("hello", [hello_value(hello)], deadline_s)
         answer = read_hello_answer(value)

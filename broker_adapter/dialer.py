@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker_adapter.connection import Connection
+from broker_adapter.connection import ServiceConnection
 from rlmm.errors import InvalidArgument, SidecarUnavailable, Stopped
 
 if TYPE_CHECKING:
     from broker_adapter.address import Address
-    from rlmm.wire.hello import Hello, HelloAnswer
+    from rlmm.wire.hello import ClientHello, HelloAnswer
 
 
-class Dialling:
+class ServiceDialer:
     """Reaches the service at *address*."""
 
-    def __init__(self, address: Address, hello: Hello, timeout_s: float) -> None:
+    def __init__(self, address: Address, hello: ClientHello, timeout_s: float) -> None:
         self._address = address
         self._hello = hello
         self._timeout_s = timeout_s
@@ -29,11 +29,11 @@ class Dialling:
         """Deadlines of what is asked aside; they end early when all is closed."""
         self._is_closed = False
 
-    async def dial(self, deadline_s: float) -> Connection:
+    async def dial(self, deadline_s: float) -> ServiceConnection:
         """A connection; `SidecarUnavailable` where there is none to be had by then."""
         try:
             async with asyncio.timeout_at(deadline_s):
-                return await self._address.dial(Connection)
+                return await self._address.dial(ServiceConnection)
         except OSError as error:
             raise SidecarUnavailable(_why(error)) from error
         except (OverflowError, ValueError) as error:  # a host or port that there cannot be

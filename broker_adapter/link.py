@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker_adapter.assignment import OwnAssignment
-from broker_adapter.calls import Room
-from broker_adapter.dialer import Dialling
+from broker_adapter.calls import MessageRoom
+from broker_adapter.dialer import ServiceDialer
 from broker_adapter.retry_policies import ASSIGNMENTS, JITTER
-from broker_adapter.takeover import Takeover
+from broker_adapter.takeover import BrokerTakeover
 from rlmm.base.backoff import Backoff
 from rlmm.errors import RlmmError, SidecarUnavailable, Stopped, Superseded
 
@@ -27,20 +27,24 @@ if TYPE_CHECKING:
 
     from broker_adapter.address import Address
     from broker_adapter.calls import Call
-    from broker_adapter.connection import Connection
+    from broker_adapter.connection import ServiceConnection
     from broker_adapter.settings import ClientSettings
-    from broker_adapter.statistics import Figures
+    from broker_adapter.statistics import ClientCounters
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.wire.hello import Hello, HelloAnswer
+    from rlmm.wire.hello import ClientHello, HelloAnswer
 
 _log = logging.getLogger(__name__)
 
 
-class Link:
+class ServiceLink:
     """Keeps a connection to a service, as long as `run` runs."""
 
     def __init__(
-        self, address: Address, hello: Hello, settings: ClientSettings, figures: Figures
+        self,
+        address: Address,
+        hello: ClientHello,
+        settings: ClientSettings,
+        figures: ClientCounters,
     ) -> None:
         self._address = address
         self._hello = hello
@@ -49,14 +53,14 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._backoff = Backoff(settings.reconnect, self._loop.time)
         self._assignment = OwnAssignment()
-        self._connection: Connection | None = None
+        self._connection: ServiceConnection | None = None
         self._changed: asyncio.Future[None] = self._loop.create_future()
         """Done at the next change of what callers wait for."""
         self._wake: asyncio.Future[None] = self._loop.create_future()
         self._failure: RlmmError | None = None
         """Why there is no connection."""
-        self._dialling = Dialling(address, hello, settings.connect_timeout_s)
-        self._takeover = Takeover(address, settings.superseded_max, figures)
+        self._dialling = ServiceDialer(address, hello, settings.connect_timeout_s)
+        self._takeover = BrokerTakeover(address, settings.superseded_max, figures)
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self._unheard = 0
         """Messages about the assignment that are not answered yet."""
@@ -112,7 +116,7 @@ class Link:
         assert server.partition_count is not None
         return server.partition_count
 
-    async def _connected(self, deadline_s: float) -> Connection:
+    async def _connected(self, deadline_s: float) -> ServiceConnection:
         while True:
             if self._closed.done():
                 raise Stopped("the client is closed")
@@ -147,7 +151,7 @@ class Link:
             self._say(connection, messages)
 
     def _say(
-        self, connection: Connection, messages: Sequence[Call[int]]
+        self, connection: ServiceConnection, messages: Sequence[Call[int]]
     ) -> list[asyncio.Future[object]]:
         """Send *messages*, with nothing between them."""
 
@@ -172,7 +176,7 @@ class Link:
             answers[-1].add_done_callback(heard)
         return answers
 
-    async def _tell_whole(self, connection: Connection) -> None:
+    async def _tell_whole(self, connection: ServiceConnection) -> None:
         """Say all of it, until it is accepted or the connection is over."""
 
         async def attempt() -> None:
@@ -244,7 +248,7 @@ class Link:
         """Return after so long, or when it is closed."""
         await asyncio.wait((self._closed,), timeout=pause_s)
 
-    async def _connect(self) -> Connection | None:
+    async def _connect(self) -> ServiceConnection | None:
         """The next connection; `None` where none is to be tried any more."""
         attempts = 0
         while not self._takeover.is_final:
@@ -264,13 +268,13 @@ class Link:
                 self._note_change()
         return None
 
-    async def _attempt(self) -> Connection:
+    async def _attempt(self) -> ServiceConnection:
         """A connection that was greeted and told the whole assignment."""
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
         connection = await self._dialling.dial(deadline_s)
         try:
             self.server = await connection.greet(self._hello, deadline_s)
-            self._assignment.room = Room.of(self.server.limits)
+            self._assignment.room = MessageRoom.of(self.server.limits)
             self._takeover.refuted()
             self._unheard, self._refused = 0, None
             self._connection = connection
@@ -285,7 +289,7 @@ class Link:
         _log.info("connected to %s: %s", self._address, self.server.server)
         return connection
 
-    async def _keep(self, connection: Connection) -> None:
+    async def _keep(self, connection: ServiceConnection) -> None:
         """Look after *connection* until it is lost, or no longer the one that is asked."""
         while not connection.is_lost:
             if connection is not self._connection:
@@ -312,7 +316,7 @@ class Link:
             except RlmmError as error:
                 _log.debug("ping was refused: %s", error)
 
-    def _step_back(self, connection: Connection, error: Superseded) -> None:
+    def _step_back(self, connection: ServiceConnection, error: Superseded) -> None:
         """
         Another start of this broker has taken over: nothing more is asked on this connection, and
         it is over when what was asked is answered.

@@ -25,7 +25,7 @@ LOOKS_MAX: Final = 4
 """How often an event may be lost, looked for and stored again within one call."""
 
 
-class Fate(StrEnum):
+class LostWriteState(StrEnum):
     """What the state says of an event."""
 
     HAD_EFFECT = "had-effect"
@@ -37,23 +37,23 @@ class Fate(StrEnum):
     """Nothing is there: either the event ended it, or there never was anything to end."""
 
 
-def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> Fate:
+def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
     """What *found*, the state that *event* is about, says of it."""
     if isinstance(event, SegmentMetadata):
         return _fate_of_start(event, found)
     if isinstance(event, SegmentUpdate):
         return _fate_of_update(event, found)
     if not isinstance(found, PartitionDelete) or found.state < event.state:
-        return Fate.NOT_SEEN
+        return LostWriteState.NOT_SEEN
     if found.state > event.state:
-        return Fate.PASSED
-    return Fate.HAD_EFFECT if found == event else Fate.NOT_SEEN
+        return LostWriteState.PASSED
+    return LostWriteState.HAD_EFFECT if found == event else LostWriteState.NOT_SEEN
 
 
-def _fate_of_start(event: SegmentMetadata, found: object) -> Fate:
+def _fate_of_start(event: SegmentMetadata, found: object) -> LostWriteState:
     """An id is drawn for one copy: whatever state it is in now, it was started by this event."""
     if not isinstance(found, SegmentMetadata):
-        return Fate.NOT_SEEN
+        return LostWriteState.NOT_SEEN
     started = replace(
         found,
         broker_id=event.broker_id,
@@ -62,21 +62,21 @@ def _fate_of_start(event: SegmentMetadata, found: object) -> Fate:
         state=event.state,
     )
     if started != event:
-        return Fate.NOT_SEEN
+        return LostWriteState.NOT_SEEN
     if found.state is event.state and found != event:
-        return Fate.NOT_SEEN
-    return Fate.HAD_EFFECT
+        return LostWriteState.NOT_SEEN
+    return LostWriteState.HAD_EFFECT
 
 
-def _fate_of_update(event: SegmentUpdate, found: object) -> Fate:
+def _fate_of_update(event: SegmentUpdate, found: object) -> LostWriteState:
     if not isinstance(found, SegmentMetadata):
         # A finished deletion leaves nothing behind that could be told from what never was.
         is_gone = event.state is SegmentState.DELETE_SEGMENT_FINISHED
-        return Fate.NOT_KNOWN if is_gone else Fate.NOT_SEEN
+        return LostWriteState.NOT_KNOWN if is_gone else LostWriteState.NOT_SEEN
     if found.state > event.state:
-        return Fate.PASSED
+        return LostWriteState.PASSED
     if event.state in DELETION and event.custom_metadata is None:
         # A service stores what is deleted with the custom metadata that it had.
         event = replace(event, custom_metadata=found.custom_metadata)
     is_there = found.state is event.state and found.updated(event) == found
-    return Fate.HAD_EFFECT if is_there else Fate.NOT_SEEN
+    return LostWriteState.HAD_EFFECT if is_there else LostWriteState.NOT_SEEN

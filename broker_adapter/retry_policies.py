@@ -42,7 +42,7 @@ JITTER: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetryPolicy:
     """Which errors are worth another attempt, how many, and with what pauses."""
 
     name: str
@@ -109,7 +109,7 @@ def _error_of(state: RetryCallState) -> RlmmError:
     return error
 
 
-READS: Final = Policy(
+READS: Final = RetryPolicy(
     "reads",
     (SidecarUnavailable, NotReady, TooBusy, LogUnavailable),
     Pauses(0.02, 1.0),
@@ -117,7 +117,7 @@ READS: Final = Policy(
     last_s=0.02,
 )
 """Questions: asked again while nobody could answer them."""
-WRITES: Final = Policy(
+WRITES: Final = RetryPolicy(
     "writes",
     (SidecarUnavailable, NotReady, TooBusy, OverBudget, LogUnavailable),
     Pauses(0.05, 1.0),
@@ -126,6 +126,6 @@ WRITES: Final = Policy(
 )
 """Events: repeated after errors that say that nothing was stored. One that is sent just before its
 deadline would only turn what is known into what is not."""
-ASSIGNMENTS: Final = Policy("assignments", (RlmmError,), Pauses(0.05, 5.0), attempts_max=None)
+ASSIGNMENTS: Final = RetryPolicy("assignments", (RlmmError,), Pauses(0.05, 5.0), attempts_max=None)
 """What a broker leads and follows: told until it is accepted, or the connection is lost."""
 POLICIES: Final = (READS, WRITES, ASSIGNMENTS)

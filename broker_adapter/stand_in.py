@@ -17,7 +17,7 @@ from broker_adapter.assignment import OwnAssignment
 from broker_adapter.connection import told, unanswered
 from broker_adapter.settings import ClientSettings
 from broker_adapter.stand_in_answers import ANSWERS, Share
-from broker_adapter.statistics import Figures
+from broker_adapter.statistics import ClientCounters
 from broker_adapter.verbs import Verbs
 from rlmm.errors import InvalidArgument, RlmmError, SidecarUnavailable, Stopped
 from rlmm.metadata.partitioner import metadata_partition_for
@@ -42,7 +42,7 @@ LOOKUPS_MAX: Final = 1_000
 
 
 @dataclass
-class Faults:
+class InjectedFaults:
     """What goes wrong, until it is taken back."""
 
     is_unavailable: bool = False
@@ -64,7 +64,7 @@ class StandInService:
 
     def __init__(self, partition_count: int = 4) -> None:
         self.shards = [PythonShard(number) for number in range(partition_count)]
-        self.faults = Faults()
+        self.faults = InjectedFaults()
         self.shares: dict[int, Share] = {}
         """What each broker has; one that is not in here has said nothing yet."""
 
@@ -186,4 +186,4 @@ class StandIn(Verbs):
         """Over *service*, or one of its own; with *broker_id* it is answered for its share."""
         self.service = service or StandInService()
         memory = _Memory(self.service, broker_id)
-        super().__init__(memory, settings or ClientSettings(), Figures())
+        super().__init__(memory, settings or ClientSettings(), ClientCounters())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broker_adapter.stand_in import StandInService
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.python_shard import PythonShard
-    from rlmm.wire.options import ReadOptions
+    from rlmm.wire.options import FreshnessOptions
 
 Args = list[Any]
 Share = dict["TopicIdPartition", bool]
@@ -46,7 +46,10 @@ class _Asked:
     """Who asks, and how fresh the answer must be."""
 
     def __init__(
-        self, service: StandInService, broker_id: int | None, options: ReadOptions | None = None
+        self,
+        service: StandInService,
+        broker_id: int | None,
+        options: FreshnessOptions | None = None,
     ) -> None:
         self._service = service
         self._broker_id = broker_id

@@ -38,7 +38,7 @@ class ClientStatistics:
 
 
 @dataclass
-class Figures:
+class ClientCounters:
     """The same, while it is being counted."""
 
     calls: dict[str, Counter[str]] = field(default_factory=dict)

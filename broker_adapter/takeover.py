@@ -15,15 +15,15 @@ from rlmm.errors import Superseded
 
 if TYPE_CHECKING:
     from broker_adapter.address import Address
-    from broker_adapter.statistics import Figures
+    from broker_adapter.statistics import ClientCounters
 
 _log = logging.getLogger(__name__)
 
 
-class Takeover:
+class BrokerTakeover:
     """How often in a row it was heard that this start of the broker is over."""
 
-    def __init__(self, address: Address, times_max: int, figures: Figures) -> None:
+    def __init__(self, address: Address, times_max: int, figures: ClientCounters) -> None:
         self._address = address
         self._times_max = times_max
         self._figures = figures

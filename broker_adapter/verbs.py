@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Self
 
 from broker_adapter import calls
-from broker_adapter.call_execution import Asking
+from broker_adapter.call_execution import CallExecution
 from rlmm.errors import InvalidArgument, RlmmError
 from rlmm.wire.options import wait_options_value
 
@@ -30,7 +30,7 @@ LOOKUPS_UNTOLD: Final = 100
 """Look-ups in one request while the service has not told how many it takes."""
 
 
-class Verbs(Asking):
+class Verbs(CallExecution):
     """
     What a broker asks and tells. To be used on one event loop.
 

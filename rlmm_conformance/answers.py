@@ -29,7 +29,7 @@ from rlmm_conformance.fields import (
     segment_state_of,
     text_of,
 )
-from rlmm_conformance.steps import Op
+from rlmm_conformance.steps import StepOperation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,8 +53,8 @@ SEGMENT_KEYS = (
 )
 EPOCH_STATE_KEYS = ("referenced", "unreferenced", "highest")
 
-_EVENTS = frozenset({Op.ADD, Op.UPDATE, Op.PARTITION_DELETE})
-_CALLS = frozenset({Op.LOAD, Op.CLEAR, Op.MARK_INITIALIZED})
+_EVENTS = frozenset({StepOperation.ADD, StepOperation.UPDATE, StepOperation.PARTITION_DELETE})
+_CALLS = frozenset({StepOperation.LOAD, StepOperation.CLEAR, StepOperation.MARK_INITIALIZED})
 
 
 class ErrorKind(StrEnum):
@@ -78,7 +78,7 @@ def is_error(answer: Json) -> bool:
     return isinstance(answer, dict) and set(answer) == {"error"}
 
 
-def check_expectation(op: Op, value: Json) -> Json:
+def check_expectation(op: StepOperation, value: Json) -> Json:
     """The expectation of a step of *op*; raises `FieldError` when *value* cannot be one."""
     if isinstance(value, dict) and "error" in value:
         kind = object_of("expect", value, ("error",))["error"]
@@ -98,30 +98,30 @@ def _one_of(words: tuple[str, ...], value: Json) -> Json:
     return value
 
 
-def _query_expectation(op: Op, value: Json) -> Json:
+def _query_expectation(op: StepOperation, value: Json) -> Json:
     match op:
-        case Op.IS_READY:
+        case StepOperation.IS_READY:
             return flag_of("expect", value)
-        case Op.SIZE:
+        case StepOperation.SIZE:
             return _whole_number(value)
-        case Op.LIST:
+        case StepOperation.LIST:
             return _labels("expect", value)
-        case Op.LIST_EPOCH:
+        case StepOperation.LIST_EPOCH:
             return _label_groups(value)
         case _:
             return None if value is None else _optional_expectation(op, value)
 
 
-def _optional_expectation(op: Op, value: Json) -> Json:
+def _optional_expectation(op: StepOperation, value: Json) -> Json:
     """The expectation of a query that may also find nothing."""
     match op:
-        case Op.GET | Op.NEXT_TXN:
+        case StepOperation.GET | StepOperation.NEXT_TXN:
             return text_of("expect", value)
-        case Op.HIGHEST:
+        case StepOperation.HIGHEST:
             return int64_of("expect", value)
-        case Op.PARTITION_STATE:
+        case StepOperation.PARTITION_STATE:
             return partition_state_of("expect", value).name
-        case Op.SEGMENT:
+        case StepOperation.SEGMENT:
             return _segment_expectation(value)
         case _:
             return _epoch_state_expectation(value)
@@ -177,15 +177,15 @@ def _epoch_state_expectation(value: Json) -> Json:
     return fields
 
 
-def same_answer(op: Op, left: Json, right: Json) -> bool:
+def same_answer(op: StepOperation, left: Json, right: Json) -> bool:
     """Whether two answers to *op* say the same; either side may hold inner lists."""
     if is_error(left) or is_error(right):
         return identical(left, right)
-    if op is Op.LIST:
+    if op is StepOperation.LIST:
         return _same_labels(left, right)
-    if op is Op.LIST_EPOCH:
+    if op is StepOperation.LIST_EPOCH:
         return isinstance(left, list) and isinstance(right, list) and _same_order(left, right)
-    if op is Op.EPOCH_STATE and isinstance(left, dict) and isinstance(right, dict):
+    if op is StepOperation.EPOCH_STATE and isinstance(left, dict) and isinstance(right, dict):
         return (
             identical(_without(left, "unreferenced"), _without(right, "unreferenced"))
             and ("unreferenced" in left) == ("unreferenced" in right)
@@ -194,9 +194,9 @@ def same_answer(op: Op, left: Json, right: Json) -> bool:
     return identical(left, right)
 
 
-def agrees(op: Op, expected: Json, actual: Json) -> bool:
+def agrees(op: StepOperation, expected: Json, actual: Json) -> bool:
     """Whether an engine's answer meets the expectation; an engine's listing has no inner lists."""
-    if op is Op.LIST_EPOCH and isinstance(actual, list):
+    if op is StepOperation.LIST_EPOCH and isinstance(actual, list):
         return all(isinstance(label, str) for label in actual) and same_answer(op, expected, actual)
     return same_answer(op, expected, actual)
 

@@ -17,8 +17,8 @@ from rlmm.errors import ConfigError
 from rlmm.metadata.outcomes import Level
 from rlmm_conformance.answers import check_expectation
 from rlmm_conformance.fields import FieldError, Json, flag_of, list_of, refuse, text_of
-from rlmm_conformance.rules import Rule, Rules
-from rlmm_conformance.steps import Op, Operation, parse_op, parse_operation
+from rlmm_conformance.rules import ConformanceRule, Rules
+from rlmm_conformance.steps import Operation, StepOperation, parse_op, parse_operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,11 +31,11 @@ _EXPECTATION_KEYS = ("expect", "expect_fixed")
 _SCENARIO_KEYS = ("name", "level", "initialized", "source", "quirk", "notes", "steps")
 _FREE_TEXTS = ("source", "notes", "quirk")
 _NO_RULES: Rules = frozenset()
-_FIXED_RULES: Rules = frozenset({Rule.KAFKA_20932})
+_FIXED_RULES: Rules = frozenset({ConformanceRule.KAFKA_20932})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """One operation with what is expected of it; *number* counts from 1."""
 
     number: int
@@ -48,7 +48,7 @@ class Step:
     """Kafka's own answer: `expect`."""
 
     @property
-    def op(self) -> Op:
+    def op(self) -> StepOperation:
         """What is asked."""
         return self.operation.op
 
@@ -61,7 +61,7 @@ class Scenario:
     name: str
     level: Level
     initialized: bool
-    steps: tuple[Step, ...]
+    steps: tuple[ScenarioStep, ...]
     quirk: str | None = None
 
 
@@ -201,7 +201,7 @@ def _level(entry: dict[str, Json]) -> tuple[Level, bool]:
     return level, initialized and level is Level.CACHE  # a store's partitions have their own
 
 
-def _step(scenario: str, number: int, step: Json, level: Level) -> Step:
+def _step(scenario: str, number: int, step: Json, level: Level) -> ScenarioStep:
     where = f"{scenario}: step {number}"
     try:
         if not isinstance(step, dict):
@@ -212,8 +212,8 @@ def _step(scenario: str, number: int, step: Json, level: Level) -> Step:
         operation = parse_operation(asked, level)
         unfixed = check_expectation(op, _required(step, "expect"))
         if "expect_fixed" not in step:
-            return Step(number, operation, unfixed, _NO_RULES, unfixed)
+            return ScenarioStep(number, operation, unfixed, _NO_RULES, unfixed)
         fixed = check_expectation(op, step["expect_fixed"])
-        return Step(number, operation, fixed, _FIXED_RULES, unfixed)
+        return ScenarioStep(number, operation, fixed, _FIXED_RULES, unfixed)
     except FieldError as error:
         raise ConfigError(f"{where}: {error}") from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from rlmm.metadata.outcomes import Level
     from rlmm_conformance.fields import Json
-    from rlmm_conformance.steps import Op, Operation
+    from rlmm_conformance.steps import Operation, StepOperation
 
 PROTOCOL_VERSION = 1
 
@@ -30,7 +30,7 @@ class Suite(StrEnum):
 ALL_SUITES = frozenset(Suite)
 
 
-class Engine(Protocol):
+class EngineUnderTest(Protocol):
     """
     An implementation under test.
 
@@ -49,7 +49,7 @@ class Engine(Protocol):
         ...
 
     @property
-    def without(self) -> frozenset[Op]:
+    def without(self) -> frozenset[StepOperation]:
         """The white-box questions that it cannot answer; they are never asked, and reported."""
         ...
 

@@ -10,17 +10,17 @@ from rlmm.errors import ConfigError
 from rlmm_conformance.exec_engine import ANSWER_TIMEOUT_MS, ExecEngine
 from rlmm_conformance.model_engine import ModelEngine
 from rlmm_conformance.python_engine import PythonEngine
-from rlmm_conformance.rules import Rule
+from rlmm_conformance.rules import ConformanceRule
 
 if TYPE_CHECKING:
-    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.engine import EngineUnderTest
 
 ENGINES = ("python", "model", "exec:COMMAND")
 
 _EXEC = "exec:"
 
 
-def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> Engine:
+def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> EngineUnderTest:
     """
     The engine that *name* means; whoever opens it closes it.
 
@@ -32,5 +32,5 @@ def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> Engine
     if name == "python":
         return PythonEngine()
     if name == "model":
-        return ModelEngine(frozenset({Rule.KAFKA_20932}))
+        return ModelEngine(frozenset({ConformanceRule.KAFKA_20932}))
     raise ConfigError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")

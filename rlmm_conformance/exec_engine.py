@@ -15,7 +15,7 @@ from rlmm.metadata.outcomes import Level
 from rlmm_conformance.child import Child
 from rlmm_conformance.engine import PROTOCOL_VERSION, Suite
 from rlmm_conformance.fields import Json, shown
-from rlmm_conformance.steps import WHITE_BOX, Op, request_of
+from rlmm_conformance.steps import WHITE_BOX, StepOperation, request_of
 
 if TYPE_CHECKING:
     from rlmm_conformance.steps import Operation
@@ -59,7 +59,7 @@ class ExecEngine:
         """The command."""
         return f"exec:{self._command}"
 
-    def _greet(self) -> tuple[frozenset[Suite], frozenset[Op]]:
+    def _greet(self) -> tuple[frozenset[Suite], frozenset[StepOperation]]:
         """Say hello; gives the suites that the engine offers and what it cannot be asked."""
         request: dict[str, Json] = {"call": "hello", "protocol": PROTOCOL_VERSION}
         answer = self._exchange(request, self._start_timeout_s)
@@ -74,7 +74,7 @@ class ExecEngine:
             raise self._failure(f"may be without some of {ops}, said {shown(without)}")
         return (
             frozenset(Suite(str(suite)) for suite in offered),
-            frozenset(Op(str(op)) for op in without),
+            frozenset(StepOperation(str(op)) for op in without),
         )
 
     def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:

@@ -3,7 +3,7 @@ A literal model of Kafka's cache and store of segment metadata: dictionaries and
 be compared with the rules by eye, not to be fast.
 
 With no rule switched on it answers as Kafka does; every named rule is one switch. It knows nothing
-of the real engine, so that it can serve as the oracle for it. Errors are answers (`Failure`),
+of the real engine, so that it can serve as the oracle for it. Errors are answers (`ModelFailure`),
 because a scenario expects them like any other.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm_conformance.answers import APPLIED, DROPPED, OK, ErrorKind
-from rlmm_conformance.rules import Rule, Rules
+from rlmm_conformance.rules import ConformanceRule, Rules
 
 if TYPE_CHECKING:
     from rlmm_conformance.steps import SegmentFields, UpdateFields
@@ -31,18 +31,18 @@ KAFKA: Rules = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ModelFailure:
     """An answer that is an error."""
 
     kind: ErrorKind
 
 
-NULL_ARGUMENT = Failure(ErrorKind.NULL_ARGUMENT)
-NULL_POINTER = Failure(ErrorKind.NULL_POINTER)
-ILLEGAL_ARGUMENT = Failure(ErrorKind.ILLEGAL_ARGUMENT)
-ILLEGAL_STATE = Failure(ErrorKind.ILLEGAL_STATE)
-NOT_FOUND = Failure(ErrorKind.NOT_FOUND)
-NOT_READY = Failure(ErrorKind.NOT_READY)
+NULL_ARGUMENT = ModelFailure(ErrorKind.NULL_ARGUMENT)
+NULL_POINTER = ModelFailure(ErrorKind.NULL_POINTER)
+ILLEGAL_ARGUMENT = ModelFailure(ErrorKind.ILLEGAL_ARGUMENT)
+ILLEGAL_STATE = ModelFailure(ErrorKind.ILLEGAL_STATE)
+NOT_FOUND = ModelFailure(ErrorKind.NOT_FOUND)
+NOT_READY = ModelFailure(ErrorKind.NOT_READY)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class CacheModel:
 
     # Events
 
-    def add(self, segment: SegmentFields | None) -> str | Failure:
+    def add(self, segment: SegmentFields | None) -> str | ModelFailure:
         """A segment record."""
         if segment is None:
             return NULL_ARGUMENT
@@ -102,7 +102,7 @@ class CacheModel:
         self.segments[segment.id] = segment
         return APPLIED
 
-    def update(self, update: UpdateFields | None) -> str | Failure:
+    def update(self, update: UpdateFields | None) -> str | ModelFailure:
         """An update record."""
         if update is None:
             return NULL_ARGUMENT
@@ -142,7 +142,7 @@ class CacheModel:
                 displaced = state.referenced.pop(max(state.referenced))
                 state.unreferenced[displaced] = None
             overwritten = state.referenced.get(first)
-            if Rule.KAFKA_20932 in self.rules and overwritten not in {None, segment.id}:
+            if ConformanceRule.KAFKA_20932 in self.rules and overwritten not in {None, segment.id}:
                 state.unreferenced[str(overwritten)] = None
             state.referenced[first] = segment.id
             state.unreferenced.pop(segment.id, None)
@@ -165,7 +165,7 @@ class CacheModel:
         """DELETE_SEGMENT_FINISHED: the id is gone from its epochs and from the cache."""
         for epoch, _ in segment.epochs:
             self.epoch(epoch).unreferenced.pop(segment.id, None)
-        if Rule.NO_DANGLING_IDS in self.rules:
+        if ConformanceRule.NO_DANGLING_IDS in self.rules:
             for state in self.epochs.values():
                 state.unreferenced.pop(segment.id, None)
         del self.segments[segment.id]
@@ -179,7 +179,7 @@ class CacheModel:
     def get(self, epoch: int, offset: int) -> str | None:
         """The finished segment that holds *offset* in *epoch*."""
         found = self.get_from_slots(epoch, offset)
-        if found is None and Rule.COVER_LOOKUP in self.rules:
+        if found is None and ConformanceRule.COVER_LOOKUP in self.rules:
             return self.get_covering(epoch, offset)
         return found
 
@@ -215,7 +215,7 @@ class CacheModel:
         """
         while True:
             found = self.get_from_slots(epoch, offset)
-            if found is None and Rule.COVER_NEXT_TXN in self.rules:
+            if found is None and ConformanceRule.COVER_NEXT_TXN in self.rules:
                 found = self.get_covering(epoch, offset)
             if found is None or not self.segments[found].txn_index_empty:
                 return found
@@ -232,7 +232,7 @@ class CacheModel:
         """Every live segment, in no order that counts."""
         return list(self.segments)
 
-    def list_epoch(self, epoch: int) -> list[list[str]] | Failure:
+    def list_epoch(self, epoch: int) -> list[list[str]] | ModelFailure:
         """The live segments of *epoch* in order; an inner list has no order."""
         if epoch not in self.epochs:
             return []
@@ -250,10 +250,10 @@ class CacheModel:
             groups.append([i for i in state.unreferenced if self.segments[i].start_offset == start])
         return [group for group in groups if group]
 
-    def size(self, epoch: int) -> int | Failure:
+    def size(self, epoch: int) -> int | ModelFailure:
         """The bytes of all segments that the listing of *epoch* shows."""
         groups = self.list_epoch(epoch)
-        if isinstance(groups, Failure):
+        if isinstance(groups, ModelFailure):
             return groups
         return sum(self.segments[label].size_bytes for group in groups for label in group)
 
@@ -284,13 +284,13 @@ class StoreModel:
     def clear(self, tp: str) -> str:
         """Forget *tp*, or with `shard-holds-all` only that it is loaded; its delete state stays."""
         self.loaded.discard(tp)
-        if Rule.SHARD_HOLDS_ALL not in self.rules:
+        if ConformanceRule.SHARD_HOLDS_ALL not in self.rules:
             self.caches.pop(tp, None)
         elif tp in self.caches:
             self.caches[tp].initialized = False
         return OK
 
-    def mark_initialized(self, tp: str) -> str | Failure:
+    def mark_initialized(self, tp: str) -> str | ModelFailure:
         """The history of *tp* has been read."""
         if tp not in self.loaded:
             return NULL_POINTER
@@ -301,21 +301,21 @@ class StoreModel:
         """Whether *tp* is loaded and initialised."""
         return tp in self.loaded and self.caches[tp].initialized
 
-    def add(self, tp: str, segment: SegmentFields | None) -> str | Failure:
+    def add(self, tp: str, segment: SegmentFields | None) -> str | ModelFailure:
         """A segment record."""
         if segment is None:
             return NULL_ARGUMENT
         if is_refused_by_constructor(segment):
             return ILLEGAL_ARGUMENT
-        if tp not in self.loaded and Rule.SHARD_HOLDS_ALL not in self.rules:
+        if tp not in self.loaded and ConformanceRule.SHARD_HOLDS_ALL not in self.rules:
             return ILLEGAL_STATE
         return self.cache(tp).add(segment)
 
-    def update(self, tp: str, update: UpdateFields | None) -> str | Failure:
+    def update(self, tp: str, update: UpdateFields | None) -> str | ModelFailure:
         """An update record; that its segment is unknown is never reported."""
         if update is None:
             return NULL_ARGUMENT
-        if tp not in self.loaded and Rule.SHARD_HOLDS_ALL not in self.rules:
+        if tp not in self.loaded and ConformanceRule.SHARD_HOLDS_ALL not in self.rules:
             return ILLEGAL_STATE
         outcome = self.cache(tp).update(update)
         return DROPPED if outcome == NOT_FOUND else outcome
@@ -333,7 +333,7 @@ class StoreModel:
         """The last partition-delete state stored for *tp*, loaded or not."""
         return self.deletions.get(tp)
 
-    def queried(self, tp: str) -> CacheModel | Failure:
+    def queried(self, tp: str) -> CacheModel | ModelFailure:
         """The cache that may answer queries about *tp*, or why there is none."""
         if tp not in self.loaded:
             return NOT_FOUND

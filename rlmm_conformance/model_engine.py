@@ -14,17 +14,17 @@ from rlmm.metadata.outcomes import Level
 from rlmm_conformance.answers import OK, error_answer
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.fields import Json
-from rlmm_conformance.model import KAFKA, CacheModel, EpochModel, Failure, StoreModel
+from rlmm_conformance.model import KAFKA, CacheModel, EpochModel, ModelFailure, StoreModel
 from rlmm_conformance.steps import (
-    Add,
+    AddStep,
     DeletePartition,
     EpochQuery,
     OffsetQuery,
-    Op,
     Operation,
     PartitionCall,
     SegmentQuery,
-    Update,
+    StepOperation,
+    UpdateStep,
     segment_answer,
 )
 
@@ -37,7 +37,7 @@ class ModelEngine:
 
     name = "model"
     suites = frozenset({Suite.SCENARIOS})
-    without: frozenset[Op] = frozenset()
+    without: frozenset[StepOperation] = frozenset()
 
     def __init__(self, rules: Rules = KAFKA) -> None:
         self._rules = rules
@@ -55,62 +55,62 @@ class ModelEngine:
     def step(self, operation: Operation) -> Json:
         """The model's answer, of several equally right ones the same each time."""
         answer = self.answer(operation)
-        if operation.op is Op.LIST_EPOCH and isinstance(answer, list):
+        if operation.op is StepOperation.LIST_EPOCH and isinstance(answer, list):
             return [label for group in answer for label in _members(group)]
         return answer
 
     def answer(self, operation: Operation) -> Json:
         """The model's answer; labels of a listing that may come in any order stand in one list."""
         match operation:
-            case Add() | Update() | DeletePartition():
+            case AddStep() | UpdateStep() | DeletePartition():
                 return _answer(self._event(operation))
-            case PartitionCall(op=Op.LIST):
+            case PartitionCall(op=StepOperation.LIST):
                 return self._query(operation)
             case PartitionCall():
                 return self._call(operation)
             case _:
                 return self._query(operation)
 
-    def _event(self, operation: Add | Update | DeletePartition) -> str | Failure:
+    def _event(self, operation: AddStep | UpdateStep | DeletePartition) -> str | ModelFailure:
         match operation:
             case DeletePartition(tp=tp, state=state):
                 return self._store.partition_delete(tp, state)
-            case Add(tp=tp, segment=segment):
+            case AddStep(tp=tp, segment=segment):
                 if self._level is Level.CACHE:
                     return self._cache.add(segment)
                 return self._store.add(tp, segment)
-            case Update(tp=tp, update=update):
+            case UpdateStep(tp=tp, update=update):
                 if self._level is Level.CACHE:
                     return self._cache.update(update)
                 return self._store.update(tp, update)
 
     def _call(self, operation: PartitionCall) -> Json:
         if self._level is Level.CACHE:
-            if operation.op is Op.MARK_INITIALIZED:
+            if operation.op is StepOperation.MARK_INITIALIZED:
                 self._cache.initialized = True
                 return OK
             return self._cache.initialized
         match operation.op:
-            case Op.LOAD:
+            case StepOperation.LOAD:
                 return self._store.load(operation.tp)
-            case Op.CLEAR:
+            case StepOperation.CLEAR:
                 return self._store.clear(operation.tp)
-            case Op.MARK_INITIALIZED:
+            case StepOperation.MARK_INITIALIZED:
                 return _answer(self._store.mark_initialized(operation.tp))
-            case Op.IS_READY:
+            case StepOperation.IS_READY:
                 return self._store.is_ready(operation.tp)
             case _:
                 state = self._store.partition_state(operation.tp)
                 return None if state is None else state.name
 
     def _query(self, operation: PartitionCall | EpochQuery | OffsetQuery | SegmentQuery) -> Json:
-        cache: CacheModel | Failure = self._cache
+        cache: CacheModel | ModelFailure = self._cache
         if self._level is Level.STORE:
             cache = self._store.queried(operation.tp)
-        if isinstance(cache, Failure):
+        if isinstance(cache, ModelFailure):
             return _answer(cache)
         match operation:
-            case OffsetQuery(op=Op.GET, epoch=epoch, offset=offset):
+            case OffsetQuery(op=StepOperation.GET, epoch=epoch, offset=offset):
                 return cache.get(epoch, offset)
             case OffsetQuery(epoch=epoch, offset=offset):
                 return cache.next_txn(epoch, offset)
@@ -144,13 +144,13 @@ def _members(group: Json) -> list[Json]:
 
 def _epoch_answer(cache: CacheModel, query: EpochQuery) -> Json:
     match query.op:
-        case Op.HIGHEST:
+        case StepOperation.HIGHEST:
             return cache.highest(query.epoch)
-        case Op.SIZE:
+        case StepOperation.SIZE:
             return _answer(cache.size(query.epoch))
-        case Op.LIST_EPOCH:
+        case StepOperation.LIST_EPOCH:
             groups = cache.list_epoch(query.epoch)
-            if isinstance(groups, Failure):
+            if isinstance(groups, ModelFailure):
                 return _answer(groups)
             return [group[0] if len(group) == 1 else list[Json](group) for group in groups]
         case _:
@@ -166,8 +166,8 @@ def _epoch_state_answer(state: EpochModel) -> Json:
     }
 
 
-def _answer(outcome: str | int | Failure) -> Json:
-    return error_answer(outcome.kind) if isinstance(outcome, Failure) else outcome
+def _answer(outcome: str | int | ModelFailure) -> Json:
+    return error_answer(outcome.kind) if isinstance(outcome, ModelFailure) else outcome
 
 
 def _not_offered(suite: Suite) -> EngineFailed:

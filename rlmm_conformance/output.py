@@ -16,7 +16,7 @@ from rlmm_conformance.rules import RULE_TEXTS, ordered
 
 if TYPE_CHECKING:
     from rlmm_conformance.fields import Json
-    from rlmm_conformance.report import Difference, Report
+    from rlmm_conformance.report import AnswerDifference, ConformanceReport
 
 _SHOWN_CHARACTERS_MAX = 400
 
@@ -24,7 +24,7 @@ _SHOWN_CHARACTERS_MAX = 400
 class Output(Protocol):
     """One way to print every kind of result."""
 
-    def conformance(self, report: Report) -> None:
+    def conformance(self, report: ConformanceReport) -> None:
         """The outcome of a conformance run."""
         ...
 
@@ -37,7 +37,7 @@ def output_for(name: str) -> Output:
 class TableOutput:
     """For people."""
 
-    def conformance(self, report: Report) -> None:
+    def conformance(self, report: ConformanceReport) -> None:
         """Suites, documented differences by rule, failures one a line, and a closing line."""
         print_table(
             f"engine {report.engine}",
@@ -79,7 +79,7 @@ class TableOutput:
 class JsonOutput:
     """For programs: one JSON document."""
 
-    def conformance(self, report: Report) -> None:
+    def conformance(self, report: ConformanceReport) -> None:
         """Counts, and every difference with its place."""
         document: dict[str, Json] = {
             "engine": report.engine,
@@ -106,13 +106,13 @@ class JsonOutput:
         click.echo(json.dumps(document, indent=2))
 
 
-def _titles(report: Report, names: str) -> str:
+def _titles(report: ConformanceReport, names: str) -> str:
     """What the rules of one line say, in words."""
     found = next(found for found in report.documented if found.rule_names == names)
     return "; ".join(RULE_TEXTS[rule].title for rule in ordered(found.rules or frozenset()))
 
 
-def _one_line(found: Difference) -> str:
+def _one_line(found: AnswerDifference) -> str:
     where = f"{found.file}: {found.case} ({found.op})"
     if found.step is not None:
         where = f"{found.file}: scenario '{found.case}': step {found.step} ({found.op})"
@@ -124,7 +124,7 @@ def _shown(value: Json) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS_MAX else f"{text[:_SHOWN_CHARACTERS_MAX]}..."
 
 
-def _difference(found: Difference) -> dict[str, Json]:
+def _difference(found: AnswerDifference) -> dict[str, Json]:
     return {
         "file": found.file,
         "case": found.case,

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from rlmm_conformance.answers import agrees, same_answer
 from rlmm_conformance.model_engine import ModelEngine
-from rlmm_conformance.rules import Rule, Rules
+from rlmm_conformance.rules import ConformanceRule, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm_conformance.corpus import Scenario, Step
+    from rlmm_conformance.corpus import Scenario, ScenarioStep
     from rlmm_conformance.fields import Json
 
 
@@ -37,7 +37,7 @@ class Prover:
         self._scenario = scenario
         self._answers: dict[Rules, tuple[Json, ...]] = {}
 
-    def rules_for(self, step: Step, actual: Json) -> Rules | None:
+    def rules_for(self, step: ScenarioStep, actual: Json) -> Rules | None:
         """
         The smallest set of rules that turns the expectation of *step* into *actual*; None when
         there is no proof.
@@ -52,7 +52,7 @@ class Prover:
                 return rules - step.base
         return None
 
-    def _answer(self, step: Step, rules: Rules) -> Json:
+    def _answer(self, step: ScenarioStep, rules: Rules) -> Json:
         if rules not in self._answers:
             self._answers[rules] = model_answers(self._scenario, rules)
         return self._answers[rules][step.number - 1]
@@ -60,7 +60,7 @@ class Prover:
 
 def _larger_sets(base: Rules) -> Iterator[Rules]:
     """Every proper superset of *base*, smallest first."""
-    others = [rule for rule in Rule if rule not in base]
+    others = [rule for rule in ConformanceRule if rule not in base]
     for count in range(1, len(others) + 1):
         for added in combinations(others, count):
             yield base | frozenset(added)

@@ -30,17 +30,17 @@ from rlmm_conformance.event_forms import event_form, event_of
 from rlmm_conformance.fields import FieldError, Json, custom_text
 from rlmm_conformance.steps import (
     DEFAULT_TP,
-    Add,
+    AddStep,
     DeletePartition,
     EpochQuery,
     OffsetQuery,
-    Op,
     Operation,
     PartitionCall,
     SegmentFields,
     SegmentQuery,
-    Update,
+    StepOperation,
     UpdateFields,
+    UpdateStep,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class PythonEngine:
     """The pure-Python shard, its views and its codec; *new_shard* may put another one behind."""
 
     suites = ALL_SUITES
-    without: frozenset[Op] = frozenset()
+    without: frozenset[StepOperation] = frozenset()
 
     def __init__(
         self, new_shard: Callable[[int], Shard] = PythonShard, name: str = "python"
@@ -120,7 +120,7 @@ class PythonEngine:
         """Ask the engine; what it raises becomes the error that Kafka would answer with."""
         try:
             match operation:
-                case Add() | Update() | DeletePartition():
+                case AddStep() | UpdateStep() | DeletePartition():
                     return self._apply(operation)
                 case PartitionCall():
                     return self._call(operation)
@@ -140,7 +140,7 @@ class PythonEngine:
 
     # ------------------------------------------------------------------------------- events
 
-    def _apply(self, operation: Add | Update | DeletePartition) -> Json:
+    def _apply(self, operation: AddStep | UpdateStep | DeletePartition) -> Json:
         partition = self._labels.partition(operation.tp)
         initialized = self._views.is_ready(partition)
         event = self._event(operation)
@@ -148,11 +148,11 @@ class PythonEngine:
         outcome = outcome_of(verdict, self._level, initialized=initialized)
         return {"error": str(outcome)} if isinstance(outcome, KafkaError) else str(outcome)
 
-    def _event(self, operation: Add | Update | DeletePartition) -> Event | None:
+    def _event(self, operation: AddStep | UpdateStep | DeletePartition) -> Event | None:
         match operation:
             case DeletePartition(tp=tp, state=state):
                 return PartitionDelete(self._labels.partition(tp), 0, 0, state)
-            case Add(tp=tp, segment=SegmentFields() as segment):
+            case AddStep(tp=tp, segment=SegmentFields() as segment):
                 return SegmentMetadata(
                     id=self._labels.segment_id(tp, segment.id),
                     start_offset=segment.start_offset,
@@ -166,7 +166,7 @@ class PythonEngine:
                     state=segment.state,
                     txn_index_empty=segment.txn_index_empty,
                 )
-            case Update(tp=tp, update=UpdateFields() as update):
+            case UpdateStep(tp=tp, update=UpdateFields() as update):
                 return SegmentUpdate(
                     id=self._labels.segment_id(tp, update.id),
                     broker_id=update.broker_id,
@@ -191,17 +191,17 @@ class PythonEngine:
     def _call(self, call: PartitionCall) -> Json:
         partition = self._labels.partition(call.tp)
         match call.op:
-            case Op.LOAD:
+            case StepOperation.LOAD:
                 self._views.load(partition)
                 return OK
-            case Op.CLEAR:
+            case StepOperation.CLEAR:
                 self._views.clear(partition)
                 return OK
-            case Op.MARK_INITIALIZED:
+            case StepOperation.MARK_INITIALIZED:
                 return self._mark_initialized(partition)
-            case Op.IS_READY:
+            case StepOperation.IS_READY:
                 return self._views.is_ready(partition)
-            case Op.PARTITION_STATE:
+            case StepOperation.PARTITION_STATE:
                 return self._partition_state(partition)
             case _:
                 return self._labelled(self._asked().segments(partition))
@@ -228,11 +228,11 @@ class PythonEngine:
         partition, epoch = self._labels.partition(query.tp), query.epoch
         asked = self._asked()
         match query.op:
-            case Op.HIGHEST:
+            case StepOperation.HIGHEST:
                 return asked.highest_offset(partition, epoch)
-            case Op.SIZE:
+            case StepOperation.SIZE:
                 return asked.size_of_epoch(partition, epoch)
-            case Op.LIST_EPOCH:
+            case StepOperation.LIST_EPOCH:
                 return self._labelled(asked.segments_of_epoch(partition, epoch))
             case _:
                 asked.highest_offset(partition, epoch)  # whether the store answers at all
@@ -251,7 +251,11 @@ class PythonEngine:
     def _offset_answer(self, query: OffsetQuery) -> Json:
         partition = self._labels.partition(query.tp)
         asked = self._asked()
-        ask = asked.segment_for if query.op is Op.GET else asked.next_segment_with_txn_index
+        ask = (
+            asked.segment_for
+            if query.op is StepOperation.GET
+            else asked.next_segment_with_txn_index
+        )
         found = ask(partition, query.epoch, query.offset)
         return None if found is None else self._labels.label(found.id.uuid)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """One answer that is not the expected one."""
 
     file: str
@@ -48,17 +48,17 @@ class SuiteReport:
     """Scenarios or vectors."""
     checks: int
     """Answers compared: steps of scenarios, or calls for vectors."""
-    differences: tuple[Difference, ...]
+    differences: tuple[AnswerDifference, ...]
     not_asked: int = 0
     """White-box steps that the engine says it cannot answer."""
 
     @property
-    def documented(self) -> tuple[Difference, ...]:
+    def documented(self) -> tuple[AnswerDifference, ...]:
         """The differences that named rules explain."""
         return tuple(found for found in self.differences if found.rules is not None)
 
     @property
-    def failed(self) -> tuple[Difference, ...]:
+    def failed(self) -> tuple[AnswerDifference, ...]:
         """The differences that nothing explains."""
         return tuple(found for found in self.differences if found.rules is None)
 
@@ -69,7 +69,7 @@ class SuiteReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConformanceReport:
     """One run of one engine."""
 
     engine: str
@@ -83,12 +83,12 @@ class Report:
         return sum(suite.passed for suite in self.suites)
 
     @property
-    def documented(self) -> tuple[Difference, ...]:
+    def documented(self) -> tuple[AnswerDifference, ...]:
         """Every difference that named rules explain."""
         return tuple(found for suite in self.suites for found in suite.documented)
 
     @property
-    def failed(self) -> tuple[Difference, ...]:
+    def failed(self) -> tuple[AnswerDifference, ...]:
         """Every difference that nothing explains."""
         return tuple(found for suite in self.suites for found in suite.failed)
 

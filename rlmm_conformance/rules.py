@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-Rules = frozenset["Rule"]
+Rules = frozenset["ConformanceRule"]
 
 
-class Rule(StrEnum):
+class ConformanceRule(StrEnum):
     """A named rule; the order is the order in which reports list them."""
 
     KAFKA_20932 = "kafka-20932"
@@ -34,8 +34,8 @@ class RuleText:
     example: str
 
 
-RULE_TEXTS: dict[Rule, RuleText] = {
-    Rule.KAFKA_20932: RuleText(
+RULE_TEXTS: dict[ConformanceRule, RuleText] = {
+    ConformanceRule.KAFKA_20932: RuleText(
         title="a finished segment that loses its slot stays in the epoch's listing",
         kafka=(
             "When a segment finishes and its slot (its first offset in the epoch) is taken by "
@@ -56,7 +56,7 @@ RULE_TEXTS: dict[Rule, RuleText] = {
             "0: Kafka c, b; rlmm c, a, b."
         ),
     ),
-    Rule.COVER_LOOKUP: RuleText(
+    ConformanceRule.COVER_LOOKUP: RuleText(
         title="an offset that some finished segment covers is found",
         kafka=(
             "A lookup tries one candidate, the slot at or before the offset. If that segment ends "
@@ -78,7 +78,7 @@ RULE_TEXTS: dict[Rule, RuleText] = {
             "Kafka nothing; rlmm a."
         ),
     ),
-    Rule.COVER_NEXT_TXN: RuleText(
+    ConformanceRule.COVER_NEXT_TXN: RuleText(
         title=(
             "the search for a transaction index does not stop at a hole that a finished segment "
             "covers"
@@ -98,7 +98,7 @@ RULE_TEXTS: dict[Rule, RuleText] = {
             "rlmm a."
         ),
     ),
-    Rule.SHARD_HOLDS_ALL: RuleText(
+    ConformanceRule.SHARD_HOLDS_ALL: RuleText(
         title="events of user partitions that are not loaded are kept",
         kafka=(
             "An event for a partition that is not loaded is an illegal state. Clearing a partition "
@@ -120,7 +120,7 @@ RULE_TEXTS: dict[Rule, RuleText] = {
             "mark initialised, list: rlmm a."
         ),
     ),
-    Rule.NO_DANGLING_IDS: RuleText(
+    ConformanceRule.NO_DANGLING_IDS: RuleText(
         title="a deleted segment leaves every epoch that still lists it",
         kafka=(
             "A segment record repeated with other epochs leaves the id with the old epochs too. "
@@ -140,6 +140,6 @@ RULE_TEXTS: dict[Rule, RuleText] = {
 }
 
 
-def ordered(rules: Rules) -> tuple[Rule, ...]:
+def ordered(rules: Rules) -> tuple[ConformanceRule, ...]:
     """*rules* in the order of reports."""
-    return tuple(rule for rule in Rule if rule in rules)
+    return tuple(rule for rule in ConformanceRule if rule in rules)

@@ -18,13 +18,13 @@ from rlmm_conformance.answers import agrees, identical
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.proof import Prover
 from rlmm_conformance.record_vectors import PACKAGED
-from rlmm_conformance.report import Difference, Report, SuiteReport
+from rlmm_conformance.report import AnswerDifference, ConformanceReport, SuiteReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rlmm_conformance.corpus import Corpus, Scenario
-    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.engine import EngineUnderTest
     from rlmm_conformance.fields import Json
     from rlmm_conformance.record_vectors import RecordVectors
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 def run(
-    engine: Engine,
+    engine: EngineUnderTest,
     corpora: Sequence[Corpus],
     vectors: RecordVectors,
     suites: Iterable[Suite],
     *,
     skip_missing: bool,
-) -> Report:
+) -> ConformanceReport:
     """
     Run *suites* against *engine*.
 
@@ -61,10 +61,10 @@ def run(
             reports.append(_run_checks(suite, record_checks(engine, vectors)))
         else:
             reports.append(_run_checks(suite, partitioner_checks(engine, vectors)))
-    return Report(engine.name, tuple(reports), missing)
+    return ConformanceReport(engine.name, tuple(reports), missing)
 
 
-def run_scenarios(engine: Engine, corpora: Sequence[Corpus]) -> SuiteReport:
+def run_scenarios(engine: EngineUnderTest, corpora: Sequence[Corpus]) -> SuiteReport:
     """Run every scenario of *corpora*."""
     scenarios = [scenario for corpus in corpora for scenario in corpus.scenarios]
     ops = Counter(step.op for scenario in scenarios for step in scenario.steps)
@@ -78,7 +78,7 @@ def run_scenarios(engine: Engine, corpora: Sequence[Corpus]) -> SuiteReport:
     )
 
 
-def run_scenario(engine: Engine, scenario: Scenario) -> Iterator[Difference]:
+def run_scenario(engine: EngineUnderTest, scenario: Scenario) -> Iterator[AnswerDifference]:
     """Run *scenario* from nothing; gives every answer that differs, proved or failed."""
     where = f"{scenario.file}: scenario '{scenario.name}'"
     prover = Prover(scenario)
@@ -91,7 +91,7 @@ def run_scenario(engine: Engine, scenario: Scenario) -> Iterator[Difference]:
             actual = engine.step(step.operation)
             if agrees(step.op, step.expected, actual):
                 continue
-            yield Difference(
+            yield AnswerDifference(
                 file=scenario.file,
                 case=scenario.name,
                 step=step.number,
@@ -104,7 +104,7 @@ def run_scenario(engine: Engine, scenario: Scenario) -> Iterator[Difference]:
         raise EngineFailed(f"{where}: {error}") from error
 
 
-def record_checks(engine: Engine, vectors: RecordVectors) -> Iterator[Check]:
+def record_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[Check]:
     """Golden records both ways, the decoder's tolerance, and what must never be written."""
     refused: Json = {"refused": "not publishable"}
     for golden in vectors.golden:
@@ -124,7 +124,7 @@ def record_checks(engine: Engine, vectors: RecordVectors) -> Iterator[Check]:
         yield f"unpublishable/{forbidden.name}", "publish", publish, refused
 
 
-def partitioner_checks(engine: Engine, vectors: RecordVectors) -> Iterator[Check]:
+def partitioner_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[Check]:
     """Every partitioner vector."""
     for vector in vectors.partitioner:
         expected: Json = vector.metadata_partition
@@ -146,7 +146,7 @@ def _run_checks(suite: Suite, checks: Iterable[Check]) -> SuiteReport:
         except EngineFailed as error:
             raise EngineFailed(f"{PACKAGED}: {name} ({op}): {error}") from error
         if not _meets(expected, actual):
-            differences.append(Difference(PACKAGED, name, None, op, expected, actual))
+            differences.append(AnswerDifference(PACKAGED, name, None, op, expected, actual))
     return SuiteReport(suite, len(names), count, tuple(differences))
 
 

@@ -23,18 +23,18 @@ from rlmm_conformance.fields import (
     refuse,
     text_of,
 )
-from rlmm_conformance.steps import Op, parse_operation
+from rlmm_conformance.steps import StepOperation, parse_operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import BinaryIO
 
-    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.engine import EngineUnderTest
 
 
-def serve(engine: Engine, requests: Iterable[bytes], replies: BinaryIO) -> None:
+def serve(engine: EngineUnderTest, requests: Iterable[bytes], replies: BinaryIO) -> None:
     """Answer every line of *requests* on *replies*, until it ends or nobody reads any more."""
-    session = Session(engine)
+    session = ConformanceSession(engine)
     for line in requests:
         reply = session.reply_to(line)
         try:
@@ -44,10 +44,10 @@ def serve(engine: Engine, requests: Iterable[bytes], replies: BinaryIO) -> None:
             return
 
 
-class Session:
+class ConformanceSession:
     """One conversation; remembers the level of the scenario that was begun last."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: EngineUnderTest) -> None:
         self._engine = engine
         self._level = Level.STORE
 
@@ -87,7 +87,7 @@ class Session:
             "protocol": PROTOCOL_VERSION,
             "engine": self._engine.name,
             "suites": [str(suite) for suite in Suite if suite in self._engine.suites],
-            "without": [str(op) for op in Op if op in self._engine.without],
+            "without": [str(op) for op in StepOperation if op in self._engine.without],
         }
 
     def _begin(self, request: dict[str, Json]) -> Json:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_TP = "tp0"
 
 
-class Op(StrEnum):
+class StepOperation(StrEnum):
     """The operations of the scenario format."""
 
     ADD = "add"
@@ -56,9 +56,16 @@ class Op(StrEnum):
     EPOCH_STATE = "epoch_state"
 
 
-WHITE_BOX = frozenset({Op.EPOCH_STATE, Op.PARTITION_STATE})
+WHITE_BOX = frozenset({StepOperation.EPOCH_STATE, StepOperation.PARTITION_STATE})
 """Questions about the inside, which no caller of Kafka's interface can ask."""
-STORE_ONLY = frozenset({Op.LOAD, Op.CLEAR, Op.PARTITION_DELETE, Op.PARTITION_STATE})
+STORE_ONLY = frozenset(
+    {
+        StepOperation.LOAD,
+        StepOperation.CLEAR,
+        StepOperation.PARTITION_DELETE,
+        StepOperation.PARTITION_STATE,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +97,21 @@ class UpdateFields:
 
 
 @dataclass(frozen=True, slots=True)
-class Add:
+class AddStep:
     """A segment record arrives; None is a null argument."""
 
     tp: str
     segment: SegmentFields | None
-    op: Op = Op.ADD
+    op: StepOperation = StepOperation.ADD
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStep:
     """An update record arrives; None is a null argument."""
 
     tp: str
     update: UpdateFields | None
-    op: Op = Op.UPDATE
+    op: StepOperation = StepOperation.UPDATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +120,14 @@ class DeletePartition:
 
     tp: str
     state: PartitionDeleteState
-    op: Op = Op.PARTITION_DELETE
+    op: StepOperation = StepOperation.PARTITION_DELETE
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionCall:
     """An operation whose only argument is the user partition."""
 
-    op: Op
+    op: StepOperation
     tp: str
 
 
@@ -128,7 +135,7 @@ class PartitionCall:
 class EpochQuery:
     """A question about one epoch: highest, list_epoch, size, epoch_state."""
 
-    op: Op
+    op: StepOperation
     tp: str
     epoch: int
 
@@ -137,7 +144,7 @@ class EpochQuery:
 class OffsetQuery:
     """A question about an offset in an epoch: get, next_txn."""
 
-    op: Op
+    op: StepOperation
     tp: str
     epoch: int
     offset: int
@@ -149,10 +156,12 @@ class SegmentQuery:
 
     tp: str
     id: str
-    op: Op = Op.SEGMENT
+    op: StepOperation = StepOperation.SEGMENT
 
 
-Operation = Add | Update | DeletePartition | PartitionCall | EpochQuery | OffsetQuery | SegmentQuery
+Operation = (
+    AddStep | UpdateStep | DeletePartition | PartitionCall | EpochQuery | OffsetQuery | SegmentQuery
+)
 
 _READERS = {
     "id": text_of,
@@ -186,34 +195,34 @@ _ONE_EPOCH: tuple[tuple[str, ...], tuple[str, ...]] = (("epoch",), ())
 _EPOCH_AND_OFFSET: tuple[tuple[str, ...], tuple[str, ...]] = (("epoch", "offset"), ())
 _SEGMENT_OPTIONAL = ("state", "size", "broker", "event_ts", "max_ts", "custom", "txn_empty")
 
-ARGUMENTS: dict[Op, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    Op.ADD: (("id", "start", "end", "epochs"), _SEGMENT_OPTIONAL),
-    Op.UPDATE: (("id", "state"), ("broker", "event_ts", "custom")),
-    Op.PARTITION_DELETE: (("state",), ()),
-    Op.PARTITION_STATE: _NO_ARGUMENTS,
-    Op.LOAD: _NO_ARGUMENTS,
-    Op.CLEAR: _NO_ARGUMENTS,
-    Op.MARK_INITIALIZED: _NO_ARGUMENTS,
-    Op.IS_READY: _NO_ARGUMENTS,
-    Op.GET: _EPOCH_AND_OFFSET,
-    Op.NEXT_TXN: _EPOCH_AND_OFFSET,
-    Op.HIGHEST: _ONE_EPOCH,
-    Op.LIST: _NO_ARGUMENTS,
-    Op.LIST_EPOCH: _ONE_EPOCH,
-    Op.SIZE: _ONE_EPOCH,
-    Op.SEGMENT: (("id",), ()),
-    Op.EPOCH_STATE: _ONE_EPOCH,
+ARGUMENTS: dict[StepOperation, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    StepOperation.ADD: (("id", "start", "end", "epochs"), _SEGMENT_OPTIONAL),
+    StepOperation.UPDATE: (("id", "state"), ("broker", "event_ts", "custom")),
+    StepOperation.PARTITION_DELETE: (("state",), ()),
+    StepOperation.PARTITION_STATE: _NO_ARGUMENTS,
+    StepOperation.LOAD: _NO_ARGUMENTS,
+    StepOperation.CLEAR: _NO_ARGUMENTS,
+    StepOperation.MARK_INITIALIZED: _NO_ARGUMENTS,
+    StepOperation.IS_READY: _NO_ARGUMENTS,
+    StepOperation.GET: _EPOCH_AND_OFFSET,
+    StepOperation.NEXT_TXN: _EPOCH_AND_OFFSET,
+    StepOperation.HIGHEST: _ONE_EPOCH,
+    StepOperation.LIST: _NO_ARGUMENTS,
+    StepOperation.LIST_EPOCH: _ONE_EPOCH,
+    StepOperation.SIZE: _ONE_EPOCH,
+    StepOperation.SEGMENT: (("id",), ()),
+    StepOperation.EPOCH_STATE: _ONE_EPOCH,
 }
 """Each operation's required and optional arguments; `tp` and `null` are judged apart."""
 
 
-def parse_op(step: Mapping[str, Json]) -> Op:
+def parse_op(step: Mapping[str, Json]) -> StepOperation:
     """The operation a step names; raises `FieldError`."""
     if "op" not in step:
         msg = "names no 'op'"
         raise FieldError(msg)
     try:
-        return Op(cast("str", step["op"]))
+        return StepOperation(cast("str", step["op"]))
     except ValueError as error:
         msg = f"unknown op {step['op']!r}"
         raise FieldError(msg) from error
@@ -230,13 +239,13 @@ def parse_operation(step: Mapping[str, Json], level: Level) -> Operation:
     if level is Level.STORE and "tp" in given:
         tp = text_of("tp", given.pop("tp"))
     if _is_null(op, given):
-        return Add(tp, None) if op is Op.ADD else Update(tp, None)
+        return AddStep(tp, None) if op is StepOperation.ADD else UpdateStep(tp, None)
     return _operation(op, tp, _arguments(op, given))
 
 
-def _is_null(op: Op, given: dict[str, Json]) -> bool:
+def _is_null(op: StepOperation, given: dict[str, Json]) -> bool:
     """Whether the step passes a null argument; takes the flag out of *given*."""
-    if op not in {Op.ADD, Op.UPDATE} or "null" not in given:
+    if op not in {StepOperation.ADD, StepOperation.UPDATE} or "null" not in given:
         return False
     if not flag_of("null", given.pop("null")):
         return False
@@ -246,7 +255,7 @@ def _is_null(op: Op, given: dict[str, Json]) -> bool:
     return True
 
 
-def _arguments(op: Op, given: Mapping[str, Json]) -> dict[str, Any]:
+def _arguments(op: StepOperation, given: Mapping[str, Json]) -> dict[str, Any]:
     """The checked arguments of *op*, by their attribute names."""
     required, optional = ARGUMENTS[op]
     for name in required:
@@ -258,26 +267,31 @@ def _arguments(op: Op, given: Mapping[str, Json]) -> dict[str, Any]:
             msg = f"op '{op}' has no field '{name}'"
             raise FieldError(msg)
     readers = _READERS
-    if op is Op.PARTITION_DELETE:
+    if op is StepOperation.PARTITION_DELETE:
         readers = {**_READERS, "state": partition_state_of}
     return {
         _ATTRIBUTES.get(name, name): readers[name](name, value) for name, value in given.items()
     }
 
 
-def _operation(op: Op, tp: str, arguments: dict[str, Any]) -> Operation:
+def _operation(op: StepOperation, tp: str, arguments: dict[str, Any]) -> Operation:
     match op:
-        case Op.ADD:
-            return Add(tp, SegmentFields(**arguments))
-        case Op.UPDATE:
-            return Update(tp, UpdateFields(**arguments))
-        case Op.PARTITION_DELETE:
+        case StepOperation.ADD:
+            return AddStep(tp, SegmentFields(**arguments))
+        case StepOperation.UPDATE:
+            return UpdateStep(tp, UpdateFields(**arguments))
+        case StepOperation.PARTITION_DELETE:
             return DeletePartition(tp, **arguments)
-        case Op.SEGMENT:
+        case StepOperation.SEGMENT:
             return SegmentQuery(tp, **arguments)
-        case Op.GET | Op.NEXT_TXN:
+        case StepOperation.GET | StepOperation.NEXT_TXN:
             return OffsetQuery(op, tp, **arguments)
-        case Op.HIGHEST | Op.LIST_EPOCH | Op.SIZE | Op.EPOCH_STATE:
+        case (
+            StepOperation.HIGHEST
+            | StepOperation.LIST_EPOCH
+            | StepOperation.SIZE
+            | StepOperation.EPOCH_STATE
+        ):
             return EpochQuery(op, tp, **arguments)
         case _:
             return PartitionCall(op, tp)
@@ -289,11 +303,11 @@ def request_of(operation: Operation, level: Level) -> dict[str, Json]:
     if level is Level.STORE:
         request["tp"] = operation.tp
     match operation:
-        case Add(segment=None) | Update(update=None):
+        case AddStep(segment=None) | UpdateStep(update=None):
             request["null"] = True
-        case Add(segment=SegmentFields() as segment):
+        case AddStep(segment=SegmentFields() as segment):
             request |= segment_answer(segment)
-        case Update(update=UpdateFields() as update):
+        case UpdateStep(update=UpdateFields() as update):
             request |= {
                 "id": update.id,
                 "state": update.state.name,

@@ -20,12 +20,12 @@ from rlmm_demo.history import show_history
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rlmm_demo.broker.jars import Jars
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.broker.jars import KafkaJars
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
-    Show = Callable[[Stage, World, Told], None]
+    Show = Callable[[DemoStage, DemoWorld, DemoFigures], None]
 
 REPORT: Final = Path("demo/report.html")
 _NOT_SHOWN: Final = 1
@@ -89,7 +89,7 @@ def demo(
         click.get_current_context().exit(_NOT_SHOWN)
 
 
-def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[Jars | None, str]:
+def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[KafkaJars | None, str]:
     """What a broker is made of, or why there is none."""
     if not is_wanted:
         return None, "not wanted"
@@ -123,7 +123,7 @@ def _make_folder(folder: Path) -> None:
         raise click.FileError(str(folder), error.strerror or str(error)) from error
 
 
-def _world(folder: Path, socket: Path, jars: Jars | None) -> World:
+def _world(folder: Path, socket: Path, jars: KafkaJars | None) -> DemoWorld:
     # Both need what the service alone does not.
     try:
         if jars is not None:
@@ -140,12 +140,12 @@ def _world(folder: Path, socket: Path, jars: Jars | None) -> World:
         raise EngineUnfit(msg) from error
 
 
-def _tell(world: World, because: str, report: Path) -> bool:
+def _tell(world: DemoWorld, because: str, report: Path) -> bool:
     """All screens, as far as they can be told; whether every claim was shown."""
-    from rlmm_demo.screens import Told  # noqa: PLC0415
-    from rlmm_demo.screens.stage import Stage  # noqa: PLC0415
+    from rlmm_demo.screens import DemoFigures  # noqa: PLC0415
+    from rlmm_demo.screens.stage import DemoStage  # noqa: PLC0415
 
-    stage, told = Stage(), Told()
+    stage, told = DemoStage(), DemoFigures()
     if world.has_broker:
         click.echo("With an unmodified Kafka broker.")
     else:
@@ -179,14 +179,16 @@ def _screens() -> tuple[Show, ...]:
     return tuple(screen.show for screen in told)
 
 
-def _write_report(stage: Stage, told: Told, world: World, because: str, report: Path) -> None:
+def _write_report(
+    stage: DemoStage, told: DemoFigures, world: DemoWorld, because: str, report: Path
+) -> None:
     from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415
     from rlmm.views.values import iso_time  # noqa: PLC0415
     from rlmm_demo.report.page import report_page  # noqa: PLC0415
     from rlmm_demo.report.pictures import replay_picture, tier_picture  # noqa: PLC0415
-    from rlmm_demo.report.story import Story  # noqa: PLC0415
+    from rlmm_demo.report.story import DemoStory  # noqa: PLC0415
 
-    story = Story(
+    story = DemoStory(
         told.versions, world.has_broker, tuple(stage.screens), tuple(stage.tier_maps),
         tuple(stage.replays), stage.stalls, tuple(stage.scoreboard),
         str(iso_time(SYSTEM_CLOCK.now_ms())), because,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class RecordedHistory:
     """A recorded metadata topic: the record set of each partition that has one."""
 
     kafka_version: str
@@ -39,7 +39,7 @@ class History:
     record_sets: tuple[RecordSet, ...]
 
 
-def recorded_history() -> History:
+def recorded_history() -> RecordedHistory:
     """The history that comes with the package."""
     text = files("rlmm_demo").joinpath("data/recorded_history.json").read_text(encoding="utf-8")
     document = json.loads(text)
@@ -47,7 +47,7 @@ def recorded_history() -> History:
         RecordSet(entry["partition"], base64.b64decode(entry["record_set_base64"]))
         for entry in document["partitions"]
     )
-    return History(document["kafka"], document["metadata_partitions"], record_sets)
+    return RecordedHistory(document["kafka"], document["metadata_partitions"], record_sets)
 
 
 def show_history() -> None:
@@ -67,7 +67,7 @@ def show_history() -> None:
     _show_images(shards)
 
 
-def _replay(history: History) -> dict[int, PythonShard]:
+def _replay(history: RecordedHistory) -> dict[int, PythonShard]:
     shards = {at: PythonShard(at) for at in range(history.partition_count)}
     rows = []
     for record_set in history.record_sets:
@@ -86,14 +86,14 @@ def _replay(history: History) -> dict[int, PythonShard]:
 
 
 def _shard_of(
-    shards: dict[int, PythonShard], partition: TopicIdPartition, history: History
+    shards: dict[int, PythonShard], partition: TopicIdPartition, history: RecordedHistory
 ) -> PythonShard:
     at = metadata_partition_for(partition.topic_id, partition.partition, history.partition_count)
     return shards[at]
 
 
 def _show_partitions(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: History
+    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
 ) -> None:
     rows = []
     for partition in partitions:
@@ -112,7 +112,7 @@ def _show_partitions(
 
 
 def _show_lookups(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: History
+    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
 ) -> None:
     rows = []
     for partition in partitions:
@@ -137,7 +137,7 @@ def _named(segment: SegmentMetadata | None) -> str:
 
 
 def _show_trouble(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: History
+    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
 ) -> None:
     """Append what a careless or unlucky writer sends, and show what becomes of each record."""
     partition = next(one for one in partitions if one.topic == "payments")

@@ -10,9 +10,9 @@ Tiered segments for programs: copy one, read ranges and indexes of it, delete it
 
 This is what a broker asks of its remote storage, so one that is written in Python can read and fill
 a tier. Objects have the layout of the storage plugin that brokers in Java load: each can read what
-the other wrote. What concerns one segment is a value: `Absent`, `Archived`, or a `LayoutFinding`,
-such as that of an encrypted one without its key ring. Errors say something of the store as a whole,
-see `spark_tiering.stores.protocol`. A storage is used by one thread at a time.
+the other wrote. What concerns one segment is a value: `ObjectAbsent`, `ObjectArchived`, or a
+`LayoutFinding`, such as that of an encrypted one without its key ring. Errors say something of the
+store as a whole, see `spark_tiering.stores.protocol`. A storage is used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.executor.limited_io import UnitEnded
+from spark_tiering.executor.limited_io import UnitEnd
 from spark_tiering.executor.object_check import read_manifest
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.segment_writer import (
@@ -32,7 +32,7 @@ from spark_tiering.executor.segment_writer import (
     SegmentWriter,
     read_indexes,
 )
-from spark_tiering.executor.tasks import CopyOptions, Outcome
+from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.digests import StreamDigest
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
@@ -45,7 +45,7 @@ from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_parts import REQUIRED
 from spark_tiering.stores.content import PIECE_BYTES
 from spark_tiering.stores.opening import open_store, parse_store
-from spark_tiering.stores.results import Absent, Archived, OutOfRange
+from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyondObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.executor.object_deletion import Deletion
+    from spark_tiering.executor.object_deletion import ObjectDeletion
     from spark_tiering.layout.key_ring import KeyRing
-    from spark_tiering.layout.range_reading import Fetch
+    from spark_tiering.layout.range_reading import ObjectRangeRead
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.s3_settings import S3Settings
 
@@ -66,12 +66,12 @@ MANIFESTS_KEPT = 100
 CHUNKS_KEPT_MAX = 10_000
 """Manifests of more chunks are read each time."""
 
-Unreadable = Absent | Archived | LayoutFinding
+Unreadable = ObjectAbsent | ObjectArchived | LayoutFinding
 """Why something cannot be read: it is not there, not before it is restored, or not as it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopiedSegment:
     """All three objects are there, verified; *is_new* says whether this call wrote any of them."""
 
     stored_bytes: int
@@ -81,10 +81,10 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class NotCopied:
+class CopyFailure:
     """The segment is not in the store as a whole, and no manifest says that it were."""
 
-    outcome: Outcome
+    outcome: UnitOutcome
     detail: str
 
 
@@ -128,7 +128,7 @@ class TierStorage:
 
     def copy(
         self, segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]
-    ) -> Copied | NotCopied:
+    ) -> CopiedSegment | CopyFailure:
         """
         Write a segment of which somebody has all parts, each as a file or in memory.
 
@@ -159,11 +159,11 @@ class TierStorage:
             writer.put_log(LogToWrite(digest.digest(), lambda: _pieces(parts[SegmentPart.LOG])))
             writer.put_indexes(indexes)
             done = writer.put_manifest()
-        except UnitEnded as ended:
-            return NotCopied(ended.outcome, ended.detail)
+        except UnitEnd as ended:
+            return CopyFailure(ended.outcome, ended.detail)
         except OSError as error:
-            return NotCopied(Outcome.SOURCE_FAILED, str(error))
-        return Copied(done.stored_bytes, done.is_new, done.findings)
+            return CopyFailure(UnitOutcome.SOURCE_FAILED, str(error))
+        return CopiedSegment(done.stored_bytes, done.is_new, done.findings)
 
     def fetch(
         self, segment: SegmentMetadata, first_byte: int = 0, last_byte: int | None = None
@@ -195,7 +195,7 @@ class TierStorage:
     def fetch_index(self, segment: SegmentMetadata, part: SegmentPart) -> bytes | Unreadable | None:
         """
         One index, whole; `None` where the segment has no transaction index, since nothing was
-        aborted in it. An `Absent` is another matter: then an object is missing.
+        aborted in it. An `ObjectAbsent` is another matter: then an object is missing.
         """
         manifest = self._manifest(segment)
         if not isinstance(manifest, Manifest):
@@ -214,7 +214,7 @@ class TierStorage:
         found = next(self._got(segment, ObjectKind.INDEXES, fetch))
         return found if isinstance(found, Unreadable) else bytes(found)
 
-    def delete(self, segment: SegmentMetadata) -> Deletion:
+    def delete(self, segment: SegmentMetadata) -> ObjectDeletion:
         """Take all objects of a segment away; what is gone already is fine."""
         self._manifests.pop(str(segment.id), None)
         return delete_objects(
@@ -250,7 +250,7 @@ class TierStorage:
         return kept
 
     def _contents(
-        self, segment: SegmentMetadata, planned: Iterator[Fetch]
+        self, segment: SegmentMetadata, planned: Iterator[ObjectRangeRead]
     ) -> Iterator[Piece | Unreadable]:
         for fetch in planned:
             for found in self._got(segment, ObjectKind.LOG, fetch):
@@ -259,7 +259,7 @@ class TierStorage:
                     return
 
     def _got(
-        self, segment: SegmentMetadata, kind: ObjectKind, fetch: Fetch
+        self, segment: SegmentMetadata, kind: ObjectKind, fetch: ObjectRangeRead
     ) -> Iterator[Piece | Unreadable]:
         """What one range of an object gives, or why it does not."""
         key = self._key(segment, kind)
@@ -269,7 +269,7 @@ class TierStorage:
             return
         # Whoever took the object away took the manifest as well.
         self._manifests.pop(str(segment.id), None)
-        if isinstance(got, OutOfRange):
+        if isinstance(got, RangeBeyondObject):
             yield LayoutFinding(LayoutFault.LENGTH, f"{key}: no byte {got.first_byte}")
         else:
             yield got

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rlmm.inspection.finding_kinds import BY_COMMAND
 
 if TYPE_CHECKING:
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
 
 
 def findings_reference() -> str:
@@ -19,7 +19,7 @@ def findings_reference() -> str:
     return "\n" + "\n".join(sections) + "\n"
 
 
-def _section(kind: Kind) -> str:
+def _section(kind: FindingKind) -> str:
     return (
         f"### {kind.code}\n\n{str(kind.severity).capitalize()}: {kind.title}.\n\n"
         f"- **Why it matters:** {kind.reason}.\n- **What to do:** {kind.fix}.\n"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rlmm.http.routes import ROUTES, Asks
+from rlmm.http.routes import ROUTES, AccessRule
 from rlmm.metrics.table import GROUPS
 
 _WHO = {
-    Asks.EVERYBODY: "everybody",
-    Asks.HEALTH: "everybody, unless `http.health_open` is false",
-    Asks.METRICS: "everybody, unless `http.metrics_open` is false",
-    Asks.READER: "role reader",
+    AccessRule.EVERYBODY: "everybody",
+    AccessRule.HEALTH: "everybody, unless `http.health_open` is false",
+    AccessRule.METRICS: "everybody, unless `http.metrics_open` is false",
+    AccessRule.READER: "role reader",
 }
 
 

@@ -79,7 +79,7 @@ def example() -> str:
         segment_id, 0, 99, 1, 1_700_000_000_000, 1_700_000_000_001, ((0, 0),), 1_024, None,
         SegmentState.COPY_SEGMENT_FINISHED,
     )  # fmt: skip
-    limits = hello.Limits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
+    limits = hello.ServiceLimits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
     answer = hello.HelloAnswer(1, "rlmm/1.0.0", None, None, None, "admin", "serve", limits)
     frames = (
         ("client", "hello", request_frame(0, "hello", [{"versions": [1], "client": "mine/1"}])),

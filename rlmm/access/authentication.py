@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rlmm.access.handshakes import Handshakes
-from rlmm.access.limits import Limits
+from rlmm.access.limits import ClientLimits
 from rlmm.access.roles import Client, Grant, Role, read_grants
 from rlmm.access.settings import UnixRole
 from rlmm.access.tls import ServerTls
@@ -64,7 +64,7 @@ class AccessStatistics:
     """How TLS handshakes have ended, by listener."""
 
 
-class Door:
+class Authenticator:
     """Tells who somebody is, how much they may take, and how TCP connections are encrypted."""
 
     def __init__(
@@ -93,7 +93,7 @@ class Door:
         self._asked = asyncio.Event()
         self._identified: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
-        self.limits = Limits(
+        self.limits = ClientLimits(
             access.client_connections_max, access.client_requests_per_second_max, now_s
         )
         self.generation = 0

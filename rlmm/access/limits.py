@@ -60,7 +60,7 @@ class _Taken:
         self.bucket: TokenBucket | None = None
 
 
-class Limits:
+class ClientLimits:
     """Counts what each client takes, and refuses what is too much."""
 
     def __init__(

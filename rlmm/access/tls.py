@@ -44,7 +44,7 @@ _VERIFY: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class TlsContext:
     """A context, and how long its certificate holds."""
 
     context: ssl.SSLContext
@@ -127,7 +127,7 @@ class ServerTls:
             return
         self._told_s = now_s
 
-    def _made(self, in_use: Certified | None) -> Certified:
+    def _made(self, in_use: TlsContext | None) -> TlsContext:
         """What the files say. In place of one that holds, none is taken that does not."""
         settings = self._settings
         path = settings.certificate_file
@@ -141,7 +141,7 @@ class ServerTls:
         if in_use is not None and validity.not_after_s <= now_s < in_use.validity.not_after_s:
             msg = f"tls.certificate_file {path} has ended, while the one in use has not"
             raise ConfigError(msg)
-        return Certified(_context(settings), validity)
+        return TlsContext(_context(settings), validity)
 
 
 def _context(settings: TlsSettings) -> ssl.SSLContext:

@@ -4,7 +4,7 @@ A thread for one piece of work that must not hold the event loop.
 A caller that is cancelled asks the work to end early and waits until it has: a thread that goes on
 behind the back of who started it would write into what has moved on. When the call returns, its
 thread is over. Only who is cancelled again does not wait: a disk may hang for ever. What such work
-still does it does not finish, see `Work.go_on`, and it holds up no interpreter's end.
+still does it does not finish, see `BackgroundWork.go_on`, and it holds up no interpreter's end.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Abandoned(BaseException):  # nothing that handles errors may handle it
+class WorkAbandoned(BaseException):  # nothing that handles errors may handle it
     """Raised inside the work when whoever asked for it does not wait for its result any more."""
 
 
-class Work:
+class BackgroundWork:
     """What a piece of work is given: whether it is still wanted."""
 
     def __init__(self) -> None:
@@ -41,17 +41,19 @@ class Work:
         self._is_abandoned.set()
 
     def go_on(self) -> None:
-        """Raise `Abandoned` when the work is not wanted any more."""
+        """Raise `WorkAbandoned` when the work is not wanted any more."""
         if self._is_abandoned.is_set():
-            raise Abandoned
+            raise WorkAbandoned
 
 
-async def in_background(work: Callable[[Work], Result], name: str, niceness: int = 0) -> Result:
+async def in_background(
+    work: Callable[[BackgroundWork], Result], name: str, niceness: int = 0
+) -> Result:
     """
     Do *work* in a thread called *name* and return its result, or raise what it raises. What it logs
     carries what the caller's lines do.
     """
-    given = Work()
+    given = BackgroundWork()
     outcome: Future[Result] = Future()
     run = partial(copy_context().run, _run, work, given, outcome, niceness)
     thread = OwnedThread(name, run)
@@ -84,7 +86,10 @@ def _look_at(done: asyncio.Future[Result]) -> None:
 
 
 def _run(
-    work: Callable[[Work], Result], given: Work, outcome: Future[Result], niceness: int
+    work: Callable[[BackgroundWork], Result],
+    given: BackgroundWork,
+    outcome: Future[Result],
+    niceness: int,
 ) -> None:
     _give_way(niceness)
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 
-class Closable(Protocol):
+class LoopResource(Protocol):
     """What lives on the loop."""
 
     async def close(self) -> None:
@@ -28,7 +28,7 @@ class Closable(Protocol):
 
 
 T = TypeVar("T")
-L = TypeVar("L", bound=Closable)
+L = TypeVar("L", bound=LoopResource)
 
 
 class OwnLoop(Generic[L]):

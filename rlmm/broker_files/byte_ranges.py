@@ -9,7 +9,7 @@ _ONE: Final = re.compile(r"bytes=(?P<first>[0-9]{0,19})-(?P<last>[0-9]{0,19})", 
 """One range of bytes; several in one request are passed over, as they may be."""
 
 
-class Bytes(NamedTuple):
+class ByteRange(NamedTuple):
     """The bytes [start, end) of a file."""
 
     start: int
@@ -27,12 +27,12 @@ class Bytes(NamedTuple):
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 
-def bytes_asked(header: str | None, size: int) -> Bytes | None:
+def bytes_asked(header: str | None, size: int) -> ByteRange | None:
     """
     What *header* asks for of a file of *size* bytes: all of it where it asks for no range, or for
     none that is understood; None where the range lies outside of the file.
     """
-    whole = Bytes(0, size, False)
+    whole = ByteRange(0, size, False)
     found = None if header is None else _ONE.fullmatch(header.strip().replace(" ", ""))
     if found is None:
         return whole
@@ -47,4 +47,4 @@ def bytes_asked(header: str | None, size: int) -> Bytes | None:
             if int(last) < start:
                 return whole
             end = min(int(last) + 1, size)
-    return Bytes(start, end, True) if start < end else None
+    return ByteRange(start, end, True) if start < end else None

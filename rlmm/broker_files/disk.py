@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.errors import FileAbsent, LogNotPermitted, LogUnavailable
 from rlmm.metadata.ids import Uuid
-from rlmm.partition_log.checkpoints import Unreadable, parse_partition_metadata
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_partition_metadata
 from rlmm.partition_log.names import PARTITION_METADATA, topic_partition
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXI
 """Nothing of that name, or nothing of the kind that it has to be."""
 
 
-class Place(NamedTuple):
+class FolderPlace(NamedTuple):
     """A partition in one of the folders."""
 
     folder: str
@@ -48,7 +48,7 @@ class Place(NamedTuple):
         return f"{self.folder}/{self.name}"
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """Which file it is: another one of the same name has another inode or another size."""
 
     device: int
@@ -56,23 +56,23 @@ class Identity(NamedTuple):
     size_bytes: int
 
 
-class FileFacts(NamedTuple):
+class SealedFileFacts(NamedTuple):
     """A regular file as it is in the listing of its folder."""
 
     size_bytes: int
     modified_ms: int
 
 
-class Looked(NamedTuple):
+class ListedFile(NamedTuple):
     """A file, and the names of all regular ones in its folder."""
 
     names: list[str]
-    identity: Identity
+    identity: FileIdentity
 
 
-def facts_of(place: Place) -> dict[str, FileFacts]:
+def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
     """Every regular file of a partition by its name; those that vanish meanwhile are left out."""
-    found: dict[str, FileFacts] = {}
+    found: dict[str, SealedFileFacts] = {}
     with _partition_folder(place) as folder, os.scandir(folder) as entries:
         for entry in entries:
             try:
@@ -80,11 +80,11 @@ def facts_of(place: Place) -> dict[str, FileFacts]:
             except FileNotFoundError:
                 continue
             if stat.S_ISREG(status.st_mode):
-                found[entry.name] = FileFacts(status.st_size, status.st_mtime_ns // 1_000_000)
+                found[entry.name] = SealedFileFacts(status.st_size, status.st_mtime_ns // 1_000_000)
     return found
 
 
-def look_at(place: Place, name: str) -> Looked:
+def look_at(place: FolderPlace, name: str) -> ListedFile:
     """The file *name*, and what stands beside it at that moment."""
     with _partition_folder(place) as folder:
         with os.scandir(folder) as entries:
@@ -92,10 +92,12 @@ def look_at(place: Place, name: str) -> Looked:
         if name not in names:
             raise _absent(f"{place}/{name}")
         with _file(folder, name, f"{place}/{name}") as identity:
-            return Looked(names, identity[1])
+            return ListedFile(names, identity[1])
 
 
-def read_piece(place: Place, name: str, identity: Identity, start: int, size: int) -> bytes:
+def read_piece(
+    place: FolderPlace, name: str, identity: FileIdentity, start: int, size: int
+) -> bytes:
     """
     The bytes [start, start + size) of a file; none where it is gone or not that one any more.
     """
@@ -132,7 +134,11 @@ def topic_id_of(partition_folder: int, where: str) -> Uuid | str:
     if not content:
         return f"it does not say its topic's id ({PARTITION_METADATA})"
     found = parse_partition_metadata(content)
-    return f"{PARTITION_METADATA}: {found.detail}" if isinstance(found, Unreadable) else Uuid(found)
+    return (
+        f"{PARTITION_METADATA}: {found.detail}"
+        if isinstance(found, CheckpointFault)
+        else Uuid(found)
+    )
 
 
 def small_file(folder: int, name: str, where: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes:
@@ -156,7 +162,7 @@ def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
 
 
 @contextmanager
-def _partition_folder(place: Place) -> Iterator[int]:
+def _partition_folder(place: FolderPlace) -> Iterator[int]:
     """The folder of the partition that is meant: by name, and by the id of its topic."""
     name, where = place.name, str(place)
     with opened_folder(place.folder) as outer, inner_folder(outer, name, where) as folder:
@@ -171,7 +177,7 @@ def _partition_folder(place: Place) -> Iterator[int]:
 
 
 @contextmanager
-def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, Identity]]:
+def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentity]]:
     """A regular file in an open folder, open, and which one it is."""
     with _told(where):
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
@@ -179,7 +185,7 @@ def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, Identity]]:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise _absent(where)
-            yield descriptor, Identity(status.st_dev, status.st_ino, status.st_size)
+            yield descriptor, FileIdentity(status.st_dev, status.st_ino, status.st_size)
         finally:
             os.close(descriptor)
 

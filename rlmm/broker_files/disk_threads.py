@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Turns:
+class DiskThreads:
     """Has work done that may hang."""
 
     def __init__(self, most: int, timeout_s: float) -> None:

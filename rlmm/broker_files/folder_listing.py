@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.base.java_properties import ENCODING, parse_properties
 from rlmm.broker_files.disk import (
-    Place,
+    FolderPlace,
     inner_folder,
     names_in,
     opened_folder,
@@ -22,7 +22,7 @@ from rlmm.broker_files.disk import (
 from rlmm.broker_files.sealed_files import OWN_TOPICS
 from rlmm.errors import ConfigError, FileAbsent, LogError
 from rlmm.metadata.ids import TopicIdPartition
-from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import parse_folder
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _CHECKPOINT_BYTES_MAX: Final = 64 * 1024 * 1024
 _NODE_ID: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
-class Folder(NamedTuple):
+class BrokerFolder(NamedTuple):
     """A folder of the configuration, and whose it says that it is."""
 
     path: str
@@ -45,24 +45,24 @@ class Folder(NamedTuple):
     cluster_id: str
 
 
-class Found(NamedTuple):
+class FolderPartition(NamedTuple):
     """A partition in a folder; *high_watermark* is what its broker had last noted of it."""
 
-    place: Place
+    place: FolderPlace
     high_watermark: int | None
 
 
-class Listed(NamedTuple):
+class BrokerFolders(NamedTuple):
     """All that the folders hold at one moment; *unusable* are places, with the why of each."""
 
-    folders: list[Folder]
-    partitions: list[Found]
+    folders: list[BrokerFolder]
+    partitions: list[FolderPartition]
     unusable: list[tuple[str, str]]
 
 
-def list_folders(paths: Iterable[str]) -> Listed:
+def list_folders(paths: Iterable[str]) -> BrokerFolders:
     """Every user's partition in the folders *paths*."""
-    listed = Listed([], [], [])
+    listed = BrokerFolders([], [], [])
     for path in paths:
         try:
             _add(path, listed)
@@ -71,7 +71,7 @@ def list_folders(paths: Iterable[str]) -> Listed:
     return listed
 
 
-def _add(path: str, listed: Listed) -> None:
+def _add(path: str, listed: BrokerFolders) -> None:
     with opened_folder(path) as folder:
         names = sorted(names_in(folder, path))
         if META_PROPERTIES not in names and not any(map(parse_folder, names)):
@@ -91,10 +91,10 @@ def _add(path: str, listed: Listed) -> None:
             if isinstance(found, str):
                 listed.unusable.append((f"{path}/{name}", found))
             elif found is not None:
-                listed.partitions.append(Found(found, noted.get(known)))
+                listed.partitions.append(FolderPartition(found, noted.get(known)))
 
 
-def _partition(path: str, folder: int, name: TopicPartition) -> Place | str | None:
+def _partition(path: str, folder: int, name: TopicPartition) -> FolderPlace | str | None:
     """A partition's folder; None where it vanished, and in words why it is of no use."""
     where = f"{path}/{name}"
     try:
@@ -106,10 +106,10 @@ def _partition(path: str, folder: int, name: TopicPartition) -> Place | str | No
         return str(error)
     if isinstance(topic_id, str):
         return topic_id
-    return Place(path, TopicIdPartition(topic_id, name.topic, name.number))
+    return FolderPlace(path, TopicIdPartition(topic_id, name.topic, name.number))
 
 
-def _whose(path: str, folder: int) -> Folder:
+def _whose(path: str, folder: int) -> BrokerFolder:
     """By `meta.properties`; nobody's where that is not there or damaged."""
     content = small_file(folder, META_PROPERTIES, f"{path}/{META_PROPERTIES}")
     try:
@@ -119,7 +119,9 @@ def _whose(path: str, folder: int) -> Folder:
     said = {entry.key: entry.value.strip() for entry in entries}
     # Which node it is stands under the older name in folders of brokers that knew ZooKeeper.
     node = said.get("node.id") or said.get("broker.id") or ""
-    return Folder(path, int(node) if _NODE_ID.fullmatch(node) else None, said.get("cluster.id", ""))
+    return BrokerFolder(
+        path, int(node) if _NODE_ID.fullmatch(node) else None, said.get("cluster.id", "")
+    )
 
 
 def _high_watermarks(path: str, folder: int) -> Mapping[TopicPartition, int]:
@@ -128,4 +130,4 @@ def _high_watermarks(path: str, folder: int) -> Mapping[TopicPartition, int]:
         folder, HIGH_WATERMARKS, f"{path}/{HIGH_WATERMARKS}", _CHECKPOINT_BYTES_MAX
     )
     noted = parse_offsets(content)
-    return {} if isinstance(noted, Unreadable) else noted
+    return {} if isinstance(noted, CheckpointFault) else noted

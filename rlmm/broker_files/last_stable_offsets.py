@@ -17,7 +17,7 @@ from rlmm.errors import LogError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.broker_files.statistics import Figures
+    from rlmm.broker_files.statistics import BrokerFilesCounters
     from rlmm.metadata.ids import TopicIdPartition
 
 REFUSING_AGE_S: Final = 1.0
@@ -26,7 +26,7 @@ _KEPT_MAX: Final = 10_000
 """Beyond that those are forgotten that are too old to be of use."""
 
 
-class TellsStableOffsets(Protocol):
+class StableOffsetSource(Protocol):
     """Who is asked: the cluster."""
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
@@ -42,7 +42,7 @@ class TellsStableOffsets(Protocol):
         ...
 
 
-class Stable(NamedTuple):
+class KnownStableOffset(NamedTuple):
     """What is known of a partition: its last stable offset, or why there is none."""
 
     offset: int | None
@@ -52,18 +52,18 @@ class Stable(NamedTuple):
 @dataclass(slots=True)
 class _Kept:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    told: Stable | None = None
+    told: KnownStableOffset | None = None
     at_s: float = 0.0
 
 
-class StableOffsets:
+class CachedStableOffsets:
     """Asks *teller*, and remembers what it said for *age_s_max*."""
 
     def __init__(
         self,
-        teller: TellsStableOffsets,
+        teller: StableOffsetSource,
         age_s_max: float,
-        figures: Figures,
+        figures: BrokerFilesCounters,
         now_s: Callable[[], float] | None = None,
     ) -> None:
         self._teller = teller
@@ -72,7 +72,7 @@ class StableOffsets:
         self._now_s = now_s
         self._kept: dict[TopicIdPartition, _Kept] = {}
 
-    async def of(self, partition: TopicIdPartition, at_least: int = 0) -> Stable:
+    async def of(self, partition: TopicIdPartition, at_least: int = 0) -> KnownStableOffset:
         """What is known of *partition*; where that is below *at_least*, it is as good as new."""
         now_s = self._now_s or asyncio.get_running_loop().time
         kept = self._kept.get(partition)
@@ -86,7 +86,7 @@ class StableOffsets:
                 kept.at_s = now_s()
         return told
 
-    def _usable(self, kept: _Kept, at_least: int, now_s: float) -> Stable | None:
+    def _usable(self, kept: _Kept, at_least: int, now_s: float) -> KnownStableOffset | None:
         """What was told before, if it is of use still."""
         told = kept.told
         if told is None:
@@ -96,13 +96,13 @@ class StableOffsets:
         age_s_max = min(self._age_s_max, REFUSING_AGE_S) if is_refusal else self._age_s_max
         return told if age_s < age_s_max else None
 
-    async def _ask(self, partition: TopicIdPartition) -> Stable:
+    async def _ask(self, partition: TopicIdPartition) -> KnownStableOffset:
         self._figures.questions += 1
         try:
-            return Stable(await self._teller.last_stable_offset(partition))
+            return KnownStableOffset(await self._teller.last_stable_offset(partition))
         except LogError as error:
             self._figures.questions_failed += 1
-            return Stable(None, error)
+            return KnownStableOffset(None, error)
 
     def _forget(self, now_s: float) -> None:
         if len(self._kept) < _KEPT_MAX:

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.broker_files import disk
-from rlmm.broker_files.disk_threads import Turns
+from rlmm.broker_files.disk_threads import DiskThreads
 from rlmm.broker_files.folder_listing import list_folders
-from rlmm.broker_files.last_stable_offsets import StableOffsets
+from rlmm.broker_files.last_stable_offsets import CachedStableOffsets
 from rlmm.broker_files.sealed_files import (
     OWN_TOPICS,
     WITHOUT_LOG,
@@ -24,14 +24,14 @@ from rlmm.broker_files.sealed_files import (
     is_ever_read,
     why_not,
 )
-from rlmm.broker_files.statistics import Figures
+from rlmm.broker_files.statistics import BrokerFilesCounters
 from rlmm.errors import FileAbsent, LogError, NotSealed, TooBusy
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from rlmm.broker_files.disk import FileFacts, Identity, Looked, Place
-    from rlmm.broker_files.last_stable_offsets import Stable, TellsStableOffsets
+    from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile, SealedFileFacts
+    from rlmm.broker_files.last_stable_offsets import KnownStableOffset, StableOffsetSource
     from rlmm.http.settings import BrokerLogSettings
     from rlmm.views.values import View
 
@@ -43,12 +43,12 @@ PIECE_BYTES: Final = 512 * 1024
 """Read and written at a time: what one answer holds of its file."""
 
 
-class Sealed(NamedTuple):
+class SealedFile(NamedTuple):
     """A file that may be read, as it was when that was found out."""
 
-    place: Place
+    place: FolderPlace
     name: str
-    identity: Identity
+    identity: FileIdentity
 
     @property
     def size_bytes(self) -> int:
@@ -59,13 +59,13 @@ class Sealed(NamedTuple):
 class BrokerLog:
     """The configured folders; *teller* says how far their partitions are stable."""
 
-    def __init__(self, settings: BrokerLogSettings, teller: TellsStableOffsets) -> None:
-        self.figures = Figures()
+    def __init__(self, settings: BrokerLogSettings, teller: StableOffsetSource) -> None:
+        self.figures = BrokerFilesCounters()
         self._settings = settings
         self._teller = teller
         age_s = settings.stable_age_ms_max / 1_000
-        self._stable = StableOffsets(teller, age_s, self.figures)
-        self._turns = Turns(settings.reads_max, settings.read_timeout_ms / 1_000)
+        self._stable = CachedStableOffsets(teller, age_s, self.figures)
+        self._turns = DiskThreads(settings.reads_max, settings.read_timeout_ms / 1_000)
 
     async def run(self) -> None:
         """Say what is served, and have the cluster asked, until cancelled."""
@@ -77,7 +77,7 @@ class BrokerLog:
         folders = self._settings.folders
         return await self._turns.do(lambda: _dumped(_partitions_view(folders)))
 
-    async def files(self, place: Place) -> bytes:
+    async def files(self, place: FolderPlace) -> bytes:
         """Every regular file of a partition, and whether it may be read, as JSON."""
         self._require_served(place)
         facts = await self._turns.do(partial(disk.facts_of, place))
@@ -85,7 +85,7 @@ class BrokerLog:
         # Thousands of files are some megabytes of text.
         return await self._turns.do(lambda: _dumped(_files_view(facts, stable)))
 
-    async def sealed(self, place: Place, name: str) -> Sealed:
+    async def sealed(self, place: FolderPlace, name: str) -> SealedFile:
         """
         The file *name*, if it may be read.
 
@@ -100,7 +100,7 @@ class BrokerLog:
         stable = await self._stable.of(place.partition, needs if isinstance(needs, int) else 0)
         why = why_not(needs, stable.offset)
         if not why:
-            return Sealed(place, name, looked.identity)
+            return SealedFile(place, name, looked.identity)
         if stable.trouble is not None:
             self.figures.refused["stable-offset-unknown"] += 1
             msg = f"{place}: what is stable of it is not known: {stable.trouble}"
@@ -109,7 +109,7 @@ class BrokerLog:
         msg = f"{place}/{name} is not to be read now: {why}"
         raise NotSealed(msg)
 
-    async def _looked(self, place: Place, name: str) -> Looked:
+    async def _looked(self, place: FolderPlace, name: str) -> ListedFile:
         """The file as it is on disk; what keeps it from being looked at is counted."""
         try:
             self._require_served(place)
@@ -125,14 +125,14 @@ class BrokerLog:
             self.figures.refused["disk"] += 1
             raise
 
-    async def read(self, file: Sealed, start: int, size: int) -> bytes:
+    async def read(self, file: SealedFile, start: int, size: int) -> bytes:
         """
         The bytes [start, start + size) of *file*, `PIECE_BYTES` at most; none where it is gone.
         """
         work = partial(disk.read_piece, file.place, file.name, file.identity, start, size)
         return await self._turns.do(work)
 
-    def _require_served(self, place: Place) -> None:
+    def _require_served(self, place: FolderPlace) -> None:
         _ = place.name
         if place.partition.topic in OWN_TOPICS:
             msg = f"{place.partition.topic} is Kafka's own topic, which is not served"
@@ -173,7 +173,7 @@ def _partitions_view(folders: tuple[str, ...]) -> View:
     }
 
 
-def _files_view(facts: dict[str, FileFacts], stable: Stable) -> View:
+def _files_view(facts: dict[str, SealedFileFacts], stable: KnownStableOffset) -> View:
     sealed = SealedFiles(facts)
     files: list[View] = []
     for name in sorted(facts):

@@ -12,7 +12,7 @@ CUT_SHORT: Final = ("changed", "disk", "slow")
 """Why: the file is gone, or another one; the disk did not answer; the client did not read."""
 
 
-class Figures:
+class BrokerFilesCounters:
     """Counts for one server; all since the start, but for what is under way."""
 
     def __init__(self) -> None:

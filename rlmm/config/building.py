@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from rlmm.config.keys import KEYS, name_of
-from rlmm.config.process import AssignmentKind, LogKind, Mode
+from rlmm.config.process import AssignmentKind, LogKind, ServiceMode
 from rlmm.config.sections import KIND_OF_SECTION, Config
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.oauth_tokens import FileTokens
@@ -22,7 +22,7 @@ from rlmm.kafka_client.security.oauth_tokens import FileTokens
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rlmm.config.kafka_names import Given
+    from rlmm.config.kafka_names import KafkaSetting
     from rlmm.config.keys import Key
 
 _SERVERS = "kafka_bootstrap_servers"
@@ -36,11 +36,11 @@ _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Building:
+class ConfigurationBuilder:
     """The values that are set, by the name of their key, and where each was given."""
 
     values: Mapping[str, Any]
-    given: Mapping[str, Given]
+    given: Mapping[str, KafkaSetting]
 
     def config(self) -> Config:
         """
@@ -51,11 +51,11 @@ class Building:
         kind = self._kind()
         mode = self.values.get("mode")
         if mode is None:
-            mode = Mode.OBSERVER if kind is LogKind.KAFKA else Mode.SERVE
+            mode = ServiceMode.OBSERVER if kind is LogKind.KAFKA else ServiceMode.SERVE
         derived: dict[str, dict[tuple[str, ...], Any]] = {
             "process": {("mode",): mode},
             "log": {("kind",): kind},
-            "kafka": {("is_observer",): mode is Mode.OBSERVER},
+            "kafka": {("is_observer",): mode is ServiceMode.OBSERVER},
         }
         if _SERVERS not in self.values:
             derived["kafka"]["bootstrap_servers",] = ()
@@ -80,7 +80,7 @@ class Building:
 
         Keys of two kinds at once are refused: nobody could say which log was meant.
         """
-        found: dict[LogKind, Given] = {}
+        found: dict[LogKind, KafkaSetting] = {}
         for name in KEYS.keys() & self.values.keys():
             of_kind = KIND_OF_SECTION.get(KEYS[name].section)
             if of_kind is not None and (of_kind not in found or name == _SERVERS):

@@ -29,14 +29,14 @@ _FLAGS = {"required", "requisite", "sufficient", "optional"}
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class JaasLogin:
     """The last part of the module's name, and its options."""
 
     module: str
     options: dict[str, str] = field(repr=False)
 
 
-def parse_login(text: str) -> Login:
+def parse_login(text: str) -> JaasLogin:
     """
     Read `Module required key="value" ...;`.
 
@@ -61,7 +61,7 @@ def parse_login(text: str) -> Login:
             msg = f'option {at // 3 + 1} of its login module must be key="value"'
             raise ConfigError(msg)
         options[key[0]] = assigned[1][0]
-    return Login(module.rpartition(".")[2], options)
+    return JaasLogin(module.rpartition(".")[2], options)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.base.java_properties import ENCODING, parse_properties
-from rlmm.config.kafka_names import Given, client_values, is_client_key
+from rlmm.config.kafka_names import KafkaSetting, client_values, is_client_key
 from rlmm.config.layers import Layer, file_bytes
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import SecurityProtocol
@@ -67,7 +67,7 @@ def server_layer(path: Path) -> Layer:
     return Layer(values, (*unused_by_clients, *unused, *rest))
 
 
-def _read(path: Path, named_by: str) -> dict[str, Given]:
+def _read(path: Path, named_by: str) -> dict[str, KafkaSetting]:
     try:
         text = file_bytes(path).decode(ENCODING)
     except OSError as error:
@@ -78,10 +78,10 @@ def _read(path: Path, named_by: str) -> dict[str, Given]:
     except ConfigError as error:
         msg = f"kafka.{named_by}: {path}: {error}"
         raise ConfigError(msg) from error
-    return {entry.key: Given(entry.value, entry.key, str(path)) for entry in found}
+    return {entry.key: KafkaSetting(entry.value, entry.key, str(path)) for entry in found}
 
 
-def _of_clients(manager: dict[str, Given]) -> tuple[dict[str, Given], list[str]]:
+def _of_clients(manager: dict[str, KafkaSetting]) -> tuple[dict[str, KafkaSetting], list[str]]:
     """
     What the manager's clients are given, taken out of *manager*: by the client's own keys, and what
     has no equivalent.
@@ -89,7 +89,7 @@ def _of_clients(manager: dict[str, Given]) -> tuple[dict[str, Given], list[str]]
     Where several of its clients are given the same key, it must be the same value: here is one.
     """
     common = _taken(manager, _COMMON)
-    client: dict[str, Given] = {}
+    client: dict[str, KafkaSetting] = {}
     unused = {found.written: None for key, found in common.items() if not is_client_key(key)}
     for role, prefix in _ROLES.items():
         for key, found in {**common, **_taken(manager, prefix)}.items():
@@ -107,7 +107,7 @@ def _of_clients(manager: dict[str, Given]) -> tuple[dict[str, Given], list[str]]
     return client, list(unused)
 
 
-def _taken(manager: dict[str, Given], prefix: str) -> dict[str, Given]:
+def _taken(manager: dict[str, KafkaSetting], prefix: str) -> dict[str, KafkaSetting]:
     return {
         key.removeprefix(prefix): manager.pop(key)
         for key in list(manager)
@@ -115,7 +115,7 @@ def _taken(manager: dict[str, Given], prefix: str) -> dict[str, Given]:
     }
 
 
-def _listener(given: dict[str, Given]) -> dict[str, Given]:
+def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
     """Address and protocol of the listener that the manager is told to use."""
     named = given.get(_LISTENER_KEY)
     if named is None:
@@ -130,14 +130,14 @@ def _listener(given: dict[str, Given]) -> dict[str, Given]:
             host = "localhost" if match.group(2) in _EVERYWHERE else match.group(2)
             found = given.pop(key)
             client = {
-                "bootstrap.servers": Given(f"{host}:{match.group(3)}", key, found.source),
+                "bootstrap.servers": KafkaSetting(f"{host}:{match.group(3)}", key, found.source),
             }
             protocol = _protocol(given, named)
             return {**client, **({"security.protocol": protocol} if protocol else {})}
     return {}
 
 
-def _protocol(given: dict[str, Given], named: Given) -> Given | None:
+def _protocol(given: dict[str, KafkaSetting], named: KafkaSetting) -> KafkaSetting | None:
     """The protocol of a listener, by the broker's map or by the listener's own name."""
     name = str(named.value)
     key = "listener.security.protocol.map"
@@ -148,6 +148,6 @@ def _protocol(given: dict[str, Given], named: Given) -> Given | None:
     return replace(named, value=name.upper()) if name.upper() in set(SecurityProtocol) else None
 
 
-def _listed(given: dict[str, Given], key: str) -> list[str]:
+def _listed(given: dict[str, KafkaSetting], key: str) -> list[str]:
     found = given.get(key)
     return [] if found is None else [part.strip() for part in str(found.value).split(",")]

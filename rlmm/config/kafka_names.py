@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class KafkaSetting:
     """A value as it was given: how its key was written, and where."""
 
     value: object = field(repr=False)
@@ -84,13 +84,13 @@ def _name(key: str) -> str:
     return _ELSEWHERE.get(key) or name_of(f"kafka.{_RENAMED.get(key, key)}")
 
 
-def client_values(given: Mapping[str, Given]) -> tuple[dict[str, Given], list[str]]:
+def client_values(given: Mapping[str, KafkaSetting]) -> tuple[dict[str, KafkaSetting], list[str]]:
     """
     The values of a Java client's properties by the name of our key, and what has no equivalent.
 
     Raises `ConfigError` for what can neither be taken over nor left out.
     """
-    values: dict[str, Given] = {}
+    values: dict[str, KafkaSetting] = {}
     unused = []
     for key, found in given.items():
         if key in _SPECIAL:
@@ -118,7 +118,7 @@ def client_values(given: Mapping[str, Given]) -> tuple[dict[str, Given], list[st
     return values, unused
 
 
-def _require_literal(given: Given) -> None:
+def _require_literal(given: KafkaSetting) -> None:
     if isinstance(given.value, str) and _PROVIDER.search(given.value):
         msg = (
             f"{given} refers to a config provider, which is a class of Java: write the value "
@@ -127,7 +127,7 @@ def _require_literal(given: Given) -> None:
         raise ConfigError(msg)
 
 
-def _require_known(store: str, given: Mapping[str, Given]) -> None:
+def _require_known(store: str, given: Mapping[str, KafkaSetting]) -> None:
     """Refuse a store of another type than those that are read."""
     said = given.get(f"{store}.type")
     if said is not None and str(said.value).upper() not in _STORE_TYPES:
@@ -138,7 +138,7 @@ def _require_known(store: str, given: Mapping[str, Given]) -> None:
         raise ConfigError(msg)
 
 
-def _login(given: Given) -> tuple[dict[str, Given], list[str]]:
+def _login(given: KafkaSetting) -> tuple[dict[str, KafkaSetting], list[str]]:
     """User and password of the login module; options that are not taken over."""
     _require_literal(given)
     try:

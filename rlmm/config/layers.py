@@ -15,7 +15,7 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rlmm.config.kafka_names import CLIENT_ALIASES, Given, client_values
+from rlmm.config.kafka_names import CLIENT_ALIASES, KafkaSetting, client_values
 from rlmm.config.keys import ENV_PREFIX, KEYS, name_of, nearest
 from rlmm.errors import ConfigError
 
@@ -48,7 +48,7 @@ _KUBERNETES = re.compile(
 class Layer:
     """The values of one source, by the name of their key."""
 
-    values: dict[str, Given] = field(default_factory=dict)
+    values: dict[str, KafkaSetting] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     """Keys of a Java file that have no equivalent, as they are written there."""
     clusters: Mapping[str, Layer] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Layer:
 
 def flags_layer(flags: Mapping[str, str]) -> Layer:
     """The texts of flags, by the names of their keys."""
-    return Layer({name: Given(text, KEYS[name].flag, FLAG) for name, text in flags.items()})
+    return Layer({name: KafkaSetting(text, KEYS[name].flag, FLAG) for name, text in flags.items()})
 
 
 def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
@@ -68,7 +68,7 @@ def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
         if not assigned:
             msg = f"--command-property ({FLAG}) must be KEY=VALUE, got {key!r}"
             raise ConfigError(msg)
-        given[key.strip()] = Given(value, f"--command-property {key.strip()}", FLAG)
+        given[key.strip()] = KafkaSetting(value, f"--command-property {key.strip()}", FLAG)
     values, unknown = client_values(given)
     if unknown:
         msg = f"{unknown[0]} ({FLAG}) has no equivalent here"
@@ -84,19 +84,19 @@ def environment_layer(environ: Mapping[str, str], clusters: Iterable[str] = ()) 
     """
     given = {}
     names = {f"{_CLUSTER_VARIABLES}{name_of(name).upper()}_": name for name in clusters}
-    of_clusters: dict[str, dict[str, Given]] = {}
+    of_clusters: dict[str, dict[str, KafkaSetting]] = {}
     for variable, text in environ.items():
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
         prefix = _prefix_of(variable, names)
         if prefix:
             name = variable.removeprefix(prefix).lower()
-            of_clusters.setdefault(prefix, {})[name] = Given(text, variable, ENVIRONMENT)
+            of_clusters.setdefault(prefix, {})[name] = KafkaSetting(text, variable, ENVIRONMENT)
             continue
         name = variable.removeprefix(ENV_PREFIX).lower()
         if not _is_known(name) and _KUBERNETES.fullmatch(variable):
             continue
-        given[name] = Given(text, variable, ENVIRONMENT)
+        given[name] = KafkaSetting(text, variable, ENVIRONMENT)
     own = {
         names[prefix]: _cluster_layer(
             values, [prefix + key.name.upper() for key in KEYS.values()], names[prefix]
@@ -177,9 +177,9 @@ def _clusters(clusters: object, path: Path) -> dict[str, Layer]:
     return found
 
 
-def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, Given]:
+def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, KafkaSetting]:
     """The values of a table by name; *prefix* is what its keys are written behind."""
-    given: dict[str, Given] = {}
+    given: dict[str, KafkaSetting] = {}
     for spelled, value in _flat(table):
         name, written = name_of(spelled), f"{prefix}{spelled}"
         if name in given:
@@ -190,7 +190,7 @@ def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, 
         except (ValueError, RecursionError) as error:
             msg = f"{written} ({path}) cannot be meant: {error}"
             raise ConfigError(msg) from error
-        given[name] = Given(value, written, str(path))
+        given[name] = KafkaSetting(value, written, str(path))
     return given
 
 
@@ -207,7 +207,7 @@ def _is_known(name: str) -> bool:
     return name in KEYS or name.removeprefix(_KAFKA) in CLIENT_ALIASES
 
 
-def _cluster_layer(given: dict[str, Given], spellings: list[str], cluster: str) -> Layer:
+def _cluster_layer(given: dict[str, KafkaSetting], spellings: list[str], cluster: str) -> Layer:
     """The layer of one cluster; what belongs to the whole process is refused."""
     layer = _layer(given, spellings)
     for name, found in layer.values.items():
@@ -221,7 +221,7 @@ def _cluster_layer(given: dict[str, Given], spellings: list[str], cluster: str) 
     return layer
 
 
-def _layer(given: dict[str, Given], spellings: list[str]) -> Layer:
+def _layer(given: dict[str, KafkaSetting], spellings: list[str]) -> Layer:
     """A layer of what is known; what is not is refused with the nearest thing that is."""
     values = {name: found for name, found in given.items() if name in KEYS}
     of_kafka = {}

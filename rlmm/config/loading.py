@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.config.building import Building
+from rlmm.config.building import ConfigurationBuilder
 from rlmm.config.inheritance import inherited, of_the_process, require_used, without
 from rlmm.config.java_files import client_layer, server_layer
 from rlmm.config.keys import ENV_PREFIX, KEYS
@@ -46,7 +46,7 @@ _JAVA_FILES = {"kafka_command_config": client_layer, "kafka_server_properties": 
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfigurationValue:
     """The value of one key that counts here, and where it comes from."""
 
     key: Key
@@ -62,12 +62,12 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedConfiguration:
     """The configuration, where each value comes from, and what should be told once."""
 
     config: Config
     """Where there are clusters, only what belongs to the process as a whole means anything."""
-    settings: tuple[Setting, ...]
+    settings: tuple[ConfigurationValue, ...]
     notices: tuple[str, ...]
     clusters: Mapping[str, Config] = field(default_factory=dict)
     """The whole configuration of each cluster, by name; empty where no table names any."""
@@ -78,7 +78,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
     command_properties: tuple[str, ...] = (),
-) -> Loaded:
+) -> LoadedConfiguration:
     """
     Read, merge and check everything. *flags* are texts by the names of their keys; *file* is the
     TOML file, and `RLMM_CONFIG` names it where that is None.
@@ -99,7 +99,7 @@ def _load(
     environ: Mapping[str, str],
     file: Path | None,
     command_properties: tuple[str, ...],
-) -> Loaded:
+) -> LoadedConfiguration:
     if file is None and environ.get(CONFIG_VARIABLE):
         file = Path(environ[CONFIG_VARIABLE])
     said = [flags_layer(flags), command_properties_layer(command_properties)]
@@ -128,10 +128,14 @@ def _load(
         settings += loaded.settings
         notices += loaded.notices
     require_used(common, used)
-    return Loaded(process.config, tuple(settings), tuple(dict.fromkeys(notices)), clusters)
+    return LoadedConfiguration(
+        process.config, tuple(settings), tuple(dict.fromkeys(notices)), clusters
+    )
 
 
-def _cluster(name: str, own: list[Layer], common: Sequence[Layer]) -> tuple[Loaded, list[Layer]]:
+def _cluster(
+    name: str, own: list[Layer], common: Sequence[Layer]
+) -> tuple[LoadedConfiguration, list[Layer]]:
     """The configuration of one cluster, and what it took over from the *common* layers."""
     own, notices = _with_java_files(own)
     said, _ = merged(own)
@@ -149,15 +153,15 @@ def _written(cluster: str, path: str) -> str:
     return f"{CLUSTERS}.{cluster}.{path}"
 
 
-def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> Loaded:
+def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedConfiguration:
     """The configuration that *layers* and those *above* them are, with the files that they name."""
     layers, notices = _with_java_files(layers)
-    building = Building(*merged([*above, *layers]))
+    building = ConfigurationBuilder(*merged([*above, *layers]))
     config = building.config()
     sources = {name: given.source for name, given in building.given.items()}
     if config.kafka is not None:
         sources.setdefault("log_kind", FOLLOWS)
-    return Loaded(config, tuple(_settings(config, sources)), notices)
+    return LoadedConfiguration(config, tuple(_settings(config, sources)), notices)
 
 
 def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, ...]]:
@@ -182,7 +186,7 @@ def _unused(path: Path, keys: tuple[str, ...]) -> str:
     return f"{path}: {len(keys)} of its keys have no equivalent and are not used: {', '.join(keys)}"
 
 
-def _settings(config: Config, sources: Mapping[str, str]) -> list[Setting]:
+def _settings(config: Config, sources: Mapping[str, str]) -> list[ConfigurationValue]:
     """Every key that counts with this kind of log; the sections of other kinds are left out."""
     found = []
     for name, key in KEYS.items():
@@ -191,5 +195,5 @@ def _settings(config: Config, sources: Mapping[str, str]) -> list[Setting]:
         value: Any = getattr(config, key.section)
         for part in key.field:
             value = getattr(value, part)
-        found.append(Setting(key, value, sources.get(name, DEFAULT)))
+        found.append(ConfigurationValue(key, value, sources.get(name, DEFAULT)))
     return found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from rlmm.config.kafka_names import Given
+    from rlmm.config.kafka_names import KafkaSetting
     from rlmm.config.keys import Key
     from rlmm.config.layers import Layer
 
@@ -48,7 +48,7 @@ _UNITS: dict[str, dict[str, int]] = {
 }
 
 
-def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, Given]]:
+def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSetting]]:
     """
     The typed value of every key that is set, by name, and where it was set.
 

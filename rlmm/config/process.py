@@ -30,7 +30,7 @@ class LogKind(StrEnum):
     """Nowhere: they are gone with the process. For trying things out."""
 
 
-class Mode(StrEnum):
+class ServiceMode(StrEnum):
     """Whether anything is ever written."""
 
     SERVE = "serve"
@@ -55,7 +55,7 @@ class ProcessSettings:
     data_dir: Path = Path("rlmm-data")
     """Folder of the embedded log and of the snapshots, beside where the service is started: the
     service runs with no configuration and without rights on the rest of the machine."""
-    mode: Mode | None = None
+    mode: ServiceMode | None = None
     """`serve` takes writes, `observer` refuses them. Not set: `observer` with `log.kind = kafka`,
     because a new tool is attached to a cluster only when it cannot write, and `serve` else."""
     assignment: str = "all"

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from rlmm.engine.engine import Engine
-    from rlmm.snapshot.writer import Flushed
+    from rlmm.snapshot.writer import FlushResult
 
 Result = TypeVar("Result")
 
 _log = logging.getLogger("rlmm.all_engines")
 
 
-async def flush_all(engines: Mapping[str, Engine]) -> dict[str, Flushed]:
+async def flush_all(engines: Mapping[str, Engine]) -> dict[str, FlushResult]:
     """Write a snapshot of everything that changed; what became of it, by engine."""
     engines = dict(engines)
     done = await asyncio.gather(*map(_flush, engines, engines.values()), return_exceptions=True)
@@ -45,7 +45,7 @@ async def close_one(cluster: str, opened: AsyncExitStack) -> None:
         await opened.aclose()
 
 
-async def _flush(name: str, engine: Engine) -> Flushed:
+async def _flush(name: str, engine: Engine) -> FlushResult:
     task = asyncio.current_task()
     if task is not None:
         task.set_name(f"snapshots of {name}")  # to be named where it hangs

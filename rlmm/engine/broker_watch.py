@@ -30,7 +30,7 @@ _FIRST_PAUSE_S = 1.0
 
 
 @runtime_checkable
-class KnowsBrokers(Protocol):
+class BrokerAssignmentSource(Protocol):
     """Who can be asked: the `kafka` log."""
 
     async def tiered_partitions_of(
@@ -58,7 +58,7 @@ class BrokerWatch:
 
     def __init__(
         self,
-        cluster: KnowsBrokers,
+        cluster: BrokerAssignmentSource,
         broker_id: int,
         refresh_s: float,
         reconcile: Callable[[Assignment], int],

@@ -29,7 +29,7 @@ _SHOWN_MAX = 10
 
 
 @runtime_checkable
-class KnowsCopying(Protocol):
+class CopySettingsSource(Protocol):
     """Who can be asked: the `kafka` log."""
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
@@ -63,7 +63,7 @@ class CopyingStatistics:
 class CopyWatch:
     """Asks which topics are not copied, as long as `run` runs."""
 
-    def __init__(self, cluster: KnowsCopying, warn_s: float) -> None:
+    def __init__(self, cluster: CopySettingsSource, warn_s: float) -> None:
         self._cluster = cluster
         self._warn_s = warn_s
         self._since_s: dict[str, float] = {}

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
 from rlmm.engine.relay import Relay
-from rlmm.engine.snapshot_keeper import Keeper
-from rlmm.engine.statistics import EngineStanding, EngineStatistics, standing_of
+from rlmm.engine.snapshot_keeper import SnapshotKeeper
+from rlmm.engine.statistics import EngineStatistics, EngineStatus, standing_of
 from rlmm.errors import (
     ConfigError,
     InvalidArgument,
@@ -29,24 +29,24 @@ from rlmm.errors import (
     Stopped,
 )
 from rlmm.gate.admission import Gate
-from rlmm.gate.offset_waits import Barrier
-from rlmm.gate.reads import Reads
+from rlmm.gate.offset_waits import OffsetWaits
+from rlmm.gate.reads import PartitionQueries
 from rlmm.gate.settings import GateSettings
-from rlmm.log.history_reader import Past
+from rlmm.log.history_reader import HistoryReader
 from rlmm.log.request_checks import require_timeout
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.python_shards import python_shards
 from rlmm.pump.budget import Budget, MemorySettings, measure_memory
-from rlmm.pump.follower import Surroundings, anything_goes
+from rlmm.pump.follower import FollowerContext, anything_goes
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.pump import Pump
 from rlmm.pump.settings import PumpSettings, WriteSettings
-from rlmm.pump.turn_taking import Pace
-from rlmm.pump.writer import Writer
+from rlmm.pump.turn_taking import TurnTaking
+from rlmm.pump.writer import EventWriter
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
-    from rlmm.pump.budget import Memory
+    from rlmm.pump.budget import MemoryUsage
     from rlmm.snapshot.atomic import SnapshotDisk
 
 _log = logging.getLogger("rlmm.engine")
@@ -79,15 +79,15 @@ def _leave_collector_alone() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class EngineParts:
     """What an engine stands on; a test or a simulation puts something else there."""
 
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
-    measure_memory: Callable[[], Awaitable[Memory]] = measure_memory
+    measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = _leave_collector_alone
-    """Takes what exists out of the sight of Python's cycle collector; see `Pace`."""
+    """Takes what exists out of the sight of Python's cycle collector; see `TurnTaking`."""
     confirm: Callable[[LogIdentity], None] = anything_goes
     """Raises `ConfigError` where that log is not to be followed; asked as soon as it tells who it
     is."""
@@ -104,37 +104,37 @@ class Engine:
         assignment: Assignment | None = None,
         snapshots: Path | None = None,
         is_observer: bool = False,
-        ground: Ground | None = None,
+        ground: EngineParts | None = None,
     ) -> None:
         """*snapshots* is the folder where states are kept; `None` keeps none."""
         settings = settings or EngineSettings()
-        ground = ground or Ground()
+        ground = ground or EngineParts()
         self._log = log
         self._settings = settings
         self._gate = Gate(
             retry_after_ms=settings.gate.retry_after_ms,
             retry_after_ms_max=settings.gate.retry_after_ms_max,
         )
-        self._barrier = Barrier()
-        self.reads = Reads(self._gate)
+        self._barrier = OffsetWaits()
+        self.reads = PartitionQueries(self._gate)
         """Every question, answered or refused at once; for callers on the event loop."""
         self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
         """What was not simply applied."""
         self._budget = Budget(settings.memory, ground.measure_memory)
-        self._keeper: Keeper | None = None
+        self._keeper: SnapshotKeeper | None = None
         if snapshots is not None:
-            self._keeper = Keeper(
+            self._keeper = SnapshotKeeper(
                 snapshots, settings.snapshot, ground.make_shard, ground.clock,
                 ground.snapshot_disk, ground.set_apart,
             )  # fmt: skip
-        around = Surroundings(
+        around = FollowerContext(
             log=log,
             settings=settings.pump,
             clock=ground.clock,
             listener=Relay(self._gate, self._barrier, self._keeper),
             restore=self._keeper,
             make_shard=ground.make_shard,
-            pace=Pace(ground.set_apart),
+            pace=TurnTaking(ground.set_apart),
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),
@@ -143,14 +143,14 @@ class Engine:
         self._pump = Pump(around, assignment or Assignment.everything())
         if self._keeper is not None:
             self._keeper.keep(self._pump)
-        self._writer = Writer(
+        self._writer = EventWriter(
             log, self._pump, self._gate, self._budget, settings.write, is_observer=is_observer
         )
         self.write = self._writer.write
         """Store an event and hear what became of it."""
         self.store = self._writer.store
         """As `write`, also where the user partition is not assigned here."""
-        self.past = Past(log)
+        self.past = HistoryReader(log)
         """The log itself, for who asks what happened; whatever of it is followed."""
         self.wake = self._pump.wake
         """A broker of the log's cluster has spoken: who waits to reach the log tries it now."""
@@ -183,13 +183,15 @@ class Engine:
             self.refuse(PumpFailed, f"the reading of the log has died: {error!r}")
             raise
 
-    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+    async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
         """
         Write a snapshot of every partition that changed since its last one; failures are in the
         result. After `run` has ended it is the last one: a restart then replays nothing.
         """
         if self._keeper is None:
-            return Flushed(obstacle=ConfigError("there is no folder of snapshots: none are kept"))
+            return FlushResult(
+                obstacle=ConfigError("there is no folder of snapshots: none are kept")
+            )
         return await self._keeper.flush(partitions)
 
     def not_open(self) -> list[int]:
@@ -374,7 +376,7 @@ class Engine:
         """Who the log is; `None` while it is not reached."""
         return self._pump.identity
 
-    def standing(self) -> EngineStanding:
+    def standing(self) -> EngineStatus:
         """As `statistics`, of readiness alone: costs a step for each metadata partition."""
         return standing_of(self._pump, self._gate)
 

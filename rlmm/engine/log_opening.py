@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.folder_lock import snapshots_lock
 from rlmm.base.own_thread import in_own_thread
-from rlmm.engine.broker_watch import KnowsBrokers
-from rlmm.engine.copy_watch import KnowsCopying
+from rlmm.engine.broker_watch import BrokerAssignmentSource
+from rlmm.engine.copy_watch import CopySettingsSource
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.log.history_reader import read_aside
 from rlmm.log.protocol import LogStatistics
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from contextlib import AsyncExitStack
 
-    from rlmm.engine.plan import EnginePlan, OpenLog
+    from rlmm.engine.plan import EnginePlan, LogOpener
     from rlmm.errors import LogError
-    from rlmm.log.protocol import Bounds, LogIdentity, MetadataLog
+    from rlmm.log.protocol import LogBounds, LogIdentity, MetadataLog
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("rlmm.opening")
 
 async def open_within(
     opened: AsyncExitStack, plan: EnginePlan, at: Callable[[str], None]
-) -> OpenLog:
+) -> LogOpener:
     """
     Open the log of *plan* and hold its folder of snapshots; *opened* closes both. *at* is told what
     is waited for, before each step.
@@ -59,7 +59,7 @@ class OpeningLog:
     """A `MetadataLog` that is not reached before it is open, and then the one that was opened."""
 
     def __init__(
-        self, opening: asyncio.Task[OpenLog], begin_s: float, what: Callable[[], str]
+        self, opening: asyncio.Task[LogOpener], begin_s: float, what: Callable[[], str]
     ) -> None:
         """*opening* since *begin_s*, by the event loop's clock; *what* says what it waits for."""
         self._opening = opening
@@ -109,7 +109,7 @@ class OpeningLog:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         """See `MetadataLog`."""
         try:
             log, left_s = await self._reached(timeout_s)
@@ -143,15 +143,15 @@ class OpeningLog:
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        """See `KnowsBrokers`; for logs that are one."""
+        """See `BrokerAssignmentSource`; for logs that are one."""
         log, left_s = await self._reached(timeout_s)
-        assert isinstance(log, KnowsBrokers), log
+        assert isinstance(log, BrokerAssignmentSource), log
         return await log.tiered_partitions_of(broker_id, timeout_s=left_s)
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """See `KnowsCopying`; for logs that know it."""
+        """See `CopySettingsSource`; for logs that know it."""
         log, left_s = await self._reached(timeout_s)
-        assert isinstance(log, KnowsCopying), log
+        assert isinstance(log, CopySettingsSource), log
         return await log.topics_not_copied(timeout_s=left_s)
 
     def wake(self) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenLog:
+class LogOpener:
     """A log, and what has to run beside it."""
 
     log: MetadataLog
@@ -40,7 +40,7 @@ class OpenLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class AssignmentWatch:
     """A broker whose assignment is followed."""
 
     broker_id: int
@@ -52,12 +52,12 @@ class EnginePlan:
     """Everything that one engine is built from."""
 
     name: str
-    open_log: Callable[[], Awaitable[OpenLog]]
+    open_log: Callable[[], Awaitable[LogOpener]]
     assignment: Assignment
     settings: EngineSettings
     snapshots: Path | None
     is_observer: bool
-    watch: Watch | None = None
+    watch: AssignmentWatch | None = None
     """Whose assignment is followed; else it changes only when somebody says so."""
     copying_warn_s: float | None = None
     """After how long a tiered topic that is not copied is worth a warning; None: nobody asks."""
@@ -77,15 +77,15 @@ class EnginePlan:
 
 async def open_files(
     folder: Path, partition_count: int | None, settings: LogSettings, *, is_observer: bool
-) -> OpenLog:
+) -> LogOpener:
     """The embedded log in *folder*."""
     log = await FilesLog.open(
         folder, partition_count=partition_count, settings=settings, is_observer=is_observer
     )
-    return OpenLog(log, log.run)
+    return LogOpener(log, log.run)
 
 
-async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> OpenLog:
+async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> LogOpener:
     """The metadata topic of a cluster; no empty one where *snapshots* has states of another."""
 
     async def remember(cluster_id: str) -> frozenset[str]:
@@ -94,10 +94,10 @@ async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> 
         look = partial(topics_remembered, snapshots, cluster_id)
         return await in_own_thread("topics-remembered", look)
 
-    return OpenLog(await KafkaLog.open(settings, remember))
+    return LogOpener(await KafkaLog.open(settings, remember))
 
 
-async def open_memory(partition_count: int | None) -> OpenLog:
+async def open_memory(partition_count: int | None) -> LogOpener:
     """A topic that is gone with the process."""
     topic = MemoryTopic() if partition_count is None else MemoryTopic(partition_count)
-    return OpenLog(MemoryLog(topic))
+    return LogOpener(MemoryLog(topic))

@@ -11,9 +11,9 @@ from rlmm.errors import AssignmentLost
 from rlmm.gate.state import GateState
 
 if TYPE_CHECKING:
-    from rlmm.engine.snapshot_keeper import Keeper
+    from rlmm.engine.snapshot_keeper import SnapshotKeeper
     from rlmm.gate.admission import Gate
-    from rlmm.gate.offset_waits import Barrier
+    from rlmm.gate.offset_waits import OffsetWaits
     from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.assignment import Assignment
@@ -25,7 +25,7 @@ _log = logging.getLogger("rlmm.relay")
 class Relay:
     """Hears the pump, and passes on what it hears; see `Listener` for what each call means."""
 
-    def __init__(self, gate: Gate, barrier: Barrier, keeper: Keeper | None) -> None:
+    def __init__(self, gate: Gate, barrier: OffsetWaits, keeper: SnapshotKeeper | None) -> None:
         self._gate = gate
         self._barrier = barrier
         self._keeper = keeper

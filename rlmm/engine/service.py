@@ -19,12 +19,19 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound
 from rlmm.engine.all_engines import close_all, close_one, flush_all
-from rlmm.engine.broker_watch import BrokerWatch, KnowsBrokers
-from rlmm.engine.copy_watch import CopyWatch, KnowsCopying
-from rlmm.engine.engine import Engine, Ground
+from rlmm.engine.broker_watch import BrokerAssignmentSource, BrokerWatch
+from rlmm.engine.copy_watch import CopySettingsSource, CopyWatch
+from rlmm.engine.engine import Engine, EngineParts
 from rlmm.engine.log_opening import open_within
-from rlmm.engine.plan import EnginePlan, OpenLog, Watch, open_files, open_kafka, open_memory
-from rlmm.engine.task_group import Parts
+from rlmm.engine.plan import (
+    AssignmentWatch,
+    EnginePlan,
+    LogOpener,
+    open_files,
+    open_kafka,
+    open_memory,
+)
+from rlmm.engine.task_group import TaskGroup
 from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
 
@@ -36,9 +43,9 @@ if TYPE_CHECKING:
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog
-    from rlmm.snapshot.writer import Flushed
+    from rlmm.snapshot.writer import FlushResult
 
-    Report = Callable[[Mapping[str, "Asked"], int], Awaitable[None]]
+    Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
     """
     Is told what became of snapshots that somebody asked for, by engine, and at which nanosecond of
     `time.monotonic` that was begun: who asked before it has what was known then.
@@ -46,12 +53,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUND",
-    "Asked",
+    "AssignmentWatch",
     "EnginePlan",
-    "OpenLog",
+    "LogOpener",
     "Service",
     "ServiceStatistics",
-    "Watch",
+    "SnapshotOutcome",
     "open_files",
     "open_kafka",
     "open_memory",
@@ -59,15 +66,15 @@ __all__ = [
 
 _log = logging.getLogger("rlmm.engines")
 
-GROUND = Ground(set_apart=gc.freeze)
+GROUND = EngineParts(set_apart=gc.freeze)
 """What engines stand on in a process that is all theirs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SnapshotOutcome:
     """What became of the snapshots of an engine that somebody asked for."""
 
-    flushed: Flushed
+    flushed: FlushResult
     not_ready: tuple[int, ...]
     """Metadata partitions that were not read to where they are answered from."""
 
@@ -114,7 +121,7 @@ class Service:
         self._logs: dict[str, MetadataLog] = {}
         self._watches: dict[str, BrokerWatch] = {}
         self._copying: dict[str, CopyWatch] = {}
-        self._parts = Parts()
+        self._parts = TaskGroup()
         self._end = ""
         self._begin_s = time.monotonic()
         self._asked = 0
@@ -134,7 +141,7 @@ class Service:
         """
         return self.begin(plan, await self.open(plan))
 
-    async def open(self, plan: EnginePlan) -> OpenLog:
+    async def open(self, plan: EnginePlan) -> LogOpener:
         """
         As `add`, without building the engine, which `begin` does: several may be opened. One of the
         name that is being taken off is waited for.
@@ -158,7 +165,7 @@ class Service:
             self.opening.pop(plan.name, None)
         return found
 
-    def begin(self, plan: EnginePlan, found: OpenLog) -> Engine:
+    def begin(self, plan: EnginePlan, found: LogOpener) -> Engine:
         """Build the engine of *plan*, whose log is open."""
         self._require_open()
         engine = Engine(
@@ -171,7 +178,7 @@ class Service:
         )
         runs = {f"engine {plan.name}": engine.run}
         if plan.watch is not None:
-            assert isinstance(found.log, KnowsBrokers), plan.name
+            assert isinstance(found.log, BrokerAssignmentSource), plan.name
             watch = BrokerWatch(
                 found.log, plan.watch.broker_id, plan.watch.refresh_s, engine.reconcile
             )
@@ -184,7 +191,7 @@ class Service:
                 plan.name,
             )
         if plan.copying_warn_s is not None:
-            assert isinstance(found.log, KnowsCopying), plan.name
+            assert isinstance(found.log, CopySettingsSource), plan.name
             copying = self._copying[plan.name] = CopyWatch(found.log, plan.copying_warn_s)
             runs[f"copying {plan.name}"] = copying.run
         if found.run is not None:
@@ -252,7 +259,7 @@ class Service:
         """Run all parts until cancelled; the first that fails ends the others."""
         await self._parts.run()
 
-    async def flush(self) -> dict[str, Flushed]:
+    async def flush(self) -> dict[str, FlushResult]:
         """
         Write a snapshot of everything that changed; what became of it, by engine. All at a time:
         a disk that hangs costs the others nothing.
@@ -300,7 +307,7 @@ class Service:
             done = await self.flush()
             if self._report is not None:
                 asked = {
-                    name: Asked(flushed, tuple(self.engines[name].not_open()))
+                    name: SnapshotOutcome(flushed, tuple(self.engines[name].not_open()))
                     for name, flushed in done.items()
                     if name in self.engines
                 }

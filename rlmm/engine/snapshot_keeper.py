@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.log_context import bound
 from rlmm.errors import ConfigError, NotReady
-from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
-from rlmm.snapshot.writer import Flushed, SnapshotWriter
+from rlmm.snapshot.writer import FlushResult, SnapshotWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -25,27 +25,29 @@ if TYPE_CHECKING:
     from rlmm.base.clock import Clock
     from rlmm.errors import RlmmError
     from rlmm.log.protocol import LogIdentity
-    from rlmm.log.replay_progress import History
+    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.settings import SnapshotSettings
-    from rlmm.snapshot.store import Restored, StoreStatistics
-    from rlmm.snapshot.writer import WriterStatistics
+    from rlmm.snapshot.store import RestoredSnapshot, StoreStatistics
+    from rlmm.snapshot.writer import SnapshotWriterStatistics
 
 _log = logging.getLogger("rlmm.keeper")
 
 
-class States(Protocol):
+class ShardStates(Protocol):
     """Whoever holds the shards: the pump."""
 
     def positions(self) -> Mapping[int, int]:
         """Metadata partition -> position, of every state that may be kept now."""
 
-    async def freeze(self, partition: int) -> tuple[int, History, list[Callable[[], bytes]]] | None:
+    async def freeze(
+        self, partition: int
+    ) -> tuple[int, ReplayHistory, list[Callable[[], bytes]]] | None:
         """Position, history and image parts of a state at one moment."""
 
 
-class Keeper:
+class SnapshotKeeper:
     """Keeps the states of one engine in a folder, and gives them back."""
 
     def __init__(
@@ -64,7 +66,7 @@ class Keeper:
         self._clock = clock
         self._disk = disk
         self._set_apart = set_apart
-        self._states: States | None = None
+        self._states: ShardStates | None = None
         self._store: SnapshotStore | None = None
         self._writer: SnapshotWriter | None = None
         self._changed = Doorbell()
@@ -72,7 +74,7 @@ class Keeper:
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
         """Why there is no writer, where there is none."""
 
-    def keep(self, states: States) -> None:
+    def keep(self, states: ShardStates) -> None:
         """These are the states to keep."""
         self._states = states
 
@@ -115,14 +117,16 @@ class Keeper:
                 await self._changed.wait()
             writing.cancel()
 
-    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+    async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
         """Write what changed, now; failures are in the result, and why nothing can be written."""
         if self._writer is None:
-            return Flushed(obstacle=self._obstacle)
+            return FlushResult(obstacle=self._obstacle)
         with bound(cluster_id=self._cluster_id):
             return await self._writer.flush(partitions)
 
-    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
+    async def restore(
+        self, partition: int, log_start: int, next_offset: int
+    ) -> RestoredSnapshot | None:
         """
         The newest state of *partition* that is good.
 
@@ -144,15 +148,15 @@ class Keeper:
         """Metadata partition -> position, of every state that may be kept now."""
         return {} if self._states is None else self._states.positions()
 
-    async def freeze(self, partition: int) -> Frozen | None:
+    async def freeze(self, partition: int) -> ShardImages | None:
         """The state of *partition* as it is at one moment."""
         image = None if self._states is None else await self._states.freeze(partition)
         if image is None:
             return None
         position, history, parts = image
-        return Frozen(partition, position, history, parts)
+        return ShardImages(partition, position, history, parts)
 
-    def statistics(self) -> tuple[StoreStatistics, WriterStatistics] | None:
+    def statistics(self) -> tuple[StoreStatistics, SnapshotWriterStatistics] | None:
         """What was restored, and what was written; `None` while no log is known."""
         if self._store is None or self._writer is None:
             return None

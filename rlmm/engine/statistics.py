@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rlmm.pump.statistics import PumpStatistics
     from rlmm.pump.writer import WriterStatistics
     from rlmm.snapshot.store import StoreStatistics
-    from rlmm.snapshot.writer import WriterStatistics as SnapshotStatistics
+    from rlmm.snapshot.writer import SnapshotWriterStatistics as SnapshotStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class EngineStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineStanding:
+class EngineStatus:
     """What an engine can be asked now, and what it waits for."""
 
     identity: LogIdentity | None
@@ -88,11 +88,11 @@ class EngineStanding:
         return self.identity is not None and self.assignment.is_known and not self.not_open
 
 
-def standing_of(pump: Pump, gate: Gate) -> EngineStanding:
+def standing_of(pump: Pump, gate: Gate) -> EngineStatus:
     """How the engine stands that reads by *pump* and answers by *gate*."""
     gates = gate.statistics().partitions
     followers = {place: pump.follower(place) for place in gates}
-    return EngineStanding(
+    return EngineStatus(
         pump.identity,
         pump.assignment,
         pump.last_trouble,

@@ -28,7 +28,7 @@ _GIVING_UP_SHARE = 0.05
 """Share of a time in which work may give up what it has begun."""
 
 
-class Parts:
+class TaskGroup:
     """Runs parts, each of which has a name and may have an owner, as long as `run` runs."""
 
     def __init__(self) -> None:

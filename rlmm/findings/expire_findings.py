@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from rlmm.findings.finding import Kind, Severity
+from rlmm.findings.finding import FindingKind, Severity
 
-EXPIRE_LIVE: Final = Kind(
+EXPIRE_LIVE: Final = FindingKind(
     "TIER-EXPIRE-LIVE",
     Severity.ERROR,
     "brokers expire this topic themselves",
@@ -14,7 +14,7 @@ EXPIRE_LIVE: Final = Kind(
     " delete would contradict each other, so nothing of it was touched",
     "leave it to its brokers, and name other topics: --topic, --without-topic",
 )
-EXPIRE_UNTOLD: Final = Kind(
+EXPIRE_UNTOLD: Final = FindingKind(
     "TIER-EXPIRE-UNTOLD",
     Severity.ERROR,
     "nobody can say whether brokers expire this topic",
@@ -22,28 +22,28 @@ EXPIRE_UNTOLD: Final = Kind(
     " of it was touched",
     "grant DESCRIBE and DESCRIBE_CONFIGS on the topic, or leave it out: --without-topic",
 )
-EXPIRE_BUSY: Final = Kind(
+EXPIRE_BUSY: Final = FindingKind(
     "TIER-EXPIRE-BUSY",
     Severity.WARNING,
     "another job works on a topic",
     "copying and deleting never go on in one topic at the same time: nothing of it was touched",
     "run the command again when that job has ended; `rlmm tier status` shows it",
 )
-EXPIRE_LEFT: Final = Kind(
+EXPIRE_LEFT: Final = FindingKind(
     "TIER-EXPIRE-LEFT",
     Severity.WARNING,
     "a deletion was started and is not finished",
     "objects may be left, and are paid for; nobody reads them any more",
     "see what the store or the metadata said, and run the command again: it goes on there",
 )
-EXPIRE_SKIPPED: Final = Kind(
+EXPIRE_SKIPPED: Final = FindingKind(
     "TIER-EXPIRE-SKIPPED",
     Severity.WARNING,
     "segments that were to go are left",
     "something else happened to them meanwhile, or they could not be asked about",
     "run the command again: it decides anew",
 )
-EXPIRE_ABSENT: Final = Kind(
+EXPIRE_ABSENT: Final = FindingKind(
     "TIER-EXPIRE-ABSENT",
     Severity.WARNING,
     "finished segments had no objects where they were deleted",
@@ -52,7 +52,7 @@ EXPIRE_ABSENT: Final = Kind(
     "`rlmm tier audit` shows what is left under other prefixes; where a prefix has changed, name"
     " the old one: --old-prefix",
 )
-EXPIRE_DELETION: Final = Kind(
+EXPIRE_DELETION: Final = FindingKind(
     "TIER-EXPIRE-DELETION",
     Severity.WARNING,
     "a partition, or a topic, whose deletion has not come to its end",
@@ -60,14 +60,14 @@ EXPIRE_DELETION: Final = Kind(
     "`rlmm tier expire --apply` goes on with what is marked in the metadata; what brokers left of"
     " deleted topics goes with --deleted-topics",
 )
-EXPIRE_REPLACED: Final = Kind(
+EXPIRE_REPLACED: Final = FindingKind(
     "TIER-EXPIRE-REPLACED",
     Severity.NOTE,
     "segments of leader epochs that were replaced stay",
     "a broker would delete them; here the epochs are known from the other segments alone",
     "--old-epochs deletes them as well",
 )
-EXPIRE_OPEN: Final = Kind(
+EXPIRE_OPEN: Final = FindingKind(
     "TIER-EXPIRE-OPEN",
     Severity.NOTE,
     "open copies stay",

@@ -32,7 +32,7 @@ class Severity(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FindingKind:
     """A kind of finding, as it is registered and documented."""
 
     code: str
@@ -50,7 +50,7 @@ class Kind:
 class Finding:
     """One thing that was found."""
 
-    kind: Kind
+    kind: FindingKind
     subject: str
     """What it is about, in Kafka's spelling: `orders-3`, a segment id, a setting."""
     detail: str
@@ -74,7 +74,9 @@ class Finding:
         }
 
 
-def of_partition(kind: Kind, partition: TopicIdPartition, detail: str, **fields: object) -> Finding:
+def of_partition(
+    kind: FindingKind, partition: TopicIdPartition, detail: str, **fields: object
+) -> Finding:
     """A finding about a user partition."""
     where = {
         "topic": partition.topic,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, UnknownPartition
 from rlmm.gate.state import GateState, ShardGate
-from rlmm.gate.statistics import Outcomes, ShardGateStatistics
-from rlmm.log.replay_progress import Reassigned, Why
+from rlmm.gate.statistics import QuestionOutcomes, ShardGateStatistics
+from rlmm.log.replay_progress import NotReadyReason, PartitionReassigned
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
@@ -69,7 +69,7 @@ class Gate:
         again the same is said at the cost of one look into a table.
         """
         self._admitted_stored: dict[bytes, Shard] = {}
-        self.outcomes = Outcomes()
+        self.outcomes = QuestionOutcomes()
         """What became of questions; counted by who answers them."""
 
     # ------------------------------------------------------------------------------- being told
@@ -120,7 +120,7 @@ class Gate:
         if gated is None:
             return False
         gated.progress = progress
-        if isinstance(fact, Reassigned) and fact.why is Why.LOADING:
+        if isinstance(fact, PartitionReassigned) and fact.why is NotReadyReason.LOADING:
             gated.shard = None  # it is given up, its position means nothing
             self._forget()
         changed = gated.gate.meet(fact)
@@ -307,7 +307,7 @@ class Gate:
         msg = f"{partition or 'nothing'} is {'not ' if partition else ''}ready: {self._connecting}"
         return NotReady(
             msg,
-            reason=Why.CONNECTING,
+            reason=NotReadyReason.CONNECTING,
             user_partition=None if partition is None else str(partition),
             retry_after_ms=self._retry_after_ms,
         )
@@ -318,7 +318,7 @@ class Gate:
         is_not = "is" if what == "nothing" else "is not"
         return NotReady(
             f"{what} {is_not} ready: the assignment is not known yet",
-            reason=Why.ASSIGNMENT_UNKNOWN,
+            reason=NotReadyReason.ASSIGNMENT_UNKNOWN,
             user_partition=None if partition is None else str(partition),
             metadata_partition=place,
             retry_after_ms=self._retry_after_ms,
@@ -327,7 +327,7 @@ class Gate:
     def _not_ready(
         self, partition: TopicIdPartition | None, place: int, gated: GatedShard | None
     ) -> NotReady:
-        why = Why.LOADING
+        why = NotReadyReason.LOADING
         detail, position, target = "", None, None
         if gated is not None:
             why = gated.gate.why or why
@@ -335,7 +335,7 @@ class Gate:
             if gated.shard is not None:
                 position = gated.shard.position
                 told = gated.progress
-                target = told.log_end if why is Why.BEHIND else told.target
+                target = told.log_end if why is NotReadyReason.BEHIND else told.target
         asked = (
             f"metadata partition {place}"
             if partition is None

@@ -1,7 +1,8 @@
 """
 Long listings, made on the event loop so that everybody else has a turn in between.
 
-Nothing here is admitted or answered: that is `Reads`, at every step anew where a step is an answer.
+Nothing here is admitted or answered: that is `PartitionQueries`, at every step anew where a step is
+an answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rlmm.gate.reads import Reads
+    from rlmm.gate.reads import PartitionQueries
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
@@ -20,7 +21,7 @@ PIECE: Final = 250
 
 
 async def whole_listing(
-    reads: Reads, partition: TopicIdPartition, epoch: int | None
+    reads: PartitionQueries, partition: TopicIdPartition, epoch: int | None
 ) -> list[SegmentMetadata]:
     """The listing as it is when this is called, however much changes while it is made."""
     listing = reads.listing(partition, epoch)
@@ -33,7 +34,11 @@ async def whole_listing(
 
 
 async def next_page(
-    reads: Reads, partition: TopicIdPartition, epoch: int | None, after: PageKey | None, limit: int
+    reads: PartitionQueries,
+    partition: TopicIdPartition,
+    epoch: int | None,
+    after: PageKey | None,
+    limit: int,
 ) -> Page:
     """The page behind *after*, as it is when it is given; empty only where it is the last."""
     while True:

@@ -29,7 +29,7 @@ class _Line:
         self.left = 0
 
 
-class Barrier:
+class OffsetWaits:
     """Positions that somebody waits for, of all metadata partitions of one engine."""
 
     def __init__(self) -> None:

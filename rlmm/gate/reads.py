@@ -33,7 +33,7 @@ Lookup = tuple["TopicIdPartition", int, int]
 """User partition, leader epoch, offset."""
 
 
-class Reads:
+class PartitionQueries:
     """Answers what *gate* admits. What is wrong in a question itself is said first."""
 
     def __init__(
@@ -44,18 +44,18 @@ class Reads:
         self._admit_shard = gate.admit if admit is None else admit
         self._outcomes = gate.outcomes
 
-    def of_everyone(self) -> Reads:
+    def of_everyone(self) -> PartitionQueries:
         """The same, for who may see all that is stored: what is not assigned is answered, too."""
-        return Reads(self._gate, self._gate.admit_stored)
+        return PartitionQueries(self._gate, self._gate.admit_stored)
 
-    def narrowed(self, require: Callable[[TopicIdPartition], None]) -> Reads:
+    def narrowed(self, require: Callable[[TopicIdPartition], None]) -> PartitionQueries:
         """The same, for who may ask only about what *require* does not raise an error for."""
 
         def admit(partition: TopicIdPartition) -> Shard:
             require(partition)
             return self._admit_shard(partition)
 
-        return Reads(self._gate, admit)
+        return PartitionQueries(self._gate, admit)
 
     def _admit(
         self,

@@ -13,7 +13,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, Reassigned, Why
+from rlmm.log.replay_progress import (
+    CaughtUp,
+    FellBehind,
+    NotReadyReason,
+    PartitionReassigned,
+    StateLost,
+)
 
 if TYPE_CHECKING:
     from rlmm.log.replay_progress import Fact
@@ -35,23 +41,23 @@ TRANSITIONS: dict[GateState, dict[type[Fact], GateState]] = {
     GateState.REPLAYING: {
         CaughtUp: GateState.OPEN,
         FellBehind: GateState.REPLAYING,
-        Lost: GateState.CLOSED,
-        Reassigned: GateState.REPLAYING,
+        StateLost: GateState.CLOSED,
+        PartitionReassigned: GateState.REPLAYING,
     },
     GateState.OPEN: {
         FellBehind: GateState.STALE,
-        Lost: GateState.CLOSED,
-        Reassigned: GateState.REPLAYING,
+        StateLost: GateState.CLOSED,
+        PartitionReassigned: GateState.REPLAYING,
     },
     GateState.STALE: {
         CaughtUp: GateState.OPEN,
         FellBehind: GateState.STALE,
-        Lost: GateState.CLOSED,
-        Reassigned: GateState.REPLAYING,
+        StateLost: GateState.CLOSED,
+        PartitionReassigned: GateState.REPLAYING,
     },
     GateState.CLOSED: {
-        Lost: GateState.CLOSED,
-        Reassigned: GateState.REPLAYING,
+        StateLost: GateState.CLOSED,
+        PartitionReassigned: GateState.REPLAYING,
     },
 }
 
@@ -63,7 +69,7 @@ class ShardGate:
 
     def __init__(self) -> None:
         self.state = GateState.REPLAYING
-        self.why: Why | None = Why.LOADING
+        self.why: NotReadyReason | None = NotReadyReason.LOADING
         """`None` exactly while it is open."""
         self.detail = ""
         self.openings = 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rlmm.errors import RlmmError
     from rlmm.gate.state import GateState
-    from rlmm.log.replay_progress import Why
+    from rlmm.log.replay_progress import NotReadyReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ShardGateStatistics:
     """Whether one metadata partition is answered from, and why not."""
 
     state: GateState
-    why: Why | None
+    why: NotReadyReason | None
     """`None` exactly while it is open."""
     detail: str
     openings: int
@@ -60,7 +60,7 @@ class BarrierStatistics:
     """Not let in: too many waited."""
 
 
-class Outcomes:
+class QuestionOutcomes:
     """Counts questions by what became of them."""
 
     __slots__ = ("_not_ready", "_others", "answered")

@@ -29,7 +29,7 @@ from rlmm.http.openapi import document
 from rlmm.http.parameters import partition_of, read_lookups, read_parameters
 from rlmm.http.queries import QUESTIONS
 from rlmm.http.refusals import error_view, headers_of, status_of
-from rlmm.http.routes import BROKER_LOG, ROUTES, Asks, Route
+from rlmm.http.routes import BROKER_LOG, ROUTES, AccessRule, Route
 from rlmm.http.streaming import stream_segments
 from rlmm.metrics.page import MetricsPage
 from rlmm.views.readiness import liveness_view, readiness_view
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from rlmm.access.roles import Client
-    from rlmm.gate.reads import Reads
-    from rlmm.http.authorization import Entry
+    from rlmm.gate.reads import PartitionQueries
+    from rlmm.http.authorization import RequestAuthorizer
     from rlmm.http.connections import Connections
     from rlmm.http.settings import HttpSettings
-    from rlmm.metrics.http_statistics import Figures
-    from rlmm.metrics.served_state import Sources
+    from rlmm.metrics.http_statistics import HttpCounters
+    from rlmm.metrics.served_state import ServedState
     from rlmm.views.values import View
 
-    Answer = Callable[["Asked"], Awaitable[web.StreamResponse]]
+    Answer = Callable[["AuthorizedRequest"], Awaitable[web.StreamResponse]]
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ SERVER: Final = "rlmm"
 """Who answers; which versions of what it is built with is nobody's business."""
 
 
-class Asked:
+class AuthorizedRequest:
     """One request whose sender may ask it."""
 
     __slots__ = ("client", "request", "values")
@@ -69,15 +69,15 @@ class Asked:
         self.values = values
 
 
-class Api:
+class HttpApi:
     """Answers every route."""
 
     def __init__(
         self,
-        sources: Sources,
+        sources: ServedState,
         settings: HttpSettings,
-        entry: Entry,
-        figures: Figures,
+        entry: RequestAuthorizer,
+        figures: HttpCounters,
         connections: Connections,
     ) -> None:
         self._sources = sources
@@ -165,8 +165,8 @@ class Api:
                     return response
                 self._entry.admit(client)
             values = read_parameters(route.parameters, request.query.items())
-            asked = Asked(request, client, values)
-            if route.asks is not Asks.READER:
+            asked = AuthorizedRequest(request, client, values)
+            if route.asks is not AccessRule.READER:
                 return await answer(asked)
             with self._connections.question():
                 await self._connections.turn()
@@ -176,18 +176,18 @@ class Api:
 
     def _is_guarded(self, route: Route) -> bool:
         match route.asks:
-            case Asks.EVERYBODY:
+            case AccessRule.EVERYBODY:
                 return False
-            case Asks.HEALTH:
+            case AccessRule.HEALTH:
                 return not self._settings.health_open
-            case Asks.METRICS:
+            case AccessRule.METRICS:
                 return not self._settings.metrics_open
-            case Asks.READER:
+            case AccessRule.READER:
                 return True
 
     # -------------------------------------------------------------------------------- health
 
-    async def _livez(self, asked: Asked) -> web.StreamResponse:
+    async def _livez(self, asked: AuthorizedRequest) -> web.StreamResponse:
         shown = liveness_view(
             self._sources.standing(),
             asyncio.get_running_loop().time(),
@@ -195,13 +195,13 @@ class Api:
         )
         return answered(shown, 200 if shown["is_alive"] else 503)
 
-    async def _readyz(self, asked: Asked) -> web.StreamResponse:
+    async def _readyz(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return self._readiness(asked, is_startup=False)
 
-    async def _startupz(self, asked: Asked) -> web.StreamResponse:
+    async def _startupz(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return self._readiness(asked, is_startup=True)
 
-    def _readiness(self, asked: Asked, *, is_startup: bool) -> web.StreamResponse:
+    def _readiness(self, asked: AuthorizedRequest, *, is_startup: bool) -> web.StreamResponse:
         standing = self._sources.standing()
         shown = readiness_view(standing, is_verbose=asked.values.get("verbose", False))
         is_fine = self._sources.is_started if is_startup else standing.is_ready
@@ -210,28 +210,28 @@ class Api:
             response.headers["Retry-After"] = "1"
         return response
 
-    async def _show_metrics(self, asked: Asked) -> web.StreamResponse:
+    async def _show_metrics(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return await self._metrics.answer(asked.request)
 
-    async def _openapi(self, asked: Asked) -> web.StreamResponse:
+    async def _openapi(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return answered(self._document)
 
     # ----------------------------------------------------------------------------- questions
 
-    async def _status(self, asked: Asked) -> web.StreamResponse:
+    async def _status(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return answered(questions.status(self._sources, asked.values.get("cluster")))
 
-    async def _read_token(self, asked: Asked) -> web.StreamResponse:
+    async def _read_token(self, asked: AuthorizedRequest) -> web.StreamResponse:
         _, engine = self._sources.engine(asked.values.get("cluster"))
         return answered(questions.read_token(engine))
 
-    async def _ready(self, asked: Asked) -> web.StreamResponse:
+    async def _ready(self, asked: AuthorizedRequest) -> web.StreamResponse:
         assert asked.client is not None
         _, engine = self._sources.engine(asked.values.get("cluster"))
         reads = questions.reads_of(engine, asked.client)
         return answered(await questions.ready(engine, reads, asked.values, self._settings))
 
-    async def _segments_for(self, asked: Asked) -> web.StreamResponse:
+    async def _segments_for(self, asked: AuthorizedRequest) -> web.StreamResponse:
         assert asked.client is not None
         lookups = read_lookups(await self._body(asked.request), self._settings.lookups_max)
         _, engine = self._sources.engine(asked.values.get("cluster"))
@@ -240,21 +240,21 @@ class Api:
             await questions.segments_for(engine, reads, lookups, asked.values, self._settings)
         )
 
-    async def _segments(self, asked: Asked) -> web.StreamResponse:
+    async def _segments(self, asked: AuthorizedRequest) -> web.StreamResponse:
         reads = await self._fresh_reads(asked)
         slow_s = self._settings.slow_client_ms / 1_000
         return await stream_segments(
             asked.request, reads, asked.values, slow_s, self._connections.turn
         )
 
-    async def _of_brokers(self, asked: Asked) -> web.StreamResponse:
+    async def _of_brokers(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return await self._broker_log.answer(asked.request, asked.values)
 
-    async def _question(self, asked: Asked) -> web.StreamResponse:
+    async def _question(self, asked: AuthorizedRequest) -> web.StreamResponse:
         ask = QUESTIONS[asked.request.path.rpartition("/")[2]]
         return answered(ask(await self._fresh_reads(asked), asked.values))
 
-    async def _fresh_reads(self, asked: Asked) -> Reads:
+    async def _fresh_reads(self, asked: AuthorizedRequest) -> PartitionQueries:
         """Whom to ask, when everything is applied that the answer has to show."""
         assert asked.client is not None
         _, engine = self._sources.engine(asked.values.get("cluster"))

@@ -19,7 +19,7 @@ from rlmm.http.settings import LocalRole
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from rlmm.access.authentication import Door
+    from rlmm.access.authentication import Authenticator
     from rlmm.http.settings import HttpSettings
 
 LOCAL: Final = Client("this-machine", Role.READER, is_limited=False)
@@ -28,10 +28,10 @@ _FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via")
 _LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
 
 
-class Entry:
+class RequestAuthorizer:
     """Tells who has sent a request, and refuses who may not."""
 
-    def __init__(self, door: Door, settings: HttpSettings) -> None:
+    def __init__(self, door: Authenticator, settings: HttpSettings) -> None:
         self._door = door
         self._settings = settings
         self.is_local = False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from rlmm.broker_files.byte_ranges import bytes_asked
-from rlmm.broker_files.disk import Place
+from rlmm.broker_files.disk import FolderPlace
 from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import InvalidArgument, LogError, NotFound, TooBusy
 from rlmm.http.parameters import partition_of
@@ -25,8 +25,8 @@ from rlmm.http.routes import BROKER_LOG, BYTES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from rlmm.broker_files.byte_ranges import Bytes
-    from rlmm.broker_files.sealed_segments import BrokerLog, Sealed
+    from rlmm.broker_files.byte_ranges import ByteRange
+    from rlmm.broker_files.sealed_segments import BrokerLog, SealedFile
 
     Values = Mapping[str, Any]
 
@@ -87,7 +87,7 @@ class BrokerLogAnswers:
         return self._served
 
     async def _write(
-        self, request: web.Request, response: web.StreamResponse, file: Sealed, asked: Bytes
+        self, request: web.Request, response: web.StreamResponse, file: SealedFile, asked: ByteRange
     ) -> None:
         served, position = self._required, asked.start
         while position < asked.end:
@@ -125,15 +125,15 @@ class BrokerLogAnswers:
             transport.close()
 
 
-def _place_of(values: Values) -> Place:
-    return Place(values["folder"], partition_of(values))
+def _place_of(values: Values) -> FolderPlace:
+    return FolderPlace(values["folder"], partition_of(values))
 
 
 def _json(body: bytes) -> web.Response:
     return web.Response(body=body, content_type="application/json", headers=_HEADERS)
 
 
-def _outside(file: Sealed) -> web.Response:
+def _outside(file: SealedFile) -> web.Response:
     error = InvalidArgument(f"{file.name} has {file.size_bytes} bytes, none of them in that range")
     return web.Response(
         text=json.dumps({"error": error_view(error)}) + "\n",

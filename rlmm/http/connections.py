@@ -18,10 +18,10 @@ from rlmm.errors import TooBusy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.access.limits import Limits
+    from rlmm.access.limits import ClientLimits
     from rlmm.access.roles import Client
     from rlmm.http.settings import HttpSettings
-    from rlmm.metrics.http_statistics import Figures
+    from rlmm.metrics.http_statistics import HttpCounters
 
 _LOOKS: Final = 4
 """How often each time-out is looked at before it is over."""
@@ -39,7 +39,7 @@ _FULL: Final = (
 )
 
 
-class Served(asyncio.Protocol):
+class ServedConnection(asyncio.Protocol):
     """One connection; all that comes goes on to the server's own protocol."""
 
     def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
@@ -99,11 +99,11 @@ class Served(asyncio.Protocol):
 class Connections:
     """Takes connections, ends those that are overdue, and counts both."""
 
-    def __init__(self, settings: HttpSettings, figures: Figures, limits: Limits) -> None:
+    def __init__(self, settings: HttpSettings, figures: HttpCounters, limits: ClientLimits) -> None:
         self._settings = settings
         self._figures = figures
         self._limits = limits
-        self._open: dict[object, Served] = {}
+        self._open: dict[object, ServedConnection] = {}
         """By the server's own protocol of each."""
         self._questions = 0
         most = settings.connections_max
@@ -136,7 +136,7 @@ class Connections:
 
     # --------------------------------------------------------------------------- their places
 
-    def take(self, served: Served) -> bool:
+    def take(self, served: ServedConnection) -> bool:
         """Whether there is a place for one more, which is then its own."""
         if len(self._open) >= self._settings.connections_max:
             displaced = self._displaced()
@@ -149,7 +149,7 @@ class Connections:
         self._figures.accepted += 1
         return True
 
-    def leave(self, served: Served) -> None:
+    def leave(self, served: ServedConnection) -> None:
         """It is over."""
         if self._open.pop(served.inner, None) is None:
             return
@@ -158,7 +158,7 @@ class Connections:
             self._limits.leave(served.client)
             served.client = None
 
-    def _displaced(self) -> Served | None:
+    def _displaced(self) -> ServedConnection | None:
         """Who goes when a place is needed: without a request for longest, or not reading."""
         quiet = [(one.quiet_s, one) for one in self._open.values() if one.quiet_s is not None]
         blocked = [(one.blocked_s, one) for one in self._open.values() if one.blocked_s is not None]
@@ -183,7 +183,7 @@ class Connections:
             elif served.begun_s is not None and now_s - served.begun_s >= head_s:
                 self._cut(served, "head")
 
-    def _cut(self, served: Served, reason: str) -> None:
+    def _cut(self, served: ServedConnection, reason: str) -> None:
         self._figures.cut_off[reason] += 1
         self.leave(served)
         assert served.transport is not None

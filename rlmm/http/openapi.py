@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rlmm.http.routes import NDJSON, ROUTES, Asks
+from rlmm.http.routes import NDJSON, ROUTES, AccessRule
 from rlmm.http.schemas import SCHEMAS, ref
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _operation(route: Route) -> View:
     }
     if route.body is not None:
         shown["requestBody"] = {"required": True, "content": _content(JSON, route.body)}
-    if route.asks is not Asks.EVERYBODY:
+    if route.asks is not AccessRule.EVERYBODY:
         # A token is not always needed: see `http.local_role` and its neighbours.
         shown["security"] = [{}, {"token": []}]
     return shown

@@ -20,7 +20,7 @@ from rlmm.http.app import SERVER, refusal, refused_by_status
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
 
-    from rlmm.metrics.http_statistics import Figures
+    from rlmm.metrics.http_statistics import HttpCounters
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class RequestProtocol(web.RequestHandler):
 
     __slots__ = ("_figures",)
 
-    def __init__(self, manager: web.Server, figures: Figures, **options: Any) -> None:
+    def __init__(self, manager: web.Server, figures: HttpCounters, **options: Any) -> None:
         super().__init__(manager, **options)
         self._figures = figures
 

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
     from rlmm.access.roles import Client
     from rlmm.engine.engine import Engine
-    from rlmm.gate.reads import Lookup, Reads
+    from rlmm.gate.reads import Lookup, PartitionQueries
     from rlmm.http.settings import HttpSettings
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.metrics.served_state import Sources
+    from rlmm.metrics.served_state import ServedState
     from rlmm.views.values import View
 
 Values = "Mapping[str, Any]"
 
 
-def reads_of(engine: Engine, client: Client) -> Reads:
+def reads_of(engine: Engine, client: Client) -> PartitionQueries:
     """The questions that *client* may ask: an administrator about all that is stored."""
     return engine.reads.of_everyone() if client.role is Role.ADMIN else engine.reads
 
@@ -69,18 +69,18 @@ def _segment_or_none(found: SegmentMetadata | None) -> View:
     return {"segment": None if found is None else segment_view(found)}
 
 
-def segment(reads: Reads, values: Mapping[str, Any]) -> View:
+def segment(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
     """The segment of an id."""
     return _segment_or_none(reads.segment(segment_id_of(values)))
 
 
-def segment_for(reads: Reads, values: Mapping[str, Any]) -> View:
+def segment_for(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
     """The segment that holds an offset."""
     found = reads.segment_for(partition_of(values), values["epoch"], values["offset"])
     return _segment_or_none(found)
 
 
-def next_segment_with_txn_index(reads: Reads, values: Mapping[str, Any]) -> View:
+def next_segment_with_txn_index(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
     """The next segment that may have aborted records."""
     return _segment_or_none(
         reads.next_segment_with_txn_index(
@@ -89,25 +89,25 @@ def next_segment_with_txn_index(reads: Reads, values: Mapping[str, Any]) -> View
     )  # fmt: skip
 
 
-def highest_offset(reads: Reads, values: Mapping[str, Any]) -> View:
+def highest_offset(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
     """The largest offset that was copied."""
     return {"highest_offset": reads.highest_offset(partition_of(values), values["epoch"])}
 
 
-def size(reads: Reads, values: Mapping[str, Any]) -> View:
+def size(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
     """Bytes of all segments."""
     partition, epoch = partition_of(values), values.get("epoch")
     found = reads.size(partition) if epoch is None else reads.size_of_epoch(partition, epoch)
     return {"size_bytes": found}
 
 
-def partition_delete(reads: Reads, values: Mapping[str, Any]) -> View:
+def partition_delete(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
     """How far the deletion of a user partition is."""
     found = reads.partition_delete(partition_of(values))
     return {"partition_delete": None if found is None else partition_delete_view(found)}
 
 
-QUESTIONS: Mapping[str, Callable[[Reads, Mapping[str, Any]], View]] = {
+QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], View]] = {
     "segment": segment,
     "segment-for": segment_for,
     "next-segment-with-txn-index": next_segment_with_txn_index,
@@ -120,7 +120,7 @@ QUESTIONS: Mapping[str, Callable[[Reads, Mapping[str, Any]], View]] = {
 
 async def segments_for(
     engine: Engine,
-    reads: Reads,
+    reads: PartitionQueries,
     lookups: list[Lookup],
     values: Mapping[str, Any],
     settings: HttpSettings,
@@ -137,7 +137,7 @@ async def segments_for(
 
 
 async def ready(
-    engine: Engine, reads: Reads, values: Mapping[str, Any], settings: HttpSettings
+    engine: Engine, reads: PartitionQueries, values: Mapping[str, Any], settings: HttpSettings
 ) -> View:
     """Whether questions about a user partition are answered, now or within a time."""
     partition, timeout_s = partition_of(values), timeout_s_of(values, settings)
@@ -160,7 +160,7 @@ def read_token(engine: Engine) -> View:
     }
 
 
-def status(sources: Sources, cluster: str | None) -> View:
+def status(sources: ServedState, cluster: str | None) -> View:
     """How the process, and one engine of it or all of them, stand."""
     process = sources.process
     now_s, now_ms = asyncio.get_running_loop().time(), sources.now_ms()

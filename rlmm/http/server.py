@@ -17,21 +17,21 @@ from aiohttp import web
 
 from rlmm.access.peer_credentials import is_loopback
 from rlmm.errors import ConfigError
-from rlmm.http.app import Api
-from rlmm.http.authorization import Entry
-from rlmm.http.connections import Connections, Served
+from rlmm.http.app import HttpApi
+from rlmm.http.authorization import RequestAuthorizer
+from rlmm.http.connections import Connections, ServedConnection
 from rlmm.http.protocol import RequestProtocol
 from rlmm.http.settings import LocalRole
-from rlmm.metrics.http_statistics import Figures
+from rlmm.metrics.http_statistics import HttpCounters
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
-    from rlmm.access.authentication import Door
+    from rlmm.access.authentication import Authenticator
     from rlmm.http.settings import HttpSettings
-    from rlmm.metrics.served_state import Sources
+    from rlmm.metrics.served_state import ServedState
 
 _log = logging.getLogger(__name__)
 
@@ -43,22 +43,22 @@ class HttpServer:
 
     def __init__(
         self,
-        sources: Sources,
+        sources: ServedState,
         settings: HttpSettings,
-        door: Door,
+        door: Authenticator,
         token_file: Path | None = None,
     ) -> None:
         """*token_file* is where this machine's own user finds a token that the *door* knows."""
         self._settings = settings
         self._door = door
         self._token_file = token_file
-        self._entry = Entry(door, settings)
-        self.figures = Figures()
+        self._entry = RequestAuthorizer(door, settings)
+        self.figures = HttpCounters()
         self._connections = Connections(settings, self.figures, door.limits)
         self._handshakes = (
             door.handshakes("http", settings.body_timeout_ms / 1_000) if settings.tls else None
         )
-        api = Api(sources, settings, self._entry, self.figures, self._connections)
+        api = HttpApi(sources, settings, self._entry, self.figures, self._connections)
         self._runner = web.AppRunner(
             api.application(),
             handle_signals=False,
@@ -151,7 +151,7 @@ class HttpServer:
             auto_decompress=False,
             keepalive_timeout=self._settings.idle_timeout_ms / 1_000,
         )
-        return Served(protocol, self._connections)
+        return ServedConnection(protocol, self._connections)
 
 
 def _url(scheme: str, host: str, port: int) -> str:

@@ -23,7 +23,7 @@ from rlmm.views.segment import segment_view
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from rlmm.gate.reads import Reads
+    from rlmm.gate.reads import PartitionQueries
     from rlmm.metadata.paging import Page
 
 JSON: Final = "application/json"
@@ -32,7 +32,7 @@ PAGE: Final = 250
 """Segments that are written at a time: two milliseconds or so, in which nobody else has a turn."""
 
 
-class Lines:
+class JsonLinesBody:
     """One object a line; the last one says how many there were."""
 
     content_type = NDJSON
@@ -54,7 +54,7 @@ class Lines:
         return ""
 
 
-class Array(Lines):
+class JsonArrayBody(JsonLinesBody):
     """One array."""
 
     content_type = JSON
@@ -81,16 +81,16 @@ def dumps(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
 
 
-def form_for(accept: str) -> Lines:
+def form_for(accept: str) -> JsonLinesBody:
     """What the client wants to have; an array where it does not care."""
     wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     is_ndjson = any(one in {NDJSON, "application/ndjson", "application/jsonl"} for one in wanted)
-    return Lines() if is_ndjson else Array()
+    return JsonLinesBody() if is_ndjson else JsonArrayBody()
 
 
 async def stream_segments(
     request: web.Request,
-    reads: Reads,
+    reads: PartitionQueries,
     values: Mapping[str, Any],
     slow_s: float,
     turn: Callable[[], Awaitable[None]],
@@ -133,7 +133,7 @@ async def stream_segments(
     return response
 
 
-def _written(form: Lines, page: Page, *, is_first: bool) -> str:
+def _written(form: JsonLinesBody, page: Page, *, is_first: bool) -> str:
     parts = []
     for segment in page.segments:
         parts.append(form.element(dumps(segment_view(segment)), is_first=is_first))

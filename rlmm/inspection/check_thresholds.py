@@ -9,49 +9,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, Kind, Severity
+from rlmm.findings.finding import Finding, FindingKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rlmm.inspection.source_status import PlaceStanding, Standing
+    from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus
 
-NOT_READY = Kind(
+NOT_READY = FindingKind(
     "NOT-READY",
     Severity.ERROR,
     "a metadata partition is not answered from",
     "brokers that ask are told to come back: reads of tiered data wait, nothing is copied",
     "see what `rlmm status` says of it; a replay ends by itself, a gate that closed has a reason",
 )
-BEHIND = Kind(
+BEHIND = FindingKind(
     "BEHIND",
     Severity.WARNING,
     "the state is behind the log",
     "answers are of an earlier moment; a copy that was finished since is not found",
     "see whether brokers are slow, or this process is short of processor time",
 )
-EVENTS_REJECTED = Kind(
+EVENTS_REJECTED = FindingKind(
     "EVENTS-REJECTED",
     Severity.WARNING,
     "events contradict what is stored",
     "a broker has missed something, or two of them take turns: what it wrote has no effect",
     "see them with `rlmm events --verdict rejected`",
 )
-RECORDS_UNDECODABLE = Kind(
+RECORDS_UNDECODABLE = FindingKind(
     "RECORDS-UNDECODABLE",
     Severity.WARNING,
     "records of the metadata topic that nobody can read",
     "what they said is lost, and a stock broker stops at them",
     "see their bytes with `rlmm events --verdict undecodable`",
 )
-SNAPSHOT_OLD = Kind(
+SNAPSHOT_OLD = FindingKind(
     "SNAPSHOT-OLD",
     Severity.WARNING,
     "no snapshot was written for long",
     "the next start reads that much of the log again",
     "see `rlmm status` for why they fail, and whether the disk is full",
 )
-HISTORY_INCOMPLETE = Kind(
+HISTORY_INCOMPLETE = FindingKind(
     "HISTORY-INCOMPLETE",
     Severity.WARNING,
     "the metadata topic does not begin at its beginning",
@@ -75,7 +75,7 @@ class Thresholds:
     needs_whole_history: bool = False
 
 
-def judge(standing: Standing, thresholds: Thresholds) -> list[Finding]:
+def judge(standing: SourceStatus, thresholds: Thresholds) -> list[Finding]:
     """What of *standing* is beyond *thresholds*."""
     if standing.identity is None:
         return [Finding(NOT_READY, standing.where, "the log has not been reached")]
@@ -83,10 +83,10 @@ def judge(standing: Standing, thresholds: Thresholds) -> list[Finding]:
     return [finding for place in asked for finding in _of_place(place, thresholds)]
 
 
-def _of_place(place: PlaceStanding, limits: Thresholds) -> Iterator[Finding]:
+def _of_place(place: MetadataPartitionStatus, limits: Thresholds) -> Iterator[Finding]:
     where = {"metadata_partition": place.metadata_partition}
 
-    def found(kind: Kind, detail: str, **fields: object) -> Finding:
+    def found(kind: FindingKind, detail: str, **fields: object) -> Finding:
         subject = f"__remote_log_metadata-{place.metadata_partition}"
         return Finding(kind, subject, detail, fields={**where, **fields})
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ClusterSetting:
     """The value of a setting, and whether it was set for this very topic or broker."""
 
     value: str | None
@@ -42,7 +42,7 @@ class TopicFacts:
     name: str
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
-    settings: Mapping[str, Setting] | None = None
+    settings: Mapping[str, ClusterSetting] | None = None
     """None where nobody told them."""
     is_internal: bool = False
 
@@ -93,7 +93,7 @@ class Rights:
     on_topic: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
 
 
-class Cluster(Protocol):
+class ClusterFacts(Protocol):
     """A cluster that can be asked. Nothing here changes anything. Errors are those of a log."""
 
     async def cluster_id(self) -> str:
@@ -109,7 +109,7 @@ class Cluster(Protocol):
         there."""
         ...
 
-    async def broker_settings(self, broker: int) -> Mapping[str, Setting] | None:
+    async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:
         """The settings of a broker; None where it does not tell them."""
         ...
 

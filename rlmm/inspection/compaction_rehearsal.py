@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.log_cleaner import Cleaner, KeyMaker, Keys
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.log_cleaner import KeyMaker, LogCleaner, RecordKeys
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.python_shard import PythonShard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.inspection.event_record import Happened
-    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.inspection.event_record import EventRecord
+    from rlmm.inspection.replay import EventLog, Progress
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
 
@@ -31,7 +31,7 @@ FOR_EVER = -1
 """As Kafka says that nothing is ever too old."""
 
 
-class Effect(StrEnum):
+class CleaningEffect(StrEnum):
     """What became of a segment when the cleaner was over the log."""
 
     LOST = "lost"
@@ -42,7 +42,7 @@ class Effect(StrEnum):
     """It is deleted, and would be there again."""
 
 
-class Outlook(StrEnum):
+class CompactionOutlook(StrEnum):
     """What to do about a level."""
 
     SAFE = "safe"
@@ -52,77 +52,80 @@ class Outlook(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class FeatureLevel:
     """What is turned on: a feature level, and which keys the records are taken to have."""
 
     number: int
-    keys: Keys
+    keys: RecordKeys
     policy: str
     """`cleanup.policy`, as that level sets it."""
 
 
 LEVELS = (
-    Level(0, Keys.AS_WRITTEN, "delete"),
-    Level(1, Keys.AS_WRITTEN, "compact,delete"),
-    Level(2, Keys.AS_WRITTEN, "compact"),
-    Level(2, Keys.PER_OFFSET, "compact"),
-    Level(2, Keys.PER_STATE, "compact"),
+    FeatureLevel(0, RecordKeys.AS_WRITTEN, "delete"),
+    FeatureLevel(1, RecordKeys.AS_WRITTEN, "compact,delete"),
+    FeatureLevel(2, RecordKeys.AS_WRITTEN, "compact"),
+    FeatureLevel(2, RecordKeys.PER_OFFSET, "compact"),
+    FeatureLevel(2, RecordKeys.PER_STATE, "compact"),
 )
 """The three levels on the topic as it is, and the last with the keys of each proposal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Harm:
+class CompactionHarm:
     """One segment that would not be what it is."""
 
     metadata_partition: int
     segment: SegmentMetadata
     """As it is now; where it is resurrected, as it would be."""
-    effect: Effect
+    effect: CleaningEffect
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class CleaningRehearsal:
     """What a level would leave of one metadata partition."""
 
     metadata_partition: int
-    level: Level
+    level: FeatureLevel
     records: int
     kept: int
     without_key: int
     """Records without a key that the cleaner would take."""
-    harms: tuple[Harm, ...]
-    outlook: Outlook
+    harms: tuple[CompactionHarm, ...]
+    outlook: CompactionOutlook
     wait_until_ms: int | None = None
 
     @property
     def lost(self) -> int:
         """Segments that would be lost."""
-        return sum(harm.effect is Effect.LOST for harm in self.harms)
+        return sum(harm.effect is CleaningEffect.LOST for harm in self.harms)
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class RehearsalTopic:
     """What the rehearsal goes by, of the metadata topic and the clock."""
 
     now_ms: int
     retention_ms: int = FOR_EVER
-    bound: Bound = field(default_factory=Bound)
+    bound: ReplayEnd = field(default_factory=ReplayEnd)
     """Up to where its records count."""
 
 
 async def rehearse(
-    log: ReadableLog,
+    log: EventLog,
     place: int,
-    level: Level,
-    topic: Topic,
+    level: FeatureLevel,
+    topic: RehearsalTopic,
     *,
     timeout_s: float,
     progress: Progress | None = None,
-) -> Rehearsed:
+) -> CleaningRehearsal:
     """What *level* would leave of metadata partition *place*."""
-    maker, first = KeyMaker(level.keys), Replay(log, place, topic.bound, timeout_s=timeout_s)
-    cleaner, records = Cleaner(_INT64_MAX if level.number else 0), 0
+    maker, first = (
+        KeyMaker(level.keys),
+        PartitionReplay(log, place, topic.bound, timeout_s=timeout_s),
+    )
+    cleaner, records = LogCleaner(_INT64_MAX if level.number else 0), 0
     reach_ms = _reach_ms(level, topic)
     async for happened in _all(first, progress):
         records += happened.next_offset - happened.offset
@@ -130,7 +133,7 @@ async def rehearse(
             cleaner.see(happened, maker.key_of(happened))
     left, kept = PythonShard(place), 0
     maker = KeyMaker(level.keys)
-    second = Replay(log, place, Bound({place: first.end - 1}), timeout_s=timeout_s)
+    second = PartitionReplay(log, place, ReplayEnd({place: first.end - 1}), timeout_s=timeout_s)
     async for happened in _all(second, progress):
         if _is_kept(happened, level, topic, cleaner, maker, reach_ms):
             kept += happened.next_offset - happened.offset
@@ -138,16 +141,16 @@ async def rehearse(
                 left.apply_event(happened.event, happened.offset)
     harms = tuple(_harms(first.shard, left))
     until_ms = _wait_until_ms(level, topic, cleaner)
-    outlook = Outlook.SAFE if not harms else Outlook.UNSAFE
+    outlook = CompactionOutlook.SAFE if not harms else CompactionOutlook.UNSAFE
     if harms and until_ms is not None:
-        outlook = Outlook.WAIT
-    return Rehearsed(
+        outlook = CompactionOutlook.WAIT
+    return CleaningRehearsal(
         place, level, records, kept, cleaner.without_key, harms, outlook,
-        until_ms if outlook is Outlook.WAIT else None,
+        until_ms if outlook is CompactionOutlook.WAIT else None,
     )  # fmt: skip
 
 
-def _reach_ms(level: Level, topic: Topic) -> int | None:
+def _reach_ms(level: FeatureLevel, topic: RehearsalTopic) -> int | None:
     """
     The time up to which the cleaner may go, None for any: level 1 keeps it away from what is
     younger than the retention.
@@ -157,15 +160,15 @@ def _reach_ms(level: Level, topic: Topic) -> int | None:
     return _BEFORE_ALL_TIME if topic.retention_ms < 0 else topic.now_ms - topic.retention_ms
 
 
-def _is_reached(happened: Happened, reach_ms: int | None) -> bool:
+def _is_reached(happened: EventRecord, reach_ms: int | None) -> bool:
     return reach_ms is None or happened.timestamp_ms <= reach_ms
 
 
 def _is_kept(
-    happened: Happened,
-    level: Level,
-    topic: Topic,
-    cleaner: Cleaner,
+    happened: EventRecord,
+    level: FeatureLevel,
+    topic: RehearsalTopic,
+    cleaner: LogCleaner,
     maker: KeyMaker,
     reach_ms: int | None,
 ) -> bool:
@@ -177,18 +180,18 @@ def _is_kept(
     return cleaner.keeps(happened, maker.key_of(happened))
 
 
-def _wait_until_ms(level: Level, topic: Topic, cleaner: Cleaner) -> int | None:
+def _wait_until_ms(level: FeatureLevel, topic: RehearsalTopic, cleaner: LogCleaner) -> int | None:
     """
     When the youngest record without a key is older than the retention: what it tells of is then
     deleted, where no user topic is kept for longer than the metadata.
     """
-    if level.number < 2 or level.keys is not Keys.AS_WRITTEN or topic.retention_ms < 0:
+    if level.number < 2 or level.keys is not RecordKeys.AS_WRITTEN or topic.retention_ms < 0:
         return None
     youngest_ms = cleaner.last_without_key_ms
     return None if youngest_ms is None else youngest_ms + topic.retention_ms
 
 
-async def _all(replay: Replay, progress: Progress | None) -> AsyncIterator[Happened]:
+async def _all(replay: PartitionReplay, progress: Progress | None) -> AsyncIterator[EventRecord]:
     async for chunk in replay.chunks():
         for happened in chunk.happened():
             yield happened
@@ -196,7 +199,7 @@ async def _all(replay: Replay, progress: Progress | None) -> AsyncIterator[Happe
             progress(chunk.record_set.partition, chunk.next_offset, replay.end)
 
 
-def _harms(whole: Shard, left: Shard) -> list[Harm]:
+def _harms(whole: Shard, left: Shard) -> list[CompactionHarm]:
     """Segments that differ, by user partition and start offset."""
     place, harms = whole.partition, []
     for partition in {*whole.partitions(), *left.partitions()}:
@@ -205,15 +208,17 @@ def _harms(whole: Shard, left: Shard) -> list[Harm]:
         for one in now.values():
             other = then.get(one.id)
             if other != one:
-                effect = Effect.LOST if other is None else Effect.CHANGED
-                harms.append(Harm(place, one, effect))
+                effect = CleaningEffect.LOST if other is None else CleaningEffect.CHANGED
+                harms.append(CompactionHarm(place, one, effect))
         harms += [
-            Harm(place, one, Effect.RESURRECTED) for one in then.values() if one.id not in now
+            CompactionHarm(place, one, CleaningEffect.RESURRECTED)
+            for one in then.values()
+            if one.id not in now
         ]
     return sorted(harms, key=_in_order)
 
 
-def _in_order(harm: Harm) -> tuple[str, int, int]:
+def _in_order(harm: CompactionHarm) -> tuple[str, int, int]:
     partition = harm.segment.id.partition
     return partition.topic, partition.partition, harm.segment.start_offset
 

@@ -45,8 +45,8 @@ from rlmm.retention.retention import number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rlmm.findings.finding import Kind
-    from rlmm.inspection.cluster_facts import Rights, Setting, TopicFacts
+    from rlmm.findings.finding import FindingKind
+    from rlmm.inspection.cluster_facts import ClusterSetting, Rights, TopicFacts
 
 METADATA_TOPIC = "__remote_log_metadata"
 _COUNT_KEY = "rlmm.config.remote.log.metadata.topic.num.partitions"
@@ -65,13 +65,13 @@ _AS_TOTAL = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DoctorFacts:
     """What was asked of the cluster and of the log."""
 
     metadata_topic: TopicFacts | None
     topics: Mapping[str, TopicFacts]
     """All others that are tiered, or were."""
-    brokers: Mapping[int, Mapping[str, Setting] | None] = field(default_factory=dict)
+    brokers: Mapping[int, Mapping[str, ClusterSetting] | None] = field(default_factory=dict)
     rights: Rights | None = None
     null_keys: int | None = None
     """Records of the metadata topic that have no key, of those that were looked at."""
@@ -79,7 +79,7 @@ class Facts:
     """How many were looked at."""
 
 
-def examine(facts: Facts) -> list[Finding]:
+def examine(facts: DoctorFacts) -> list[Finding]:
     """Everything that is wrong, by what it is about."""
     topic = facts.metadata_topic
     found = list(_rights(facts))
@@ -113,7 +113,7 @@ def _replicas(topic: TopicFacts) -> Iterator[Finding]:
         yield _about(topic, MIN_ISR_1, f"{least} replicas, min.insync.replicas=1", replicas=least)
 
 
-def _metadata_settings(topic: TopicFacts, facts: Facts) -> Iterator[Finding]:
+def _metadata_settings(topic: TopicFacts, facts: DoctorFacts) -> Iterator[Finding]:
     if topic.settings is None:
         yield _about(topic, SETTINGS_UNKNOWN, "nobody told them")
         return
@@ -135,7 +135,7 @@ def _metadata_settings(topic: TopicFacts, facts: Facts) -> Iterator[Finding]:
         yield _about(topic, METADATA_TIERED, "remote.storage.enable=true")
 
 
-def _needed(key: str, facts: Facts) -> float:
+def _needed(key: str, facts: DoctorFacts) -> float:
     """The least limit that loses nothing, as long as topics keep what they keep."""
     longest = longest_of(number(one.setting(key)) for one in facts.topics.values())
     if key != "retention.ms" or longest is None or longest < 0:
@@ -143,7 +143,7 @@ def _needed(key: str, facts: Facts) -> float:
     return longest + RETENTION_MARGIN_MS
 
 
-def _against_topics(key: str, limit: int, facts: Facts) -> str:
+def _against_topics(key: str, limit: int, facts: DoctorFacts) -> str:
     if key != "retention.ms":
         return f"{key}={limit}"
     longest = longest_of(number(one.setting(key)) for one in facts.topics.values())
@@ -156,7 +156,7 @@ def _against_topics(key: str, limit: int, facts: Facts) -> str:
 # ----------------------------------------------------------------------------------- brokers
 
 
-def _brokers(facts: Facts) -> Iterator[Finding]:
+def _brokers(facts: DoctorFacts) -> Iterator[Finding]:
     told = {broker: one for broker, one in facts.brokers.items() if one is not None}
     silent = sorted(set(facts.brokers) - set(told))
     if silent:
@@ -186,7 +186,11 @@ def _brokers(facts: Facts) -> Iterator[Finding]:
 
 
 def _of_broker(
-    broker: int, settings: Mapping[str, Setting], topic: TopicFacts | None, *, has_tiered: bool
+    broker: int,
+    settings: Mapping[str, ClusterSetting],
+    topic: TopicFacts | None,
+    *,
+    has_tiered: bool,
 ) -> Iterator[Finding]:
     name = f"broker {broker}"
     enabled = _value(settings, "remote.log.storage.system.enable")
@@ -249,7 +253,7 @@ def _tiered_topic(topic: TopicFacts) -> Iterator[Finding]:
 # ------------------------------------------------------------------------------------ rights
 
 
-def _rights(facts: Facts) -> Iterator[Finding]:
+def _rights(facts: DoctorFacts) -> Iterator[Finding]:
     rights = facts.rights
     if rights is None:
         return
@@ -268,16 +272,16 @@ def _rights(facts: Facts) -> Iterator[Finding]:
                       fields={"missing": ["DESCRIBE_CONFIGS"]})  # fmt: skip
 
 
-def _about(topic: TopicFacts, kind: Kind, detail: str, **fields: object) -> Finding:
+def _about(topic: TopicFacts, kind: FindingKind, detail: str, **fields: object) -> Finding:
     return Finding(kind, topic.name, detail, fields={"topic": topic.name, **fields})
 
 
-def _value(settings: Mapping[str, Setting], key: str) -> str | None:
+def _value(settings: Mapping[str, ClusterSetting], key: str) -> str | None:
     found = settings.get(key)
     return None if found is None else found.value
 
 
-def _is_secret(settings: Mapping[str, Setting], key: str) -> bool:
+def _is_secret(settings: Mapping[str, ClusterSetting], key: str) -> bool:
     """Whether it is set, and to what is kept back: as brokers do of what they do not know."""
     found = settings.get(key)
     return found is not None and found.value is None

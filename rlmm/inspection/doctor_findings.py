@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rlmm.findings.finding import Kind, Severity
+from rlmm.findings.finding import FindingKind, Severity
 
-METADATA_TOPIC_ABSENT = Kind(
+METADATA_TOPIC_ABSENT = FindingKind(
     "METADATA-TOPIC-ABSENT",
     Severity.ERROR,
     "the metadata topic does not exist",
@@ -12,21 +12,21 @@ METADATA_TOPIC_ABSENT = Kind(
     "brokers create it when the first topic is tiered; see that "
     "`remote.log.storage.system.enable` is true on them",
 )
-NO_LEADER = Kind(
+NO_LEADER = FindingKind(
     "NO-LEADER",
     Severity.ERROR,
     "partitions of the metadata topic have no leader",
     "nothing can be copied, deleted or looked up for the user partitions whose events live there",
     "bring their brokers back; see `kafka-topics --describe --unavailable-partitions`",
 )
-UNDER_REPLICATED = Kind(
+UNDER_REPLICATED = FindingKind(
     "UNDER-REPLICATED",
     Severity.WARNING,
     "partitions of the metadata topic lack replicas",
     "another broker away, and events that were acknowledged can be lost",
     "bring the missing brokers back, or reassign the partitions",
 )
-REPLICATION_LOW = Kind(
+REPLICATION_LOW = FindingKind(
     "REPLICATION-LOW",
     Severity.WARNING,
     "the metadata topic has too few replicas",
@@ -34,7 +34,7 @@ REPLICATION_LOW = Kind(
     "raise it with `kafka-reassign-partitions` to 3, and set "
     "`rlmm.config.remote.log.metadata.topic.replication.factor=3`",
 )
-MIN_ISR_1 = Kind(
+MIN_ISR_1 = FindingKind(
     "MIN-ISR-1",
     Severity.WARNING,
     "the metadata topic is acknowledged by a single replica",
@@ -43,7 +43,7 @@ MIN_ISR_1 = Kind(
     "`kafka-configs --alter --entity-type topics --entity-name __remote_log_metadata "
     "--add-config min.insync.replicas=2`; Kafka 4.3 does so for new topics only",
 )
-METADATA_COMPACTED = Kind(
+METADATA_COMPACTED = FindingKind(
     "METADATA-COMPACTED",
     Severity.ERROR,
     "the metadata topic is compacted",
@@ -52,7 +52,7 @@ METADATA_COMPACTED = Kind(
     "set `cleanup.policy=delete` and `retention.ms=-1`; see `rlmm rehearse-compaction` for "
     "what is lost already",
 )
-FINITE_RETENTION = Kind(
+FINITE_RETENTION = FindingKind(
     "FINITE-RETENTION",
     Severity.WARNING,
     "the metadata topic forgets",
@@ -60,7 +60,7 @@ FINITE_RETENTION = Kind(
     "set `retention.ms=-1` and `retention.bytes=-1` on it; `rlmm usage` says which retention "
     "would be safe",
 )
-UNCLEAN_ELECTION = Kind(
+UNCLEAN_ELECTION = FindingKind(
     "UNCLEAN-ELECTION",
     Severity.ERROR,
     "the metadata topic may lose acknowledged events",
@@ -68,49 +68,49 @@ UNCLEAN_ELECTION = Kind(
     "are open again",
     "set `unclean.leader.election.enable=false` on it",
 )
-METADATA_TIERED = Kind(
+METADATA_TIERED = FindingKind(
     "METADATA-TIERED",
     Severity.ERROR,
     "the metadata topic is to be tiered itself",
     "what tells where segments are would be in segments",
     "set `remote.storage.enable=false` on it; brokers refuse it from 3.9 on",
 )
-SETTINGS_UNKNOWN = Kind(
+SETTINGS_UNKNOWN = FindingKind(
     "SETTINGS-UNKNOWN",
     Severity.NOTE,
     "settings were not told",
     "checks that need them were left out",
     "grant DESCRIBE_CONFIGS on the topic",
 )
-BROKERS_UNKNOWN = Kind(
+BROKERS_UNKNOWN = FindingKind(
     "BROKERS-UNKNOWN",
     Severity.NOTE,
     "brokers did not tell their settings",
     "checks that need them were left out",
     "grant DESCRIBE_CONFIGS on the cluster, or see that they are reached",
 )
-BROKERS_DIFFER = Kind(
+BROKERS_DIFFER = FindingKind(
     "BROKERS-DIFFER",
     Severity.ERROR,
     "brokers do not agree on a setting",
     "a partition is tiered or not, and looked up here or there, by who leads it",
     "give all brokers the same value, one after the other",
 )
-TIERING_OFF = Kind(
+TIERING_OFF = FindingKind(
     "TIERING-OFF",
     Severity.ERROR,
     "a broker does not tier, and there are tiered topics",
     "partitions that it leads are not copied, and their old data cannot be read",
     "set `remote.log.storage.system.enable=true` and restart it",
 )
-LISTENER_UNSET = Kind(
+LISTENER_UNSET = FindingKind(
     "LISTENER-UNSET",
     Severity.ERROR,
     "the metadata manager does not know how to reach its broker",
     "Kafka's manager needs a listener's name, and does not start without one",
     "set `remote.log.metadata.manager.listener.name` to the name of a listener that brokers use",
 )
-PARTITION_COUNT = Kind(
+PARTITION_COUNT = FindingKind(
     "PARTITION-COUNT",
     Severity.ERROR,
     "a broker reckons with another number of metadata partitions",
@@ -119,28 +119,28 @@ PARTITION_COUNT = Kind(
     "set `rlmm.config.remote.log.metadata.topic.num.partitions` to the number that the topic "
     "has, and never add partitions to it",
 )
-DELETE_ON_DISABLE = Kind(
+DELETE_ON_DISABLE = FindingKind(
     "DELETE-ON-DISABLE",
     Severity.WARNING,
     "switching tiering off deletes the remote data",
     "one change of a setting, and everything that is only in the store is gone",
     "set `remote.log.delete.on.disable=false` unless that is what is meant",
 )
-COPY_DISABLED = Kind(
+COPY_DISABLED = FindingKind(
     "COPY-DISABLED",
     Severity.WARNING,
     "a tiered topic is not copied",
     "its local disks fill up; a window of a copy job may have been left open",
     "set `remote.log.copy.disable=false`; see `rlmm tier status` first",
 )
-COMPACT_TIERED = Kind(
+COMPACT_TIERED = FindingKind(
     "COMPACT-TIERED",
     Severity.ERROR,
     "a compacted topic is tiered",
     "brokers do not tier compacted topics: the copies would not be what is in the log",
     "set `cleanup.policy=delete`, or switch tiering off",
 )
-LOCAL_OVER_TOTAL = Kind(
+LOCAL_OVER_TOTAL = FindingKind(
     "LOCAL-OVER-TOTAL",
     Severity.ERROR,
     "local retention is longer than the whole",
@@ -148,28 +148,28 @@ LOCAL_OVER_TOTAL = Kind(
     "equal where defaults meet",
     "set `local.retention.*` below `retention.*`, or to -2",
 )
-NOTHING_LOCAL_SAVED = Kind(
+NOTHING_LOCAL_SAVED = FindingKind(
     "NOTHING-LOCAL-SAVED",
     Severity.NOTE,
     "everything is kept locally as long as remotely",
     "tiering costs storage twice and frees no disk",
     "set `local.retention.ms` or `local.retention.bytes` below the whole",
 )
-SMALL_SEGMENTS = Kind(
+SMALL_SEGMENTS = FindingKind(
     "SMALL-SEGMENTS",
     Severity.NOTE,
     "segments are small",
     "each is several objects and two events: requests and metadata cost more than they should",
     "raise `segment.bytes`, or `segment.ms`, of the topic",
 )
-RIGHTS_MISSING = Kind(
+RIGHTS_MISSING = FindingKind(
     "RIGHTS-MISSING",
     Severity.WARNING,
     "credentials lack rights",
     "checks and commands that need them are left out, or fail",
     "grant them by `kafka-acls --add`; see docs/security.md",
 )
-RIGHTS_WIDE = Kind(
+RIGHTS_WIDE = FindingKind(
     "RIGHTS-WIDE",
     Severity.NOTE,
     "credentials may do more than looking needs",

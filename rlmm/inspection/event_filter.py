@@ -23,7 +23,7 @@ from rlmm.metadata.verdicts import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.inspection.selectors import PartitionFilter
     from rlmm.metadata.ids import Uuid
 
@@ -47,7 +47,7 @@ VERDICT_WORDS = frozenset(
 """What a verdict can be asked for by: itself, its reason, or a remark on it."""
 
 
-def kind_of(happened: Happened) -> EventKind:
+def kind_of(happened: EventRecord) -> EventKind:
     """What kind of record it is."""
     match happened.event:
         case SegmentMetadata():
@@ -61,7 +61,7 @@ def kind_of(happened: Happened) -> EventKind:
     return EventKind.UNREADABLE
 
 
-def words_of(happened: Happened) -> tuple[str, str | None]:
+def words_of(happened: EventRecord) -> tuple[str, str | None]:
     """The verdict, and its reason or the remark on it."""
     match happened.verdict:
         case Applied(remark=remark):
@@ -91,13 +91,13 @@ class EventFilter:
         """Whether it can be judged only by who knows what became of each event."""
         return bool(self.verdicts - {"undecodable", *map(str, UndecodableReason)})
 
-    def is_about(self, happened: Happened) -> bool:
+    def is_about(self, happened: EventRecord) -> bool:
         """Whether it is about a user partition, or the segment, that is meant, whatever it says."""
         if self.segment is not None and happened.segment != self.segment:
             return False
         return happened.partition is not None and self.partitions.allows(happened.partition)
 
-    def allows(self, happened: Happened) -> bool:
+    def allows(self, happened: EventRecord) -> bool:
         """Whether it is meant."""
         event, partition = happened.event, happened.partition
         if self.kinds and kind_of(happened) not in self.kinds:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class EventRecord:
     """
     One record, or all that was lost in a damaged batch: [offset, next_offset).
 
@@ -77,7 +77,7 @@ def happened_in(
     next_offset: int,
     entries: Mapping[int, Entry],
     wanted: Wanted | None = None,
-) -> Iterator[Happened]:
+) -> Iterator[EventRecord]:
     """
     What happened in *record_set* at offsets [position, next_offset), in order.
 
@@ -110,18 +110,18 @@ def _is_lost(entry: Entry) -> bool:
     return isinstance(verdict, Undecodable) and verdict.reason is UndecodableReason.DAMAGED_BATCH
 
 
-def _of(place: int, record: Record, entry: Entry | None) -> Happened:
+def _of(place: int, record: Record, entry: Entry | None) -> EventRecord:
     decoded = decode(record.value)
     verdict = APPLIED if entry is None else entry.verdict
     event = None if isinstance(decoded, Undecodable) else decoded
     if event is None and entry is None:
         assert isinstance(decoded, Undecodable), record
         verdict = decoded
-    return Happened(
+    return EventRecord(
         place, record.offset, record.offset + 1, record.timestamp_ms, event, verdict,
         record.value, record.key,
     )  # fmt: skip
 
 
-def _lost(place: int, entry: Entry) -> Happened:
-    return Happened(place, entry.offset, entry.next_offset, -1, None, entry.verdict, entry.value)
+def _lost(place: int, entry: Entry) -> EventRecord:
+    return EventRecord(place, entry.offset, entry.next_offset, -1, None, entry.verdict, entry.value)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogTruncated, LogUnavailable, NotReady
-from rlmm.inspection.log_scan import Scan
-from rlmm.inspection.replay import READ_BYTES, Bound, Replay
+from rlmm.inspection.log_scan import LogScan
+from rlmm.inspection.replay import READ_BYTES, PartitionReplay, ReplayEnd
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
-    from rlmm.inspection.event_record import Happened
-    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.inspection.event_record import EventRecord
+    from rlmm.inspection.replay import EventLog, Progress
 
 HELD_BYTES = 16 * 1024 * 1024
 """Of the log that is held at a time, for all metadata partitions together."""
@@ -34,7 +34,7 @@ AWAY_S = 60.0
 """How long a log may be away while it is followed."""
 
 
-class Reader(Protocol):
+class EventReader(Protocol):
     """One metadata partition, read as far as it was told; it can read on."""
 
     @property
@@ -47,7 +47,7 @@ class Reader(Protocol):
         """Where its log began, once it was read."""
         ...
 
-    def happened(self) -> AsyncIterator[Happened]:
+    def happened(self) -> AsyncIterator[EventRecord]:
         """What happened up to the bound."""
         ...
 
@@ -56,26 +56,28 @@ class Reader(Protocol):
         ...
 
 
-class Replayed:
-    """A `Reader` that knows what became of each event."""
+class JudgedEventReader:
+    """A `EventReader` that knows what became of each event."""
 
-    def __init__(self, replay: Replay, place: int, progress: Progress | None = None) -> None:
+    def __init__(
+        self, replay: PartitionReplay, place: int, progress: Progress | None = None
+    ) -> None:
         self._replay = replay
         self._place = place
         self._progress = progress
 
     @property
     def position(self) -> int:
-        """See `Reader`."""
+        """See `EventReader`."""
         return self._replay.shard.position
 
     @property
     def log_start(self) -> int:
-        """See `Reader`."""
+        """See `EventReader`."""
         return self._replay.log_start
 
-    async def happened(self) -> AsyncIterator[Happened]:
-        """See `Reader`."""
+    async def happened(self) -> AsyncIterator[EventRecord]:
+        """See `EventReader`."""
         async for chunk in self._replay.chunks():
             if self._progress is not None:
                 self._progress(self._place, self.position, self._replay.end)
@@ -83,14 +85,14 @@ class Replayed:
                 yield one
 
     def go_on(self) -> None:
-        """See `Reader`."""
-        self._replay.go_on(Bound())
+        """See `EventReader`."""
+        self._replay.go_on(ReplayEnd())
 
 
 def readers_of(
-    log: ReadableLog, bounds: Mapping[int, Bound], *, timeout_s: float,
+    log: EventLog, bounds: Mapping[int, ReplayEnd], *, timeout_s: float,
     firsts: Mapping[int, int] | None = None, progress: Progress | None = None,
-) -> dict[int, Reader]:  # fmt: skip
+) -> dict[int, EventReader]:  # fmt: skip
     """
     What reads each metadata partition up to its bound. With *firsts* none knows what became of an
     event, and each begins with the offset that is said there, if one is.
@@ -98,27 +100,27 @@ def readers_of(
     bytes_max = min(READ_BYTES, max(64 * 1024, HELD_BYTES // max(1, len(bounds))))
     if firsts is None:
         return {
-            place: Replayed(
-                Replay(log, place, bound, timeout_s=timeout_s, bytes_max=bytes_max),
+            place: JudgedEventReader(
+                PartitionReplay(log, place, bound, timeout_s=timeout_s, bytes_max=bytes_max),
                 place, progress,
             )
             for place, bound in bounds.items()
         }  # fmt: skip
     return {
-        place: Scan(
+        place: LogScan(
             log, place, bound, timeout_s=timeout_s, first=firsts.get(place), bytes_max=bytes_max
         )
         for place, bound in bounds.items()
     }
 
 
-async def merged(streams: Sequence[AsyncGenerator[Happened]]) -> AsyncGenerator[Happened]:
+async def merged(streams: Sequence[AsyncGenerator[EventRecord]]) -> AsyncGenerator[EventRecord]:
     """
     Of all streams the next one is that with the lowest time; each stays in its own order. All are
     closed.
     """
     async with AsyncExitStack() as stack:
-        heads: list[tuple[int, int, Happened]] = []
+        heads: list[tuple[int, int, EventRecord]] = []
         for number, stream in enumerate(streams):
             await stack.enter_async_context(aclosing(stream))
             first = await anext(stream, None)
@@ -136,12 +138,12 @@ async def merged(streams: Sequence[AsyncGenerator[Happened]]) -> AsyncGenerator[
 
 
 async def followed(
-    log: ReadableLog,
-    readers: Mapping[int, Reader],
+    log: EventLog,
+    readers: Mapping[int, EventReader],
     *,
     timeout_s: float,
     look_s: float | None = None,
-) -> AsyncGenerator[Happened]:
+) -> AsyncGenerator[EventRecord]:
     """
     What is appended behind where *readers* stand, as it comes; ends by being closed, or with what
     the log raises. One that is away is waited for, `AWAY_S` long.
@@ -166,7 +168,7 @@ async def followed(
 
 
 async def _grown(
-    log: ReadableLog, readers: Mapping[int, Reader], timeout_s: float, look_s: float
+    log: EventLog, readers: Mapping[int, EventReader], timeout_s: float, look_s: float
 ) -> list[int]:
     """Those with something to read, after waiting for it; perhaps none yet."""
     if len(readers) == 1:

@@ -14,7 +14,7 @@ from rlmm.base.time_text import duration_text, moment_text
 from rlmm.findings.finding import Finding, Severity
 from rlmm.inspection import explain_findings as kinds
 from rlmm.inspection.explain_facts import finding, of_topic
-from rlmm.inspection.lookup_trace import LookUp, Rule, look_up
+from rlmm.inspection.lookup_trace import LookUp, LookupRule, look_up
 from rlmm.inspection.segment_search import holding
 from rlmm.inspection.stuck import COPY_FINISHED_FIRST, TOPIC_GONE
 from rlmm.inspection.verify import (
@@ -25,20 +25,20 @@ from rlmm.inspection.verify import (
     hidden_of,
 )
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from rlmm.retention.retention import Rules, due_of
+from rlmm.retention.retention import RetentionSettings, due_of
 from rlmm.retention.segment_lineage import finished_of, lineage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rlmm.findings.finding import Kind
-    from rlmm.inspection.explain_facts import Facts
-    from rlmm.inspection.offset_history import Copy
-    from rlmm.inspection.segment_search import Found
+    from rlmm.findings.finding import FindingKind
+    from rlmm.inspection.explain_facts import ExplainFacts
+    from rlmm.inspection.offset_history import SegmentCopy
+    from rlmm.inspection.segment_search import SegmentMatches
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
-    from rlmm.retention.retention import Due
+    from rlmm.retention.retention import RetentionDecision
     from rlmm.retention.segment_lineage import Lineage
 
 
@@ -58,13 +58,13 @@ class Explanation:
     look_up: LookUp | None
     others: tuple[LookUp, ...]
     """The same in other leader epochs, of those that find something."""
-    held: Found
+    held: SegmentMatches
     findings: tuple[Finding, ...]
-    due: Due | None
+    due: RetentionDecision | None
     """What retention does with the segment that was found."""
     ahead: int
     """Finished segments that retention deletes before it comes to that one."""
-    rules: Rules
+    rules: RetentionSettings
 
     @property
     def found(self) -> SegmentMetadata | None:
@@ -83,7 +83,7 @@ class Explanation:
 
 
 def explain(
-    shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None, facts: Facts
+    shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None, facts: ExplainFacts
 ) -> Explanation:
     """Why *offset* is, or is not, found; in *epoch*, or in the one that the segments say it has."""
     segments = shard.segments(partition)
@@ -96,7 +96,7 @@ def explain(
         for one in (look_up(shard, partition, other, offset) for other in held.epochs)
         if one.epoch != asked and one.found is not None
     )
-    rules = Rules.of(facts.topic, facts.offsets)
+    rules = RetentionSettings.of(facts.topic, facts.offsets)
     due, ahead = _due(segments, rules, None if found is None else found.found, facts.now_ms)
     judge = _Judge(shard, partition, offset, facts, held, lineage)
     findings = [*judge.of_partition()]
@@ -126,8 +126,11 @@ def epoch_at(lineage: Lineage, segments: Sequence[SegmentMetadata], offset: int)
 
 
 def _due(
-    segments: Sequence[SegmentMetadata], rules: Rules, found: SegmentMetadata | None, now_ms: int
-) -> tuple[Due | None, int]:
+    segments: Sequence[SegmentMetadata],
+    rules: RetentionSettings,
+    found: SegmentMetadata | None,
+    now_ms: int,
+) -> tuple[RetentionDecision | None, int]:
     """What retention does with *found*, and how many it comes to before."""
     for ahead, due in enumerate(due_of(segments, rules, now_ms)):
         if found is not None and due.segment.id == found.id:
@@ -139,9 +142,14 @@ class _Judge:
     """What can be said of one offset."""
 
     def __init__(
-        self, shard: Shard, partition: TopicIdPartition, offset: int, facts: Facts, held: Found,
+        self,
+        shard: Shard,
+        partition: TopicIdPartition,
+        offset: int,
+        facts: ExplainFacts,
+        held: SegmentMatches,
         lineage: Lineage,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._shard = shard
         self._partition = partition
         self._offset = offset
@@ -170,7 +178,7 @@ class _Judge:
         """What stands in the way of reading it, and what else there is to know."""
         segment = found.found
         assert segment is not None, found
-        if found.rule is Rule.COVER_LOOKUP:
+        if found.rule is LookupRule.COVER_LOOKUP:
             yield self._finding(
                 kinds.STOCK_LOOKUP_EMPTY, _slot_text(found), segment_id=str(segment.id.uuid),
                 epoch=found.epoch,
@@ -254,7 +262,7 @@ class _Judge:
             elif not one.epochs and not is_other:
                 yield self._finding(kinds.NOT_IN_EPOCH, what, **fields)
 
-    def _copy(self, segment: SegmentMetadata) -> Copy | None:
+    def _copy(self, segment: SegmentMetadata) -> SegmentCopy | None:
         story = self._facts.story
         return None if story is None else story.copies.get(segment.id.uuid)
 
@@ -344,7 +352,7 @@ class _Judge:
             },
         )
 
-    def _finding(self, kind: Kind, detail: str, **fields: object) -> Finding:
+    def _finding(self, kind: FindingKind, detail: str, **fields: object) -> Finding:
         return finding(kind, self._partition, self._offset, detail, **fields)
 
 

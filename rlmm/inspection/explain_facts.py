@@ -17,18 +17,18 @@ from rlmm.inspection.verify import HISTORY_TRIMMED, TOPIC_RECREATED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
-    from rlmm.inspection.offset_history import Story
+    from rlmm.inspection.offset_history import OffsetHistory
     from rlmm.metadata.ids import TopicIdPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExplainFacts:
     """What is known beside the state; None, or nothing, where nobody told."""
 
     now_ms: int
-    story: Story | None = None
+    story: OffsetHistory | None = None
     """What the log tells; None where it was not read."""
     log_start: int | None = None
     """Where the log of the metadata partition begins."""
@@ -41,7 +41,7 @@ class Facts:
     """Other user partitions of that name, by another topic id."""
 
 
-def of_topic(partition: TopicIdPartition, facts: Facts) -> Iterator[Finding]:
+def of_topic(partition: TopicIdPartition, facts: ExplainFacts) -> Iterator[Finding]:
     """Other topics of its name, and whether the cluster knows this one."""
     label = f"{partition.topic}-{partition.partition}"
     topic = facts.topic
@@ -59,7 +59,7 @@ def of_topic(partition: TopicIdPartition, facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def of_unknown(label: str, offset: int, facts: Facts) -> Iterator[Finding]:
+def of_unknown(label: str, offset: int, facts: ExplainFacts) -> Iterator[Finding]:
     """Why nothing is known of a user partition of which no event was ever stored."""
     topic = facts.topic
     if not facts.is_cluster_known:
@@ -77,7 +77,7 @@ def of_unknown(label: str, offset: int, facts: Facts) -> Iterator[Finding]:
 
 
 def finding(
-    kind: Kind, partition: TopicIdPartition, offset: int, detail: str, **fields: object
+    kind: FindingKind, partition: TopicIdPartition, offset: int, detail: str, **fields: object
 ) -> Finding:
     """A finding about one offset."""
     where = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rlmm.findings.finding import Kind, Severity
+from rlmm.findings.finding import FindingKind, Severity
 
-PARTITION_UNKNOWN = Kind(
+PARTITION_UNKNOWN = FindingKind(
     "PARTITION-UNKNOWN",
     Severity.WARNING,
     "no event of the user partition was ever stored",
@@ -12,35 +12,35 @@ PARTITION_UNKNOWN = Kind(
     "see that `remote.storage.enable` is true for the topic and that a segment was closed since; "
     "`rlmm segments list` shows what there is",
 )
-PARTITION_NOT_READ = Kind(
+PARTITION_NOT_READ = FindingKind(
     "PARTITION-NOT-READ",
     Severity.WARNING,
     "the metadata partition of it is not read here",
     "the service was not given it, or its folder was not copied: nothing can be said of it",
     "ask the service that has it, or the cluster itself with --bootstrap-server",
 )
-PARTITION_DELETED = Kind(
+PARTITION_DELETED = FindingKind(
     "PARTITION-DELETED",
     Severity.WARNING,
     "the user partition was deleted, with everything that was tiered of it",
     "what is asked for was there and is gone",
     "nothing to do, if the topic was meant to go",
 )
-PARTITION_BEING_DELETED = Kind(
+PARTITION_BEING_DELETED = FindingKind(
     "PARTITION-BEING-DELETED",
     Severity.WARNING,
     "the user partition is being deleted",
     "its segments go one by one; brokers do not read it any more",
     "see `rlmm stuck` if that takes long",
 )
-EPOCH_UNKNOWN = Kind(
+EPOCH_UNKNOWN = FindingKind(
     "EPOCH-UNKNOWN",
     Severity.WARNING,
     "no segment lists the leader epoch",
     "a look-up goes by the epoch alone: in one that nobody knows nothing is ever found",
     "ask with an epoch that is listed, or without --epoch",
 )
-OTHER_EPOCH = Kind(
+OTHER_EPOCH = FindingKind(
     "OTHER-EPOCH",
     Severity.WARNING,
     "the offset is tiered in another leader epoch",
@@ -49,7 +49,7 @@ OTHER_EPOCH = Kind(
     "compare with the leader's epochs (leader-epoch-checkpoint); after an unclean election what an "
     "old leader had copied is not part of the log any more",
 )
-COPY_UNFINISHED = Kind(
+COPY_UNFINISHED = FindingKind(
     "COPY-UNFINISHED",
     Severity.WARNING,
     "only copies that are not finished hold the offset",
@@ -57,49 +57,49 @@ COPY_UNFINISHED = Kind(
     "brokers still have these records locally and try again; see `rlmm stuck` for one that is open "
     "for long",
 )
-SEGMENT_BEING_DELETED = Kind(
+SEGMENT_BEING_DELETED = FindingKind(
     "SEGMENT-BEING-DELETED",
     Severity.WARNING,
     "the segment that held the offset is being deleted",
     "brokers do not read it any more, and its objects go",
     "nothing to do if retention is right; it does not come back",
 )
-SEGMENT_DELETED = Kind(
+SEGMENT_DELETED = FindingKind(
     "SEGMENT-DELETED",
     Severity.WARNING,
     "the segment that held the offset was deleted",
     "its data was there and is gone",
     "nothing to do if retention is right; if it is not, correct it for what is left",
 )
-OFFSET_BELOW_TIER = Kind(
+OFFSET_BELOW_TIER = FindingKind(
     "OFFSET-BELOW-TIER",
     Severity.WARNING,
     "the offset lies before everything that is tiered",
     "it was deleted before this log of events begins, or was never copied",
     "consumers go on from the log's start: compare with `kafka-get-offsets --time earliest`",
 )
-OFFSET_ABOVE_TIER = Kind(
+OFFSET_ABOVE_TIER = FindingKind(
     "OFFSET-ABOVE-TIER",
     Severity.NOTE,
     "the offset lies behind everything that is tiered",
     "brokers have it on their disks; it is copied once its segment is closed and stable",
     "nothing to do; see `rlmm lag` if it should have been copied",
 )
-OFFSET_BEYOND_LOG = Kind(
+OFFSET_BEYOND_LOG = FindingKind(
     "OFFSET-BEYOND-LOG",
     Severity.WARNING,
     "the offset lies behind the end of the log",
     "nothing was ever written there, or what was written has been cut off",
     "compare with `kafka-get-offsets --time latest`",
 )
-STILL_LOCAL = Kind(
+STILL_LOCAL = FindingKind(
     "STILL-LOCAL",
     Severity.NOTE,
     "the offset is on the brokers' disks as well",
     "brokers read it there; from the tier only once the local part is gone",
     "nothing to do",
 )
-STOCK_LOOKUP_EMPTY = Kind(
+STOCK_LOOKUP_EMPTY = FindingKind(
     "STOCK-LOOKUP-EMPTY",
     Severity.WARNING,
     "a stock broker finds nothing at this offset, though a finished segment holds it",
@@ -107,14 +107,14 @@ STOCK_LOOKUP_EMPTY = Kind(
     "rule `cover-lookup` finds it all the same, see docs/kafka-semantics.md",
     "brokers that ask this service get it; for stock ones have the range copied again",
 )
-NOT_IN_EPOCH = Kind(
+NOT_IN_EPOCH = FindingKind(
     "NOT-IN-EPOCH",
     Severity.WARNING,
     "a segment has the offset in its range, and not in this leader epoch",
     "what it holds there belongs to a later epoch, or lies before the offset that it lists",
     "ask without --epoch to see in which one it is found",
 )
-OBJECT_MISSING = Kind(
+OBJECT_MISSING = FindingKind(
     "OBJECT-MISSING",
     Severity.ERROR,
     "objects of the segment are not in the store",
@@ -122,14 +122,14 @@ OBJECT_MISSING = Kind(
     "see that --store and --prefix are those of the brokers; else restore them from a version or a "
     "backup of the bucket: the records are nowhere else once the local part is gone",
 )
-OBJECT_DAMAGED = Kind(
+OBJECT_DAMAGED = FindingKind(
     "OBJECT-DAMAGED",
     Severity.ERROR,
     "objects of the segment are not what was written",
     "whoever reads it gets an error, or wrong records",
     "restore them from a version or a backup of the bucket",
 )
-OBJECT_UNKNOWN = Kind(
+OBJECT_UNKNOWN = FindingKind(
     "OBJECT-UNKNOWN",
     Severity.WARNING,
     "whether the objects are whole could not be found out",

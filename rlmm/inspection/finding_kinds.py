@@ -20,9 +20,9 @@ from rlmm.inspection import verify as verifying
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
 
-BY_COMMAND: Final[Mapping[str, tuple[Kind, ...]]] = {
+BY_COMMAND: Final[Mapping[str, tuple[FindingKind, ...]]] = {
     "verify": (*verifying.KINDS, *late_finishes.KINDS),
     "stuck": stuck.KINDS,
     "explain": explain_kinds.KINDS,

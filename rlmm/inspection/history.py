@@ -22,14 +22,14 @@ from rlmm.metadata.verdicts import Applied, Duplicate, Remark
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 SLOTS_MAX = 50_000
 """Beyond so many slots of an epoch it is not said who lost one: it would take too long."""
 
 
-class Part(StrEnum):
+class HistoryPart(StrEnum):
     """Why a line belongs to a history."""
 
     OWN = "own"
@@ -43,7 +43,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class HistorySubject:
     """
     What a history is asked of: a segment, a user partition, or a segment of one. What is not known
     is None.
@@ -55,7 +55,7 @@ class Sought:
     topic_id: Uuid | None = None
 
     @classmethod
-    def of(cls, partition: TopicIdPartition, segment: Uuid | None = None) -> Sought:
+    def of(cls, partition: TopicIdPartition, segment: Uuid | None = None) -> HistorySubject:
         """Of a user partition that is wholly known."""
         return cls(segment, partition.topic, partition.partition, partition.topic_id)
 
@@ -81,11 +81,11 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HistoryLine:
     """One line of a history."""
 
-    happened: Happened
-    part: Part = Part.OWN
+    happened: EventRecord
+    part: HistoryPart = HistoryPart.OWN
     before: SegmentState | PartitionDeleteState | None = None
     """The state of what the event is about, before it and behind it; None where nothing was."""
     after: SegmentState | PartitionDeleteState | None = None
@@ -94,10 +94,10 @@ class Line:
     None where that was not found out."""
 
 
-class Chronicle:
+class EventHistory:
     """The history of what is *sought*, as the events of one metadata partition go by."""
 
-    def __init__(self, sought: Sought) -> None:
+    def __init__(self, sought: HistorySubject) -> None:
         self._sought = sought
         self._shard = PythonShard(0)
         self._pattern = sought.pattern()
@@ -106,15 +106,15 @@ class Chronicle:
         """Whether the bytes of a record say that `tell` must hear of it."""
         return self._pattern.search(value) is not None
 
-    def tell(self, happened: Happened) -> Line | None:
+    def tell(self, happened: EventRecord) -> HistoryLine | None:
         """The line that *happened* makes; None where it does not belong to the history."""
         event = happened.event
         if event is None:
             value = happened.value or b""
             is_named = self._pattern.search(value) is not None
-            return Line(happened, Part.MENTIONED) if is_named else None
+            return HistoryLine(happened, HistoryPart.MENTIONED) if is_named else None
         if not isinstance(event, SegmentMetadata | SegmentUpdate | PartitionDelete):
-            return Line(happened) if event.uuid == self._sought.segment else None
+            return HistoryLine(happened) if event.uuid == self._sought.segment else None
         partition = happened.partition
         assert partition is not None, happened
         if not self._sought.is_of(partition):
@@ -123,14 +123,14 @@ class Chronicle:
             return self._tell_delete(happened, event)
         return self._tell_segment(happened, event)
 
-    def _tell_delete(self, happened: Happened, event: PartitionDelete) -> Line | None:
+    def _tell_delete(self, happened: EventRecord, event: PartitionDelete) -> HistoryLine | None:
         before = self._shard.partition_delete(event.partition)
         is_there = self._is_there(event.partition)
         self._shard.apply_event(event, happened.offset)
         after = self._shard.partition_delete(event.partition)
-        line = Line(
+        line = HistoryLine(
             happened,
-            Part.OWN if self._sought.segment is None else Part.PARTITION_DELETED,
+            HistoryPart.OWN if self._sought.segment is None else HistoryPart.PARTITION_DELETED,
             None if before is None else before.state,
             None if after is None else after.state,
         )
@@ -142,8 +142,8 @@ class Chronicle:
         return segment is not None and self._state(SegmentId(partition, segment)) is not None
 
     def _tell_segment(
-        self, happened: Happened, event: SegmentMetadata | SegmentUpdate
-    ) -> Line | None:
+        self, happened: EventRecord, event: SegmentMetadata | SegmentUpdate
+    ) -> HistoryLine | None:
         before = self._state(event.id)
         slots = self._slots(event) if _may_displace(happened) else None
         self._shard.apply_event(event, happened.offset)
@@ -153,11 +153,11 @@ class Chronicle:
         elif not _has_displaced(happened):
             displaced = {}
         wanted = self._sought.segment
-        line = Line(happened, Part.OWN, before, self._state(event.id), displaced)
+        line = HistoryLine(happened, HistoryPart.OWN, before, self._state(event.id), displaced)
         if wanted is None or event.id.uuid == wanted:
             return line
         if displaced and wanted in displaced:
-            return Line(happened, Part.DISPLACED, before, line.after, displaced)
+            return HistoryLine(happened, HistoryPart.DISPLACED, before, line.after, displaced)
         return None
 
     def _state(self, segment_id: SegmentId) -> SegmentState | None:
@@ -188,13 +188,13 @@ class Chronicle:
         return {uuid: tuple(epochs) for uuid, epochs in sorted(found.items())}
 
 
-def _has_displaced(happened: Happened) -> bool:
+def _has_displaced(happened: EventRecord) -> bool:
     """Whether the engine says that another segment lost its place."""
     verdict = happened.verdict
     return isinstance(verdict, Applied) and verdict.remark is Remark.DISPLACED_ANOTHER_SEGMENT
 
 
-def _may_displace(happened: Happened) -> bool:
+def _may_displace(happened: EventRecord) -> bool:
     """The same, also of a repeated finish, of which the engine only says that it is one."""
     event = happened.event
     return _has_displaced(happened) or (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, Kind, Severity
+from rlmm.findings.finding import Finding, FindingKind, Severity
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate
@@ -19,14 +19,14 @@ from rlmm.metadata.verdicts import Applied, Duplicate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.metadata.ids import SegmentId
-    from rlmm.retention.segment_lineage import Stretch
+    from rlmm.retention.segment_lineage import EpochStretch
 
-    Pair = tuple[SegmentMetadata, SegmentMetadata, Stretch]
+    Pair = tuple[SegmentMetadata, SegmentMetadata, EpochStretch]
     """Two finished segments with the same offsets, see `lineage.overlaps_in`."""
 
-LATE_FINISH = Kind(
+LATE_FINISH = FindingKind(
     "LATE-FINISH",
     Severity.WARNING,
     "a copy was finished late, over the copy of another broker",
@@ -47,13 +47,13 @@ class _Copy:
 
 
 @dataclass(slots=True)
-class Copies:
+class CopyTimes:
     """When the copies of *ids* began and ended, as the events of a metadata partition go by."""
 
     ids: Collection[SegmentId]
     _copies: dict[SegmentId, _Copy] = field(default_factory=dict)
 
-    def tell(self, happened: Happened) -> None:
+    def tell(self, happened: EventRecord) -> None:
         """One more event, in the order of their offsets."""
         event = happened.event
         if not isinstance(event, SegmentMetadata | SegmentUpdate) or event.id not in self.ids:
@@ -86,7 +86,9 @@ class Copies:
             return False
         return mine.started < its.started and its.finished < mine.finished
 
-    def _finding(self, late: SegmentMetadata, earlier: SegmentMetadata, both: Stretch) -> Finding:
+    def _finding(
+        self, late: SegmentMetadata, earlier: SegmentMetadata, both: EpochStretch
+    ) -> Finding:
         mine, its = self._copies[late.id], self._copies[earlier.id]
         partition = late.id.partition
         return Finding(

@@ -18,14 +18,14 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.metadata.ids import SegmentId
 
 _NO_LEADER_EPOCH = -1
 """Version 0 of the records does not say it."""
 
 
-class Keys(StrEnum):
+class RecordKeys(StrEnum):
     """Which keys the records are taken to have."""
 
     AS_WRITTEN = "as-written"
@@ -40,17 +40,17 @@ class Keys(StrEnum):
 class KeyMaker:
     """The key of each record, in the order of the log; remembers where segments end."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: RecordKeys) -> None:
         self._keys = keys
         self._ends: dict[SegmentId, int] = {}
 
-    def key_of(self, happened: Happened) -> bytes | None:
+    def key_of(self, happened: EventRecord) -> bytes | None:
         """The key of that record; None where it has none."""
-        if self._keys is Keys.AS_WRITTEN:
+        if self._keys is RecordKeys.AS_WRITTEN:
             return happened.key
         event = happened.event
         if isinstance(event, SegmentMetadata | SegmentUpdate):
-            if self._keys is Keys.PER_STATE:
+            if self._keys is RecordKeys.PER_STATE:
                 return _per_state(event)
             return self._per_offset(event)
         if isinstance(event, PartitionDelete):
@@ -85,7 +85,7 @@ def _per_state(event: SegmentMetadata | SegmentUpdate) -> bytes:
     )
 
 
-class Cleaner:
+class LogCleaner:
     """What is kept below an offset. First everything is `seen`, in order, then `keeps` is asked."""
 
     def __init__(self, bound: int) -> None:
@@ -97,7 +97,7 @@ class Cleaner:
         self.last_without_key_ms: int | None = None
         """The time of the youngest of these."""
 
-    def see(self, happened: Happened, key: bytes | None) -> None:
+    def see(self, happened: EventRecord, key: bytes | None) -> None:
         """Take in one record."""
         if happened.offset >= self._bound:
             return
@@ -107,7 +107,7 @@ class Cleaner:
         self.without_key += 1
         self.last_without_key_ms = max(self.last_without_key_ms or -1, happened.timestamp_ms)
 
-    def keeps(self, happened: Happened, key: bytes | None) -> bool:
+    def keeps(self, happened: EventRecord, key: bytes | None) -> bool:
         """Whether the record is still there when the cleaner has been over it."""
         if happened.offset >= self._bound:
             return True

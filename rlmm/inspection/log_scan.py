@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import LogError, LogTruncated, NotReady
 from rlmm.inspection.event_record import happened_in
 from rlmm.inspection.record_set_bounds import cut_of, judged_batches
-from rlmm.inspection.replay import READ_BYTES, Bound
+from rlmm.inspection.replay import READ_BYTES, ReplayEnd
 from rlmm.metadata.opened import INFLATED_BYTES_MAX
 from rlmm.metadata.report import Entry
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     import re
     from collections.abc import AsyncIterator
 
-    from rlmm.inspection.event_record import Happened, Wanted
-    from rlmm.inspection.history import Sought
-    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.inspection.event_record import EventRecord, Wanted
+    from rlmm.inspection.history import HistorySubject
+    from rlmm.inspection.replay import EventLog, Progress
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class PartitionMention:
     """A metadata partition that has something about what is sought."""
 
     metadata_partition: int
@@ -43,14 +43,14 @@ class Mention:
     """The user partition of the first event about it; None where nobody understands any."""
 
 
-class Scan:
+class LogScan:
     """
     One metadata partition, read without being applied; `position` is how far. Read by one task at a
     time.
     """
 
     def __init__(
-        self, log: ReadableLog, place: int, bound: Bound, *, timeout_s: float,
+        self, log: EventLog, place: int, bound: ReplayEnd, *, timeout_s: float,
         first: int | None = None, bytes_max: int = READ_BYTES,
     ) -> None:  # fmt: skip
         """*first* is the offset to begin with; else it is where the log begins."""
@@ -69,7 +69,7 @@ class Scan:
         Read on with the next `record_sets`, to the end that the log has then; these raise
         `LogTruncated` where the log does not reach back to where it stands.
         """
-        self._bound, self._must_go_on = Bound(), True
+        self._bound, self._must_go_on = ReplayEnd(), True
 
     async def record_sets(self) -> AsyncIterator[tuple[RecordSet, int, int]]:
         """Each record set with the offsets [first, stop) of it that count."""
@@ -106,7 +106,7 @@ class Scan:
             yield record_set, first, stop
             await asyncio.sleep(0)
 
-    async def happened(self) -> AsyncIterator[Happened]:
+    async def happened(self) -> AsyncIterator[EventRecord]:
         """
         Every record. No state is made, so whatever can be understood is said to be applied.
         """
@@ -145,15 +145,15 @@ def _lose(found: dict[int, Entry], begin: int, end: int, detail: str, data: byte
 
 
 async def find_mention(
-    log: ReadableLog, place: int, sought: Sought, bound: Bound, *, timeout_s: float,
+    log: EventLog, place: int, sought: HistorySubject, bound: ReplayEnd, *, timeout_s: float,
     progress: Progress | None = None,
-) -> Mention | None:  # fmt: skip
+) -> PartitionMention | None:  # fmt: skip
     """
     Whether metadata partition *place* has anything about *sought* up to *bound*; looks no further
     than the first event that says of which user partition it is.
     """
-    pattern, scan = sought.pattern(), Scan(log, place, bound, timeout_s=timeout_s)
-    mention: Mention | None = None
+    pattern, scan = sought.pattern(), LogScan(log, place, bound, timeout_s=timeout_s)
+    mention: PartitionMention | None = None
     async for record_set, first, stop in scan.record_sets():
         if progress is not None:
             progress(place, first, scan.end)
@@ -162,15 +162,15 @@ async def find_mention(
         lost = lost_in(record_set, first, stop)
         for one in happened_in(record_set, first, stop, lost, _in(pattern)):
             if one.partition is None:
-                mention = Mention(place, None) if _is_named(one, sought) else mention
+                mention = PartitionMention(place, None) if _is_named(one, sought) else mention
             elif sought.is_of(one.partition) and sought.segment in {None, one.segment}:
-                return Mention(place, one.partition)
+                return PartitionMention(place, one.partition)
     if progress is not None:
         progress(place, scan.end, scan.end)
     return mention
 
 
-def _is_named(one: Happened, sought: Sought) -> bool:
+def _is_named(one: EventRecord, sought: HistorySubject) -> bool:
     """Whether a record that says no user partition may be about *sought*."""
     return one.event is None or (one.segment is not None and one.segment == sought.segment)
 

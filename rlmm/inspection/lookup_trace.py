@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import EpochView, Shard
 
 
-class Rule(StrEnum):
+class LookupRule(StrEnum):
     """What found the answer."""
 
     SLOT = "slot"
@@ -30,7 +30,7 @@ class Rule(StrEnum):
     """There is no answer."""
 
 
-class Why(StrEnum):
+class LookupMiss(StrEnum):
     """Where the slots end without an answer."""
 
     FOUND = "found"
@@ -52,8 +52,8 @@ class LookUp:
 
     epoch: int
     offset: int
-    rule: Rule
-    why: Why
+    rule: LookupRule
+    why: LookupMiss
     """Of the slots."""
     found: SegmentMetadata | None
     highest: int | None
@@ -67,7 +67,7 @@ class LookUp:
     @property
     def stock(self) -> SegmentMetadata | None:
         """What a stock broker answers."""
-        return self.found if self.rule is Rule.SLOT else None
+        return self.found if self.rule is LookupRule.SLOT else None
 
 
 def look_up(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) -> LookUp:
@@ -77,18 +77,24 @@ def look_up(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) 
     highest = None if view is None else view.highest
     why = _before_slots(view, offset)
     if view is None or why is not None:
-        rule = Rule.NONE if found is None else Rule.COVER_LOOKUP
-        return LookUp(epoch, offset, rule, why or Why.EPOCH_UNKNOWN, found, highest)
+        rule = LookupRule.NONE if found is None else LookupRule.COVER_LOOKUP
+        return LookUp(epoch, offset, rule, why or LookupMiss.EPOCH_UNKNOWN, found, highest)
     slot = max((first for first in view.slots if first <= offset), default=None)
     if slot is None:
-        rule = Rule.NONE if found is None else Rule.COVER_LOOKUP
-        return LookUp(epoch, offset, rule, Why.NO_SLOT, found, highest)
+        rule = LookupRule.NONE if found is None else LookupRule.COVER_LOOKUP
+        return LookUp(epoch, offset, rule, LookupMiss.NO_SLOT, found, highest)
     holder = shard.segment(SegmentId(partition, view.slots[slot]))
     assert holder is not None, "who has a slot is there"
     last = last_in_epoch(holder, epoch)
     is_held = offset <= last
-    rule = Rule.SLOT if is_held else Rule.NONE if found is None else Rule.COVER_LOOKUP
-    why = Why.FOUND if is_held else Why.SLOT_ENDS_BEFORE
+    rule = (
+        LookupRule.SLOT
+        if is_held
+        else LookupRule.NONE
+        if found is None
+        else LookupRule.COVER_LOOKUP
+    )
+    why = LookupMiss.FOUND if is_held else LookupMiss.SLOT_ENDS_BEFORE
     return LookUp(epoch, offset, rule, why, found, highest, slot, holder, last)
 
 
@@ -103,10 +109,10 @@ def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
     return segment.last_offset
 
 
-def _before_slots(view: EpochView | None, offset: int) -> Why | None:
+def _before_slots(view: EpochView | None, offset: int) -> LookupMiss | None:
     """Why no slot is looked at."""
     if view is None:
-        return Why.EPOCH_UNKNOWN
+        return LookupMiss.EPOCH_UNKNOWN
     if view.highest is None:
-        return Why.NOTHING_FINISHED
-    return Why.ABOVE_HIGHEST if offset > view.highest else None
+        return LookupMiss.NOTHING_FINISHED
+    return LookupMiss.ABOVE_HIGHEST if offset > view.highest else None

@@ -16,8 +16,8 @@ from rlmm.metadata.python_shard import PythonShard
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rlmm.inspection.event_record import Happened
-    from rlmm.inspection.replay import Bound, Progress, Replay
+    from rlmm.inspection.event_record import EventRecord
+    from rlmm.inspection.replay import PartitionReplay, Progress, ReplayEnd
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class PartitionPair:
     """One user partition at both moments, each state alone in a shard of its own."""
 
     partition: TopicIdPartition
@@ -41,7 +41,7 @@ class Both:
 
 
 @dataclass(slots=True)
-class Compared:
+class MomentDiff:
     """What a metadata partition was at the first moment, and is at the second."""
 
     metadata_partition: int
@@ -56,7 +56,7 @@ class Compared:
     _touched: set[TopicIdPartition] = field(default_factory=set)
     _after: Shard | None = None
 
-    def both(self, wanted: Callable[[TopicIdPartition], bool]) -> Iterator[Both]:
+    def both(self, wanted: Callable[[TopicIdPartition], bool]) -> Iterator[PartitionPair]:
         """
         Each user partition that is *wanted* and of which there were events in between, by topic,
         partition and topic id; their states are made one at a time.
@@ -71,9 +71,9 @@ class Compared:
             part = self._parts.get(partition)
             old = _alone(self.metadata_partition, None if part is None else part())
             new = _alone(self.metadata_partition, after.partition_image(partition))
-            yield Both(partition, self.metadata_partition, old, new)
+            yield PartitionPair(partition, self.metadata_partition, old, new)
 
-    def hear(self, happened: Happened) -> None:
+    def hear(self, happened: EventRecord) -> None:
         """An event in between."""
         self.verdicts[words_of(happened)[0]] += happened.next_offset - happened.offset
         if happened.partition is not None:
@@ -101,13 +101,13 @@ def _alone(place: int, image: bytes | None) -> Shard:
 
 
 async def compare(
-    replay: Replay, place: int, second: Bound, progress: Progress | None = None
-) -> Compared:
+    replay: PartitionReplay, place: int, second: ReplayEnd, progress: Progress | None = None
+) -> MomentDiff:
     """
     *replay* reads *place* up to the first moment, *second* is the later one. Raises what it raises,
     and `InvalidArgument` where *second* lies before.
     """
-    compared = Compared(place)
+    compared = MomentDiff(place)
     async for _ in replay.chunks():
         if progress is not None:
             progress(place, replay.shard.position, replay.end)

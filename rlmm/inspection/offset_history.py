@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.history import Part
+from rlmm.inspection.history import HistoryPart
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Rejected, RejectReason
@@ -18,7 +18,7 @@ from rlmm.metadata.verdicts import Rejected, RejectReason
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.inspection.history import Line
+    from rlmm.inspection.history import HistoryLine
     from rlmm.metadata.ids import SegmentId, Uuid
 
 LINES_MAX = 40
@@ -29,15 +29,15 @@ REFUSED_MAX = 1_000
 """Refused updates of segments that are not there whose ids are kept."""
 
 
-class Events:
+class BoundedEvents:
     """Of one segment: the first ones and the last ones."""
 
     def __init__(self) -> None:
-        self._first: list[Line] = []
-        self._last: deque[Line] = deque(maxlen=LINES_MAX // 2)
+        self._first: list[HistoryLine] = []
+        self._last: deque[HistoryLine] = deque(maxlen=LINES_MAX // 2)
         self.count = 0
 
-    def add(self, line: Line) -> None:
+    def add(self, line: HistoryLine) -> None:
         """One more."""
         self.count += 1
         if len(self._first) < LINES_MAX // 2:
@@ -45,7 +45,7 @@ class Events:
         else:
             self._last.append(line)
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[HistoryLine]:
         return chain(self._first, self._last)
 
     @property
@@ -55,17 +55,17 @@ class Events:
 
 
 @dataclass(slots=True)
-class Copy:
+class SegmentCopy:
     """One segment that holds the offset, or did."""
 
     started: SegmentMetadata
     """Its first record, as it was last repeated."""
-    events: Events = field(default_factory=Events)
+    events: BoundedEvents = field(default_factory=BoundedEvents)
     is_there: bool = True
     """Whether it is in the state now."""
 
     @property
-    def refused_finish(self) -> Line | None:
+    def refused_finish(self) -> HistoryLine | None:
         """The finish that came before its first record and was refused, if one did."""
         for line in self.events:
             verdict = line.happened.verdict
@@ -77,32 +77,34 @@ class Copy:
                 return line
         return None
 
-    def last_to(self, state: SegmentState) -> Line | None:
+    def last_to(self, state: SegmentState) -> HistoryLine | None:
         """The last event that brought it to *state*, or that ended it with that state."""
         found = None
         for line in self.events:
             event = line.happened.event
-            is_own = line.part is Part.OWN and isinstance(event, SegmentMetadata | SegmentUpdate)
+            is_own = line.part is HistoryPart.OWN and isinstance(
+                event, SegmentMetadata | SegmentUpdate
+            )
             if is_own and not isinstance(line.happened.verdict, Rejected) and event is not None:
                 found = line if event.state is state else found
         return found
 
 
-class Story:
+class OffsetHistory:
     """The story of *offset*, as the lines of its partition's history go by."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
-        self.copies: dict[Uuid, Copy] = {}
+        self.copies: dict[Uuid, SegmentCopy] = {}
         """By id, in the order in which they were started."""
-        self.deletes: deque[Line] = deque(maxlen=LINES_MAX)
+        self.deletes: deque[HistoryLine] = deque(maxlen=LINES_MAX)
         """The partition's own deletion."""
         self.without_base = 0
         """Updates of segments that were not there when they came."""
         self.events = 0
-        self._refused: dict[SegmentId, list[Line]] = {}
+        self._refused: dict[SegmentId, list[HistoryLine]] = {}
 
-    def hear(self, line: Line) -> None:
+    def hear(self, line: HistoryLine) -> None:
         """One line of the history of the whole user partition."""
         self.events += 1
         event = line.happened.event
@@ -113,7 +115,7 @@ class Story:
         elif isinstance(event, SegmentUpdate):
             self._hear_update(line, event)
 
-    def _hear_delete(self, line: Line, event: PartitionDelete) -> None:
+    def _hear_delete(self, line: HistoryLine, event: PartitionDelete) -> None:
         self.deletes.append(line)
         if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             for copy in self.copies.values():
@@ -121,7 +123,7 @@ class Story:
                     copy.is_there = False
                     copy.events.add(line)
 
-    def _hear_start(self, line: Line, event: SegmentMetadata) -> None:
+    def _hear_start(self, line: HistoryLine, event: SegmentMetadata) -> None:
         uuid = event.id.uuid
         copy = self.copies.get(uuid)
         if copy is None:
@@ -130,7 +132,7 @@ class Story:
                 return
             while len(self.copies) >= COPIES_MAX:
                 del self.copies[next(iter(self.copies))]
-            copy = self.copies[uuid] = Copy(event)
+            copy = self.copies[uuid] = SegmentCopy(event)
             for before in self._refused.pop(event.id, ()):
                 copy.events.add(before)
         elif not isinstance(line.happened.verdict, Rejected):
@@ -138,7 +140,7 @@ class Story:
         copy.events.add(line)
         copy.is_there = line.after is not None
 
-    def _hear_update(self, line: Line, event: SegmentUpdate) -> None:
+    def _hear_update(self, line: HistoryLine, event: SegmentUpdate) -> None:
         verdict = line.happened.verdict
         is_of_nobody = (
             isinstance(verdict, Rejected) and verdict.reason is RejectReason.UNKNOWN_SEGMENT
@@ -157,4 +159,4 @@ class Story:
         for uuid in line.displaced or {}:
             loser = self.copies.get(uuid)
             if loser is not None:
-                loser.events.add(replace(line, part=Part.DISPLACED))
+                loser.events.add(replace(line, part=HistoryPart.DISPLACED))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, Kind, Severity, of_partition
+from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
 from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.segment_lineage import covered_by, finished_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 
-NO_STATE_BEFORE_LOCAL = Kind(
+NO_STATE_BEFORE_LOCAL = FindingKind(
     "NO-STATE-BEFORE-LOCAL",
     Severity.ERROR,
     "no finished segment holds the offset before the leader's local start",
@@ -32,49 +32,49 @@ NO_STATE_BEFORE_LOCAL = Kind(
     "see `rlmm explain` for that offset; have the range copied, or move the log start to the local "
     "start with `kafka-delete-records` if the data may go",
 )
-LOCAL_START_UNKNOWN = Kind(
+LOCAL_START_UNKNOWN = FindingKind(
     "LOCAL-START-UNKNOWN",
     Severity.WARNING,
     "where the leader's local log begins is not known",
     "whether a new replica comes up cannot be said beforehand",
     "ask again when the partition has a leader, with rights to DESCRIBE the topic",
 )
-COPY_UNDER_WAY = Kind(
+COPY_UNDER_WAY = FindingKind(
     "COPY-UNDER-WAY",
     Severity.NOTE,
     "copies are open",
     "when the leadership moves they are given up and made again; their objects stay behind",
     "wait until they are finished, see `rlmm stuck`",
 )
-BEHIND_BEFORE_MOVE = Kind(
+BEHIND_BEFORE_MOVE = FindingKind(
     "COPIES-BEHIND",
     Severity.NOTE,
     "not all that is stable is copied",
     "what only local disks have is copied by the replicas the usual way, which takes its time",
     "nothing to do; the move is faster once copies have caught up, see `rlmm lag`",
 )
-TARGET_WITHOUT_TIER = Kind(
+TARGET_WITHOUT_TIER = FindingKind(
     "TARGET-WITHOUT-TIER",
     Severity.ERROR,
     "a broker that is to get a replica does not tier",
     "as a leader it would neither copy nor read what is tiered",
     "set `remote.log.storage.system.enable=true` on it first",
 )
-DATA_ONLY_REMOTE = Kind(
+DATA_ONLY_REMOTE = FindingKind(
     "DATA-ONLY-REMOTE",
     Severity.WARNING,
     "data that only the tier has goes with the topic",
     "there is no copy of it on any broker",
     "export what is still needed first",
 )
-LEFTOVERS_LIKELY = Kind(
+LEFTOVERS_LIKELY = FindingKind(
     "LEFTOVERS-LIKELY",
     Severity.WARNING,
     "something is open that a deletion leaves behind",
     "objects of copies that were never finished are not deleted by brokers of every version",
     "wait until nothing is open (`rlmm stuck`), and look there again after the deletion",
 )
-NOT_TIERED = Kind(
+NOT_TIERED = FindingKind(
     "NOT-TIERED",
     Severity.NOTE,
     "the topic has no segments in the tier",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Cut(NamedTuple):
+class ReadableEnd(NamedTuple):
     """Where a record set ends for us."""
 
     offset: int
@@ -58,7 +58,9 @@ def judged_batches(record_set: RecordSet, position: int) -> Iterator[Batch | Dam
         opened = OpenRecordSet(record_set, found.stop)
 
 
-def cut_of(record_set: RecordSet, position: int, end: int, limit_ms: int | None) -> Cut | None:
+def cut_of(
+    record_set: RecordSet, position: int, end: int, limit_ms: int | None
+) -> ReadableEnd | None:
     """
     Where *record_set* ends for a reader at *position* who goes up to *end*, exclusive, and not
     beyond the first record later than *limit_ms*. None where all of it counts.
@@ -69,19 +71,19 @@ def cut_of(record_set: RecordSet, position: int, end: int, limit_ms: int | None)
         return None
     for found in judged_batches(record_set, position):
         if position >= end or (isinstance(found, Batch) and found.base_offset >= end):
-            return Cut(end, found.start)
+            return ReadableEnd(end, found.start)
         if isinstance(found, DamagedBatch):
             behind = offset_behind(record_set, found, position)
             position = end if behind is None else behind
             continue
         later = None if limit_ms is None else _first_later(found, position, end, limit_ms)
         if later is not None:
-            return Cut(later, found.start, found)
+            return ReadableEnd(later, found.start, found)
         if found.next_offset > end:
-            return Cut(end, found.start, found)
+            return ReadableEnd(end, found.start, found)
         position = found.next_offset
     on = record_set.next_offset
-    return Cut(end, len(record_set.data)) if on is None or on > end else None
+    return ReadableEnd(end, len(record_set.data)) if on is None or on > end else None
 
 
 def _may_be_cut(record_set: RecordSet, end: int, limit_ms: int | None) -> bool:

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
         Mapping,
     )
 
-    from rlmm.inspection.event_record import Happened, Wanted
-    from rlmm.inspection.record_set_bounds import Cut
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.inspection.event_record import EventRecord, Wanted
+    from rlmm.inspection.record_set_bounds import ReadableEnd
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
@@ -60,7 +60,7 @@ READ_BYTES = 4 * 1024 * 1024
 PLACES_AT_ONCE = 4
 
 
-class ReadableLog(Protocol):
+class EventLog(Protocol):
     """The reading half of `rlmm.log.protocol.MetadataLog`; each of those is one."""
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
@@ -69,7 +69,7 @@ class ReadableLog(Protocol):
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         """What each partition holds."""
         ...
 
@@ -81,7 +81,7 @@ class ReadableLog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ReplayEnd:
     """
     Up to where a log counts: the last offset of a metadata partition that does, and the last
     millisecond. Where neither is said, to the end that the log has when it is asked.
@@ -99,7 +99,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class AppliedChunk:
     """What was applied at once: a record set, or a part of it."""
 
     record_set: RecordSet
@@ -108,18 +108,18 @@ class Chunk:
     entries: Mapping[int, Entry]
     """What was not simply applied, by offset."""
 
-    def happened(self, wanted: Wanted | None = None) -> Iterator[Happened]:
+    def happened(self, wanted: Wanted | None = None) -> Iterator[EventRecord]:
         """Every record in it, or those whose bytes are *wanted*, and whatever was lost."""
         return happened_in(self.record_set, self.position, self.next_offset, self.entries, wanted)
 
 
-class Replay:
+class PartitionReplay:
     """
     One metadata partition, replayed; `shard` is the state so far. Read by one task at a time.
     """
 
     def __init__(
-        self, log: ReadableLog, place: int, bound: Bound, *, timeout_s: float,
+        self, log: EventLog, place: int, bound: ReplayEnd, *, timeout_s: float,
         shard: Shard | None = None, bytes_max: int = READ_BYTES,
     ) -> None:  # fmt: skip
         """
@@ -170,7 +170,7 @@ class Replay:
             raise self._nothing_left(f"up to offset {last}")
         self.shard = PythonShard(self._place, self.log_start)
 
-    def go_on(self, bound: Bound) -> None:
+    def go_on(self, bound: ReplayEnd) -> None:
         """
         Read on, from where it stands up to *bound*, with the next `chunks`. These raise
         `InvalidArgument` where *bound* lies before, `LogTruncated` where the log does not reach
@@ -178,7 +178,7 @@ class Replay:
         """
         self._bound, self._given, self._must_go_on = bound, self.shard, True
 
-    async def chunks(self) -> AsyncGenerator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[AppliedChunk]:
         """Read and apply, up to the bound."""
         await self.begin()
         limit_ms = self._bound.time_ms
@@ -224,12 +224,12 @@ class Replay:
         )
         return LogTruncated(msg, self.log_start, self.end)
 
-    def _apply(self, record_set: RecordSet, cut: Cut | None) -> Chunk:
+    def _apply(self, record_set: RecordSet, cut: ReadableEnd | None) -> AppliedChunk:
         position, entries = self.shard.position, dict[int, Entry]()
         self._apply_whole(record_set if cut is None else cut.whole(record_set), entries)
         if cut is not None and cut.found is not None:
             self._apply_singly(cut.found, record_set, cut.offset, entries)
-        return Chunk(record_set, position, self.shard.position, entries)
+        return AppliedChunk(record_set, position, self.shard.position, entries)
 
     def _apply_whole(self, record_set: RecordSet, entries: dict[int, Entry]) -> None:
         while True:
@@ -288,7 +288,7 @@ class Replay:
 class ShardsMoment:
     """A `Moment` whose shards are here."""
 
-    def __init__(self, identity: LogIdentity, replays: Mapping[int, Replay]) -> None:
+    def __init__(self, identity: LogIdentity, replays: Mapping[int, PartitionReplay]) -> None:
         self.identity = identity
         self.replays = replays
         self.positions = {place: one.shard.position for place, one in replays.items()}
@@ -329,9 +329,9 @@ class ShardsMoment:
 
 
 async def replay(
-    log: ReadableLog,
+    log: EventLog,
     places: Collection[int] | None = None,
-    bound: Bound | None = None,
+    bound: ReplayEnd | None = None,
     *,
     timeout_s: float = 30.0,
     progress: Progress | None = None,
@@ -341,10 +341,13 @@ async def replay(
     for place in () if bound is None else bound.offsets:
         require_partition(place, identity.partition_count)
     asked = range(identity.partition_count) if places is None else sorted(set(places))
-    replays = {place: Replay(log, place, bound or Bound(), timeout_s=timeout_s) for place in asked}
+    replays = {
+        place: PartitionReplay(log, place, bound or ReplayEnd(), timeout_s=timeout_s)
+        for place in asked
+    }
     turns = asyncio.Semaphore(PLACES_AT_ONCE)
 
-    async def run(one: Replay) -> None:
+    async def run(one: PartitionReplay) -> None:
         async with turns:
             await one.run(progress)
 

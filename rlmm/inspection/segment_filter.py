@@ -100,7 +100,7 @@ def sort_key(order: str) -> tuple[Callable[[SegmentMetadata], Any], bool]:
 
 
 @dataclass(slots=True)
-class Totals:
+class SegmentTotals:
     """Sums over the segments that were shown."""
 
     segments: int = 0

@@ -19,7 +19,7 @@ _PIECE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SegmentMatch:
     """A segment that holds what is looked for."""
 
     segment: SegmentMetadata
@@ -29,10 +29,10 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SegmentMatches:
     """What was found."""
 
-    held: tuple[Held, ...]
+    held: tuple[SegmentMatch, ...]
     epochs: tuple[int, ...]
     """Leader epochs in which any copy of the user partition was ever finished."""
     before: SegmentMetadata | None = None
@@ -53,7 +53,7 @@ def epochs_of(shard: Shard, partition: TopicIdPartition) -> tuple[int, ...]:
 
 def holding(
     shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None = None
-) -> Found:
+) -> SegmentMatches:
     """
     Every segment of *partition* with *offset* in its range, those first that look-ups find: in
     *epoch*, or in whatever leader epoch.
@@ -64,7 +64,7 @@ def holding(
         answer = shard.segment_for(partition, one, offset)
         if answer is not None:
             answers.setdefault(answer.id.uuid, []).append(one)
-    held: list[Held] = []
+    held: list[SegmentMatch] = []
     before: SegmentMetadata | None = None
     behind: SegmentMetadata | None = None
     for segment in _segments(shard, partition, epoch):
@@ -74,17 +74,19 @@ def holding(
                 behind = segment
                 break
         elif segment.last_offset >= offset:
-            held.append(Held(segment, tuple(answers.get(segment.id.uuid, ()))))
+            held.append(SegmentMatch(segment, tuple(answers.get(segment.id.uuid, ()))))
         elif is_finished and (before is None or segment.last_offset > before.last_offset):
             before = segment
     held.sort(key=lambda one: not one.epochs)  # stable: else by start offset
     is_found = bool(answers)
-    return Found(tuple(held), epochs, None if is_found else before, None if is_found else behind)
+    return SegmentMatches(
+        tuple(held), epochs, None if is_found else before, None if is_found else behind
+    )
 
 
 def newest_from(
     shard: Shard, partition: TopicIdPartition, time_ms: int, epoch: int | None = None
-) -> Found:
+) -> SegmentMatches:
     """
     The first segment of *partition* with a record of *time_ms* or later: as brokers look for a
     time, but no closer than that: which record it is, the segment's time index says. Those that no
@@ -99,8 +101,8 @@ def newest_from(
                 if epoch in {None, one} and _is_answer(shard, segment, one, first)
             )
             if answers:
-                return Found((Held(segment, answers),), epochs)
-    return Found((), epochs)
+                return SegmentMatches((SegmentMatch(segment, answers),), epochs)
+    return SegmentMatches((), epochs)
 
 
 def _is_answer(shard: Shard, segment: SegmentMetadata, epoch: int, offset: int) -> bool:

@@ -70,7 +70,7 @@ def parse_time(text: str, now_ms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class MomentSelector:
     """A moment in the past, as it was said; one of the three is set."""
 
     offset: int | None = None
@@ -80,20 +80,20 @@ class At:
     time_ms: int | None = None
 
 
-def parse_at(text: str, now_ms: int) -> At:
+def parse_at(text: str, now_ms: int) -> MomentSelector:
     """`OFFSET`, `PARTITION:OFFSET,...` or a time; see `TIME_DIGITS_MIN`."""
     said = text.strip()
     if said.isascii() and said.isdigit() and len(said) < TIME_DIGITS_MIN:
-        return At(offset=int(said))
+        return MomentSelector(offset=int(said))
     if _OFFSETS.fullmatch(said) and said.isascii():
         pairs = [one.split(":") for one in said.split(",")]
         offsets = {int(place): int(offset) for place, offset in pairs}
         if len(offsets) < len(pairs):
             msg = f"{text!r} names a metadata partition twice"
             raise InvalidArgument(msg)
-        return At(offsets=offsets)
+        return MomentSelector(offsets=offsets)
     try:
-        return At(time_ms=parse_time(said, now_ms))
+        return MomentSelector(time_ms=parse_time(said, now_ms))
     except InvalidArgument as error:
         msg = f"{text!r} is no moment: an offset, PARTITION:OFFSET,..., or a time such as {_TIMES}"
         raise InvalidArgument(msg) from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.inspection.lookup_trace import last_in_epoch
 from rlmm.metadata.ids import INT64_MAX, SegmentId
-from rlmm.retention.segment_lineage import Stretch, covered_by, lineage_of, not_in
+from rlmm.retention.segment_lineage import EpochStretch, covered_by, lineage_of, not_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -73,18 +73,18 @@ def _is_overwritten(
 def shadowed_in(
     shard: Shard, partition: TopicIdPartition, finished: Sequence[SegmentMetadata], *,
     is_front_judged: bool,
-) -> list[Stretch]:  # fmt: skip
+) -> list[EpochStretch]:  # fmt: skip
     """
     What *finished* segments hold of their lineage, and slots do not give.
 
     What lies before the first slot of all is left out unless *is_front_judged*: so retention leaves
     it for a moment, which deletes from the front, and the segment that had taken the slot first.
     """
-    held: dict[int, list[Stretch]] = {}
+    held: dict[int, list[EpochStretch]] = {}
     for one in finished:
         for stretch in covered_by(one):
             held.setdefault(stretch.epoch, []).append(stretch)
-    found, is_front = list[Stretch](), not is_front_judged
+    found, is_front = list[EpochStretch](), not is_front_judged
     for wanted in lineage_of(finished).stretches():
         given = list(_given(shard, partition, wanted.epoch))
         lacking = list(not_in(wanted, held.get(wanted.epoch, ())))
@@ -95,7 +95,7 @@ def shadowed_in(
     return found
 
 
-def _given(shard: Shard, partition: TopicIdPartition, epoch: int) -> Iterator[Stretch]:
+def _given(shard: Shard, partition: TopicIdPartition, epoch: int) -> Iterator[EpochStretch]:
     """What the slots of *epoch* give, each up to the next one."""
     view = shard.epoch_view(partition, epoch)
     if view is None or not view.slots:
@@ -106,4 +106,4 @@ def _given(shard: Shard, partition: TopicIdPartition, epoch: int) -> Iterator[St
         assert holder is not None, "who has a slot is there"
         last = min(last_in_epoch(holder, epoch), behind - 1)
         if last >= first:
-            yield Stretch(epoch, first, last)
+            yield EpochStretch(epoch, first, last)

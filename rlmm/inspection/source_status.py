@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NOT_ASSIGNED: Final = "not-assigned"
 
 
-class SourceKind(StrEnum):
+class StateSourceKind(StrEnum):
     """Who is asked."""
 
     SIDECAR = "sidecar"
@@ -26,7 +26,7 @@ class SourceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceStanding:
+class MetadataPartitionStatus:
     """How one metadata partition stands, in the words of every source; None: cannot be known."""
 
     metadata_partition: int
@@ -71,21 +71,21 @@ class PlaceStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SourceStatus:
     """How a source stands."""
 
-    kind: SourceKind
+    kind: StateSourceKind
     where: str
     """An address, or folders."""
     identity: LogIdentity | None
-    places: tuple[PlaceStanding, ...]
+    places: tuple[MetadataPartitionStatus, ...]
     notes: tuple[str, ...] = ()
     """What else an operator has to know: folders that are missing, a service that observes."""
     left_out: str = ""
     """Says so where it was not given every metadata partition; one of the notes, too."""
 
     @property
-    def assigned(self) -> list[PlaceStanding]:
+    def assigned(self) -> list[MetadataPartitionStatus]:
         """How those stand that the source is there for."""
         return [one for one in self.places if one.is_assigned]
 

@@ -73,13 +73,13 @@ class DeleteChange:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionAppeared:
+class NewPartition:
     """The partition is new."""
 
     kind: ChangeKind = ChangeKind.PARTITION_APPEARED
 
 
-Change = SegmentChange | WatermarkChange | DeleteChange | PartitionAppeared
+Change = SegmentChange | WatermarkChange | DeleteChange | NewPartition
 
 
 def changes_of(before: Shard, after: Shard, partition: TopicIdPartition) -> Iterator[Change]:
@@ -88,7 +88,7 @@ def changes_of(before: Shard, after: Shard, partition: TopicIdPartition) -> Iter
     by start offset and id. Each segment comes once.
     """
     if not before.knows(partition) and after.knows(partition):
-        yield PartitionAppeared()
+        yield NewPartition()
     deletes = before.partition_delete(partition), after.partition_delete(partition)
     if deletes[0] != deletes[1]:
         yield DeleteChange(*deletes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.base.time_text import duration_text
-from rlmm.findings.finding import Finding, Kind, Severity
+from rlmm.findings.finding import Finding, FindingKind, Severity
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import Rejected, RejectReason
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rlmm.inspection.cluster_facts import TopicFacts
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
 
-COPY_STALLED = Kind(
+COPY_STALLED = FindingKind(
     "COPY-STALLED",
     Severity.ERROR,
     "a copy never ends, and nothing behind it is tiered",
@@ -34,7 +34,7 @@ COPY_STALLED = Kind(
     "look for errors of the storage plugin in the log of the broker that copies; moving the "
     "leadership of the partition, or restarting that broker, begins a new copy under a new id",
 )
-COPY_ABANDONED = Kind(
+COPY_ABANDONED = FindingKind(
     "COPY-ABANDONED",
     Severity.WARNING,
     "a copy was given up and made again under another id",
@@ -42,7 +42,7 @@ COPY_ABANDONED = Kind(
     "nothing is lost: leave it to retention, or find its objects with `rlmm explain` and have them "
     "ended by whoever wrote them; copies of `rlmm tier run` are ended by its next run",
 )
-COPY_FINISHED_FIRST = Kind(
+COPY_FINISHED_FIRST = FindingKind(
     "COPY-FINISHED-FIRST",
     Severity.ERROR,
     "the end of a copy came before its beginning, and was refused",
@@ -50,7 +50,7 @@ COPY_FINISHED_FIRST = Kind(
     "the log still has these records if no other copy covers them: have the copy made again by a "
     "change of leadership; this one stays open until it expires",
 )
-DELETE_STALLED = Kind(
+DELETE_STALLED = FindingKind(
     "DELETE-STALLED",
     Severity.WARNING,
     "a deletion was begun and never finished",
@@ -58,7 +58,7 @@ DELETE_STALLED = Kind(
     "the leader of the partition tries again at each run of retention: look there for errors of "
     "the storage plugin, and whether there is a leader at all",
 )
-TOPIC_DELETE_UNFINISHED = Kind(
+TOPIC_DELETE_UNFINISHED = FindingKind(
     "TOPIC-DELETE-UNFINISHED",
     Severity.WARNING,
     "a topic was deleted and its remote data is still there",
@@ -66,7 +66,7 @@ TOPIC_DELETE_UNFINISHED = Kind(
     "`rlmm tier expire --deleted-topics --apply` deletes what is left and ends its metadata: the "
     "topic id, its bytes and its last event are named here",
 )
-TOPIC_GONE = Kind(
+TOPIC_GONE = FindingKind(
     "TOPIC-GONE",
     Severity.WARNING,
     "the cluster does not know the topic id, and its segments are still there",
@@ -83,7 +83,7 @@ _OPEN = {SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED}
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StuckFacts:
     """What else is known: of the clock, of the cluster, of what was refused."""
 
     now_ms: int
@@ -96,11 +96,11 @@ class Known:
     """Topics that are not among them, and may be there: our rights do not reach so far."""
     brokers: frozenset[int] | None = None
     """Those that are there."""
-    refused: Mapping[SegmentId, Sequence[Happened]] = field(default_factory=dict)
+    refused: Mapping[SegmentId, Sequence[EventRecord]] = field(default_factory=dict)
     """Events of open segments that the state machine refused."""
 
 
-def is_overdue(segment: SegmentMetadata, known: Known) -> bool:
+def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:
     """Whether its copy, or its deletion, is open for longer than it may be."""
     if segment.state not in _OPEN:
         return False
@@ -109,7 +109,7 @@ def is_overdue(segment: SegmentMetadata, known: Known) -> bool:
     return known.now_ms - segment.event_timestamp_ms > limit_ms
 
 
-def stuck_in(segments: Sequence[SegmentMetadata], known: Known) -> list[Finding]:
+def stuck_in(segments: Sequence[SegmentMetadata], known: StuckFacts) -> list[Finding]:
     """What is stuck of one user partition, whose segments these are, all of them."""
     finished = [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
     found = []
@@ -125,7 +125,7 @@ def stuck_in(segments: Sequence[SegmentMetadata], known: Known) -> list[Finding]
 
 def half_deleted(
     summaries: Iterable[PartitionSummary], last_event_ms: Mapping[TopicIdPartition, int],
-    known: Known,
+    known: StuckFacts,
 ) -> list[Finding]:  # fmt: skip
     """Topics that are being deleted, or are gone, and still have segments; one for each id."""
     by_topic: dict[tuple[str, Uuid], list[PartitionSummary]] = defaultdict(list)
@@ -163,8 +163,8 @@ def half_deleted(
 
 
 def _deletion_kind(
-    topic: str, topic_id: Uuid, parts: Sequence[PartitionSummary], known: Known
-) -> Kind | None:
+    topic: str, topic_id: Uuid, parts: Sequence[PartitionSummary], known: StuckFacts
+) -> FindingKind | None:
     """Why its segments should not be there, if so."""
     if not any(one.segments for one in parts):
         ended = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -179,7 +179,7 @@ def _deletion_kind(
 
 
 def _open_copy(
-    segment: SegmentMetadata, finished: Sequence[SegmentMetadata], known: Known
+    segment: SegmentMetadata, finished: Sequence[SegmentMetadata], known: StuckFacts
 ) -> Finding:
     if any(_is_finish_of_nobody(one) for one in known.refused.get(segment.id, ())):
         return _finding(COPY_FINISHED_FIRST, segment, known, "its finish was refused before that")
@@ -203,7 +203,7 @@ def _open_copy(
     return _finding(COPY_STALLED, segment, known, _who(segment, known))
 
 
-def _is_finish_of_nobody(happened: Happened) -> bool:
+def _is_finish_of_nobody(happened: EventRecord) -> bool:
     verdict = happened.verdict
     return (
         isinstance(verdict, Rejected)
@@ -216,7 +216,7 @@ def _covers(one: SegmentMetadata, other: SegmentMetadata) -> bool:
     return one.start_offset <= other.start_offset and other.last_offset <= one.last_offset
 
 
-def _who(segment: SegmentMetadata, known: Known) -> str:
+def _who(segment: SegmentMetadata, known: StuckFacts) -> str:
     """Who is at it, and whether that can still be."""
     partition, broker = segment.id.partition, segment.broker_id
     if known.brokers is not None and broker not in known.brokers:
@@ -232,7 +232,7 @@ def _who(segment: SegmentMetadata, known: Known) -> str:
     return f"broker {broker} wrote it and leads the partition"
 
 
-def _finding(kind: Kind, segment: SegmentMetadata, known: Known, why: str) -> Finding:
+def _finding(kind: FindingKind, segment: SegmentMetadata, known: StuckFacts, why: str) -> Finding:
     age_s = max(0, known.now_ms - segment.event_timestamp_ms) // 1_000
     partition = segment.id.partition
     return Finding(

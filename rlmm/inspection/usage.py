@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.retention.retention import Due
+    from rlmm.retention.retention import RetentionDecision
 
 GIB = 2**30
 HOURS_OF_MONTH = 730
@@ -46,7 +46,7 @@ class Grouping(StrEnum):
 
 
 @dataclass(slots=True)
-class Sum:
+class SegmentSum:
     """Segments and their bytes."""
 
     segments: int = 0
@@ -77,16 +77,16 @@ class GroupUsage:
     """One topic, state, epoch or age."""
 
     name: str
-    all: Sum = field(default_factory=Sum)
-    finished: Sum = field(default_factory=Sum)
-    open: Sum = field(default_factory=Sum)
+    all: SegmentSum = field(default_factory=SegmentSum)
+    finished: SegmentSum = field(default_factory=SegmentSum)
+    open: SegmentSum = field(default_factory=SegmentSum)
     """Copies that are not finished."""
-    being_deleted: Sum = field(default_factory=Sum)
-    abandoned: Sum = field(default_factory=Sum)
+    being_deleted: SegmentSum = field(default_factory=SegmentSum)
+    abandoned: SegmentSum = field(default_factory=SegmentSum)
     """Of the open copies those that are open for too long: waste."""
-    displaced: Sum = field(default_factory=Sum)
+    displaced: SegmentSum = field(default_factory=SegmentSum)
     """Finished, and found by no look-up: waste."""
-    due: Sum = field(default_factory=Sum)
+    due: SegmentSum = field(default_factory=SegmentSum)
     """What retention deletes within the time that was asked for."""
     oldest_ms: int | None = None
     newest_ms: int | None = None
@@ -116,7 +116,7 @@ class GroupUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class PriceClock:
     """The times that sums are made by."""
 
     now_ms: int
@@ -124,10 +124,10 @@ class Clock:
     """A copy that is open for longer is waste."""
 
 
-class Usage:
+class UsageSums:
     """Sums by *grouping*, of one user partition after another."""
 
-    def __init__(self, grouping: Grouping, clock: Clock) -> None:
+    def __init__(self, grouping: Grouping, clock: PriceClock) -> None:
         self._grouping = grouping
         self._clock = clock
         self._groups: dict[str, GroupUsage] = {}
@@ -142,7 +142,7 @@ class Usage:
             return sorted(found, key=lambda one: int(one.name))
         return sorted(found, key=lambda one: (-one.all.size_bytes, one.name))
 
-    def add(self, dues: Iterable[Due], displaced: Sequence[SegmentMetadata]) -> None:
+    def add(self, dues: Iterable[RetentionDecision], displaced: Sequence[SegmentMetadata]) -> None:
         """
         One user partition: what becomes of all its segments by the time that is asked about, and
         which of them no look-up finds.
@@ -163,7 +163,7 @@ class Usage:
             name = age_of(segment, self._clock.now_ms)
         return self._groups.setdefault(name, GroupUsage(name))
 
-    def _count(self, group: GroupUsage, due: Due, *, is_hidden: bool) -> None:
+    def _count(self, group: GroupUsage, due: RetentionDecision, *, is_hidden: bool) -> None:
         segment = due.segment
         group.all.add(segment)
         match segment.state:

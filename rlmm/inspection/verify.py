@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, Kind, Severity, of_partition
+from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
 from rlmm.inspection.epoch_order import KINDS as EPOCH_KINDS
 from rlmm.inspection.epoch_order import epoch_order
 from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
-    from rlmm.retention.segment_lineage import Lineage, Stretch
+    from rlmm.retention.segment_lineage import EpochStretch, Lineage
 
-LOOKUP_HOLE = Kind(
+LOOKUP_HOLE = FindingKind(
     "LOOKUP-HOLE",
     Severity.ERROR,
     "offsets that no finished segment covers",
@@ -45,7 +45,7 @@ LOOKUP_HOLE = Kind(
     "see `rlmm explain` for what became of the segment that held them, and whether a copy of them "
     "is still open (`rlmm stuck`)",
 )
-HIDDEN_SEGMENT = Kind(
+HIDDEN_SEGMENT = FindingKind(
     "HIDDEN-SEGMENT",
     Severity.WARNING,
     "a finished segment that another one has displaced in every look-up",
@@ -54,21 +54,21 @@ HIDDEN_SEGMENT = Kind(
     "nothing to do where its offsets are covered; else have them copied again, and have retention "
     "of that segment watched",
 )
-OVERLAP = Kind(
+OVERLAP = FindingKind(
     "OVERLAP",
     Severity.NOTE,
     "the same offsets in two finished segments",
     "harmless: two leaders copied the same records; only storage is paid twice",
     "nothing to do, retention deletes both",
 )
-SUPERSEDED_EPOCH = Kind(
+SUPERSEDED_EPOCH = FindingKind(
     "SUPERSEDED-EPOCH",
     Severity.NOTE,
     "segments of a leader epoch that was replaced",
     "after an unclean election what the old leader had copied is not part of the log any more",
     "nothing to do: brokers delete what lies outside their epochs; it is read by nobody",
 )
-HISTORY_TRIMMED = Kind(
+HISTORY_TRIMMED = FindingKind(
     "HISTORY-TRIMMED",
     Severity.ERROR,
     "the metadata topic does not begin at its beginning",
@@ -76,7 +76,7 @@ HISTORY_TRIMMED = Kind(
     "that restarts",
     "set `retention.ms=-1` on the metadata topic, and rebuild what is missing from the store",
 )
-WRONG_PLACE = Kind(
+WRONG_PLACE = FindingKind(
     "WRONG-PLACE",
     Severity.ERROR,
     "events of a user partition in a metadata partition that is not its own",
@@ -84,7 +84,7 @@ WRONG_PLACE = Kind(
     "brokers look for these events elsewhere, and see an empty tier",
     "bring the partition count back, or have the events written anew; never change it again",
 )
-TOPIC_RECREATED = Kind(
+TOPIC_RECREATED = FindingKind(
     "TOPIC-RECREATED",
     Severity.WARNING,
     "one topic name with several topic ids",
@@ -92,7 +92,7 @@ TOPIC_RECREATED = Kind(
     "is paid for",
     "see `rlmm stuck` for the deletion that was not finished",
 )
-NOWHERE = Kind(
+NOWHERE = FindingKind(
     "NOWHERE",
     Severity.ERROR,
     "offsets that are neither tiered nor on local disks",
@@ -100,14 +100,14 @@ NOWHERE = Kind(
     "if they are in the store, rebuild their metadata; else move the log start behind them, so "
     "that consumers are told",
 )
-BELOW_LOG_START = Kind(
+BELOW_LOG_START = FindingKind(
     "BELOW-LOG-START",
     Severity.NOTE,
     "segments that lie before the log's start",
     "retention will delete them; they are not read",
     "nothing to do, unless they stay for days: then see `rlmm stuck`",
 )
-BEYOND_LOG_END = Kind(
+BEYOND_LOG_END = FindingKind(
     "BEYOND-LOG-END",
     Severity.WARNING,
     "the tier reaches beyond the end of the log",
@@ -115,7 +115,7 @@ BEYOND_LOG_END = Kind(
     "differ from what was copied",
     "look whether the leader epochs of new segments are later ones; consumers go by those",
 )
-BROKEN_RULE = Kind(
+BROKEN_RULE = FindingKind(
     "BROKEN-RULE",
     Severity.ERROR,
     "the state contradicts its own rules",
@@ -130,7 +130,7 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PartitionStart:
     """How a metadata partition begins, and what came of that."""
 
     metadata_partition: int
@@ -188,7 +188,7 @@ def verify_places(
     return found
 
 
-def verify_heads(heads: Iterable[Head]) -> list[Finding]:
+def verify_heads(heads: Iterable[PartitionStart]) -> list[Finding]:
     """Metadata partitions whose history is not whole."""
     return [
         Finding(
@@ -224,7 +224,7 @@ def _holes(
 
 
 def _shadowed(
-    partition: TopicIdPartition, shadowed: Iterable[Stretch], log_start: int
+    partition: TopicIdPartition, shadowed: Iterable[EpochStretch], log_start: int
 ) -> list[Finding]:
     return [
         of_partition(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.wire import Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,32 +36,32 @@ class DescribedBroker:
 class DescribeBrokerRequest(Request[DescribedBroker]):
     """Asks a broker for all its settings; no other one knows them."""
 
-    api = Api("DescribeConfigs", 32, (4,))
+    api = MessageType("DescribeConfigs", 32, (4,))
 
     def __init__(self, broker: int) -> None:
         self._broker = broker
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.array([self._broker], lambda broker: _write_broker(out, broker))
         out.boolean(False)
         out.boolean(False)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> DescribedBroker:
+    def read(self, answer: MessageReader, version: int) -> DescribedBroker:
         """Read the body of the answer."""
         answer.int32()
         return answer.array(lambda: _described(answer))[0]
 
 
-def _write_broker(out: Writer, broker: int) -> None:
+def _write_broker(out: MessageWriter, broker: int) -> None:
     out.int8(_BROKER_RESOURCE)
     out.text(str(broker))
     out.array(None, out.text)
     out.no_tags()
 
 
-def _described(answer: Reader) -> DescribedBroker:
+def _described(answer: MessageReader) -> DescribedBroker:
     code, reason = answer.int16(), answer.nullable_text()
     answer.int8()
     answer.text()
@@ -70,7 +70,7 @@ def _described(answer: Reader) -> DescribedBroker:
     return DescribedBroker(code, reason, settings)
 
 
-def _setting(answer: Reader) -> tuple[str, BrokerSetting]:
+def _setting(answer: MessageReader) -> tuple[str, BrokerSetting]:
     name, value = answer.text(), answer.nullable_text()
     answer.boolean()
     source = answer.int8()
@@ -104,21 +104,21 @@ class DescribedLogDirs:
 class LogDirsRequest(Request[DescribedLogDirs]):
     """Asks a broker for its log folders, with all that is in them."""
 
-    api = Api("DescribeLogDirs", 35, (4, 3))
+    api = MessageType("DescribeLogDirs", 35, (4, 3))
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.array(None, out.text)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> DescribedLogDirs:
+    def read(self, answer: MessageReader, version: int) -> DescribedLogDirs:
         """Read the body of the answer."""
         answer.int32()
         code = answer.int16()
         return DescribedLogDirs(code, tuple(answer.array(lambda: _log_dir(answer, version))))
 
 
-def _log_dir(answer: Reader, version: int) -> DescribedLogDir:
+def _log_dir(answer: MessageReader, version: int) -> DescribedLogDir:
     code, path = answer.int16(), answer.text()
     sizes: dict[tuple[str, int], int] = {}
     answer.array(lambda: _add_topic(answer, sizes))
@@ -129,13 +129,13 @@ def _log_dir(answer: Reader, version: int) -> DescribedLogDir:
     )
 
 
-def _add_topic(answer: Reader, sizes: dict[tuple[str, int], int]) -> None:
+def _add_topic(answer: MessageReader, sizes: dict[tuple[str, int], int]) -> None:
     topic = answer.text()
     answer.array(lambda: _add_partition(answer, topic, sizes))
     answer.tags()
 
 
-def _add_partition(answer: Reader, topic: str, sizes: dict[tuple[str, int], int]) -> None:
+def _add_partition(answer: MessageReader, topic: str, sizes: dict[tuple[str, int], int]) -> None:
     partition, size = answer.int32(), answer.int64()
     answer.int64()
     answer.boolean()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.kafka_messages.metadata import NO_OPERATIONS
-from rlmm.kafka_messages.wire import Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,14 +47,14 @@ class ClusterRights:
 class DescribeClusterRequest(Request[ClusterRights]):
     """Asks any broker what we may do with the cluster."""
 
-    api = Api("DescribeCluster", 60, (0,))
+    api = MessageType("DescribeCluster", 60, (0,))
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.boolean(True)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> ClusterRights:
+    def read(self, answer: MessageReader, version: int) -> ClusterRights:
         """Read the body of the answer, as far as it is wanted."""
         answer.int32()
         code = answer.int16()
@@ -66,7 +66,7 @@ class DescribeClusterRequest(Request[ClusterRights]):
         return ClusterRights(code, None if operations == NO_OPERATIONS else operations)
 
 
-def _broker(answer: Reader) -> None:
+def _broker(answer: MessageReader) -> None:
     answer.int32()
     answer.text()
     answer.int32()

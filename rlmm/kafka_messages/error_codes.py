@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rlmm.errors import LogError
 
 
-class Code(IntEnum):
+class ErrorCode(IntEnum):
     """The codes that are told apart here; a broker may send others."""
 
     UNKNOWN_SERVER_ERROR = -1
@@ -61,39 +61,39 @@ class Code(IntEnum):
     INCONSISTENT_TOPIC_ID = 103
 
 
-DENIED = frozenset({Code.TOPIC_AUTHORIZATION_FAILED, Code.CLUSTER_AUTHORIZATION_FAILED})
+DENIED = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 """Rights are missing; asking again does not help."""
 
 NOT_STORED = frozenset(
     {
-        Code.UNKNOWN_TOPIC_OR_PARTITION,
-        Code.LEADER_NOT_AVAILABLE,
-        Code.NOT_LEADER_OR_FOLLOWER,
-        Code.NOT_ENOUGH_REPLICAS,
-        Code.FENCED_LEADER_EPOCH,
-        Code.UNKNOWN_LEADER_EPOCH,
-        Code.UNKNOWN_TOPIC_ID,
-        Code.INCONSISTENT_TOPIC_ID,
-        Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        Code.UNKNOWN_PRODUCER_ID,
-        Code.INVALID_PRODUCER_EPOCH,
-        Code.PRODUCER_FENCED,
-        Code.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }
 )
 """Answers to an append which say that this attempt left nothing behind; another may succeed."""
 
 REFUSED = frozenset(
     {
-        Code.CORRUPT_MESSAGE,
-        Code.MESSAGE_TOO_LARGE,
-        Code.INVALID_TOPIC_EXCEPTION,
-        Code.RECORD_LIST_TOO_LARGE,
-        Code.INVALID_TIMESTAMP,
-        Code.UNSUPPORTED_VERSION,
-        Code.INVALID_REQUEST,
-        Code.POLICY_VIOLATION,
-        Code.INVALID_RECORD,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.INVALID_RECORD,
     }
     | DENIED
 )
@@ -101,10 +101,10 @@ REFUSED = frozenset(
 
 LOST_PRODUCER = frozenset(
     {
-        Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        Code.UNKNOWN_PRODUCER_ID,
-        Code.INVALID_PRODUCER_EPOCH,
-        Code.PRODUCER_FENCED,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
     }
 )
 """Answers to an append which say that the producer's numbering is void: it needs a new id."""
@@ -112,7 +112,7 @@ LOST_PRODUCER = frozenset(
 
 def name_of(code: int) -> str:
     """A code as an operator can look it up."""
-    return f"{Code(code).name} ({code})" if code in _KNOWN else f"error {code}"
+    return f"{ErrorCode(code).name} ({code})" if code in _KNOWN else f"error {code}"
 
 
 def trouble(where: str, code: int, right: str) -> LogError:
@@ -124,4 +124,4 @@ def trouble(where: str, code: int, right: str) -> LogError:
     return LogUnavailable(f"{where}: {name_of(code)}")
 
 
-_KNOWN = frozenset(Code)
+_KNOWN = frozenset(ErrorCode)

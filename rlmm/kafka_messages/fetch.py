@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.kafka_messages.metadata import CONSUMER_REPLICA_ID, READ_UNCOMMITTED
-from rlmm.kafka_messages.wire import Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ _DIVERGING_EPOCH_TAG = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FetchPartition:
     """
     What is asked of one partition.
 
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedPartition:
     """
     What a broker answers for one partition; *data* may end within a batch.
 
@@ -64,23 +64,23 @@ class FetchAnswer:
     """The answer for all partitions; *code* is that of the request as a whole."""
 
     code: int
-    partitions: tuple[Fetched, ...]
+    partitions: tuple[FetchedPartition, ...]
 
 
 class FetchRequest(Request[FetchAnswer]):
     """Asks a leader for the records of several partitions, in the order of their need."""
 
-    api = Api("Fetch", 1, (13,))
+    api = MessageType("Fetch", 1, (13,))
 
     def __init__(
-        self, topic_id: Uuid, wanted: Sequence[Wanted], *, wait_ms: int, bytes_max: int
+        self, topic_id: Uuid, wanted: Sequence[FetchPartition], *, wait_ms: int, bytes_max: int
     ) -> None:
         self._topic_id = topic_id
         self._wanted = wanted
         self._wait_ms = wait_ms
         self._bytes_max = bytes_max
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.int32(CONSUMER_REPLICA_ID)
         out.int32(self._wait_ms)
@@ -94,22 +94,22 @@ class FetchRequest(Request[FetchAnswer]):
         out.text("")
         out.no_tags()
 
-    def _write_topic(self, out: Writer, topic_id: Uuid) -> None:
+    def _write_topic(self, out: MessageWriter, topic_id: Uuid) -> None:
         out.uuid(topic_id)
         out.array(self._wanted, lambda wanted: _write_wanted(out, wanted))
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> FetchAnswer:
+    def read(self, answer: MessageReader, version: int) -> FetchAnswer:
         """Read the body of the answer."""
         answer.int32()
         code = answer.int16()
         answer.int32()
-        found: list[Fetched] = []
+        found: list[FetchedPartition] = []
         answer.array(lambda: _read_topic(answer, self._topic_id, found))
         return FetchAnswer(code, tuple(found))
 
 
-def _write_wanted(out: Writer, wanted: Wanted) -> None:
+def _write_wanted(out: MessageWriter, wanted: FetchPartition) -> None:
     out.int32(wanted.partition)
     out.int32(wanted.leader_epoch)
     out.int64(wanted.position)
@@ -119,7 +119,7 @@ def _write_wanted(out: Writer, wanted: Wanted) -> None:
     out.no_tags()
 
 
-def _read_topic(answer: Reader, topic_id: Uuid, found: list[Fetched]) -> None:
+def _read_topic(answer: MessageReader, topic_id: Uuid, found: list[FetchedPartition]) -> None:
     name = answer.uuid()
     fetched = answer.array(lambda: _read_partition(answer))
     answer.tags()
@@ -127,11 +127,11 @@ def _read_topic(answer: Reader, topic_id: Uuid, found: list[Fetched]) -> None:
         found.extend(fetched)
 
 
-def _read_partition(answer: Reader) -> Fetched:
+def _read_partition(answer: MessageReader) -> FetchedPartition:
     partition, code = answer.int32(), answer.int16()
     next_offset, _, log_start = answer.int64(), answer.int64(), answer.int64()
     answer.array(lambda: (answer.int64(), answer.int64(), answer.tags()))
     answer.int32()
     data = answer.view()
     is_diverging = _DIVERGING_EPOCH_TAG in answer.tags()
-    return Fetched(partition, code, next_offset, log_start, data, is_diverging)
+    return FetchedPartition(partition, code, next_offset, log_start, data, is_diverging)

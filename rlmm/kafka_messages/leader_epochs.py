@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.kafka_messages.metadata import CONSUMER_REPLICA_ID, UNKNOWN_EPOCH
-from rlmm.kafka_messages.wire import Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,42 +27,42 @@ class EpochEnd:
 class EpochEndsRequest(Request[dict[str, dict[int, EpochEnd]]]):
     """Asks the leader of some partitions, by topic, for the end of one epoch of each."""
 
-    api = Api("OffsetForLeaderEpoch", 23, (4,))
+    api = MessageType("OffsetForLeaderEpoch", 23, (4,))
 
     def __init__(self, epochs: Mapping[str, Mapping[int, int]]) -> None:
         self._epochs = epochs
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.int32(CONSUMER_REPLICA_ID)
         out.array(self._epochs.items(), lambda asked: self._write_topic(out, *asked))
         out.no_tags()
 
-    def _write_topic(self, out: Writer, name: str, epochs: Mapping[int, int]) -> None:
+    def _write_topic(self, out: MessageWriter, name: str, epochs: Mapping[int, int]) -> None:
         out.text(name)
         out.array(epochs.items(), lambda asked: self._write_partition(out, *asked))
         out.no_tags()
 
-    def _write_partition(self, out: Writer, partition: int, epoch: int) -> None:
+    def _write_partition(self, out: MessageWriter, partition: int, epoch: int) -> None:
         out.int32(partition)
         out.int32(UNKNOWN_EPOCH)
         out.int32(epoch)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> dict[str, dict[int, EpochEnd]]:
+    def read(self, answer: MessageReader, version: int) -> dict[str, dict[int, EpochEnd]]:
         """Read the body of the answer: what it does not name is not in the result."""
         answer.int32()
         return dict(answer.array(lambda: _topic(answer)))
 
 
-def _topic(answer: Reader) -> tuple[str, dict[int, EpochEnd]]:
+def _topic(answer: MessageReader) -> tuple[str, dict[int, EpochEnd]]:
     name = answer.text()
     ends = dict(answer.array(lambda: _partition(answer)))
     answer.tags()
     return name, ends
 
 
-def _partition(answer: Reader) -> tuple[int, EpochEnd]:
+def _partition(answer: MessageReader) -> tuple[int, EpochEnd]:
     code, partition = answer.int16(), answer.int32()
     end = EpochEnd(code, answer.int32(), answer.int64())
     answer.tags()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.wire import NO_UUID, Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import NO_UUID, MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ UNKNOWN_EPOCH = -1
 NO_OPERATIONS = -(2**31)
 """What stands where it was not asked what we may do."""
 
-_OFFSETS = Api("ListOffsets", 2, (6,))
+_OFFSETS = MessageType("ListOffsets", 2, (6,))
 _OFFSETS_OF_TIER = {
     EARLIEST_LOCAL: _OFFSETS._replace(versions=(9, 8), since="3.6"),
     LATEST_TIERED: _OFFSETS._replace(versions=(9,), since="3.9"),
@@ -49,7 +49,7 @@ _TIER_TIMEOUT_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerAddress:
     """A broker by the address that it advertises to this listener."""
 
     node_id: int
@@ -88,7 +88,7 @@ class TopicMetadata:
 class ClusterMetadata:
     """What a broker knows of its cluster."""
 
-    brokers: tuple[Broker, ...]
+    brokers: tuple[BrokerAddress, ...]
     cluster_id: str
     topics: tuple[TopicMetadata, ...]
 
@@ -99,26 +99,26 @@ class MetadataRequest(Request[ClusterMetadata]):
     that we may not DESCRIBE is left out of all, and answered with a code where it is named.
     """
 
-    api = Api("Metadata", 3, (12,))
+    api = MessageType("Metadata", 3, (12,))
 
     def __init__(self, topics: str | Sequence[str] | None, *, has_operations: bool = False) -> None:
         """With *has_operations* it is told, too, what we may do with each topic."""
         self._topics = [topics] if isinstance(topics, str) else topics
         self._has_operations = has_operations
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.array(self._topics, lambda name: self._write_topic(out, name))
         out.boolean(False)
         out.boolean(self._has_operations)
         out.no_tags()
 
-    def _write_topic(self, out: Writer, name: str) -> None:
+    def _write_topic(self, out: MessageWriter, name: str) -> None:
         out.uuid(NO_UUID)
         out.text(name)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> ClusterMetadata:
+    def read(self, answer: MessageReader, version: int) -> ClusterMetadata:
         """Read the body of the answer."""
         answer.int32()
         brokers = answer.array(lambda: _broker(answer))
@@ -128,14 +128,14 @@ class MetadataRequest(Request[ClusterMetadata]):
         return ClusterMetadata(tuple(brokers), cluster_id, tuple(topics))
 
 
-def _broker(answer: Reader) -> Broker:
-    broker = Broker(answer.int32(), answer.text(), answer.int32())
+def _broker(answer: MessageReader) -> BrokerAddress:
+    broker = BrokerAddress(answer.int32(), answer.text(), answer.int32())
     answer.text()
     answer.tags()
     return broker
 
 
-def _topic(answer: Reader) -> TopicMetadata:
+def _topic(answer: MessageReader) -> TopicMetadata:
     code, name, topic_id = answer.int16(), answer.text(), answer.uuid()
     is_internal = answer.boolean()
     partitions = answer.array(lambda: _partition(answer))
@@ -147,7 +147,7 @@ def _topic(answer: Reader) -> TopicMetadata:
     )  # fmt: skip
 
 
-def _partition(answer: Reader) -> PartitionLeader:
+def _partition(answer: MessageReader) -> PartitionLeader:
     code, partition, leader, leader_epoch = (
         answer.int16(),
         answer.int32(),
@@ -183,7 +183,7 @@ class TopicOffsetsRequest(Request[dict[str, dict[int, ListedOffset]]]):
         self._end = end
         self._isolation = isolation
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.int32(CONSUMER_REPLICA_ID)
         out.int8(self._isolation)
@@ -192,18 +192,18 @@ class TopicOffsetsRequest(Request[dict[str, dict[int, ListedOffset]]]):
             out.int32(_TIER_TIMEOUT_MS)
         out.no_tags()
 
-    def _write_topic(self, out: Writer, name: str, partitions: Sequence[int]) -> None:
+    def _write_topic(self, out: MessageWriter, name: str, partitions: Sequence[int]) -> None:
         out.text(name)
         out.array(partitions, lambda partition: self._write_partition(out, partition))
         out.no_tags()
 
-    def _write_partition(self, out: Writer, partition: int) -> None:
+    def _write_partition(self, out: MessageWriter, partition: int) -> None:
         out.int32(partition)
         out.int32(UNKNOWN_EPOCH)
         out.int64(self._end)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> dict[str, dict[int, ListedOffset]]:
+    def read(self, answer: MessageReader, version: int) -> dict[str, dict[int, ListedOffset]]:
         """Read the body of the answer: what it does not name is not in the result."""
         answer.int32()
         return dict(answer.array(lambda: _listed_topic(answer)))
@@ -220,23 +220,23 @@ class ListOffsetsRequest(Request[dict[int, ListedOffset]]):
         self._end = end
         self._of_topics = TopicOffsetsRequest({topic: partitions}, end)
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         self._of_topics.write(out, version)
 
-    def read(self, answer: Reader, version: int) -> dict[int, ListedOffset]:
+    def read(self, answer: MessageReader, version: int) -> dict[int, ListedOffset]:
         """Read the body of the answer: what it does not name is not in the result."""
         return self._of_topics.read(answer, version).get(self._topic, {})
 
 
-def _listed_topic(answer: Reader) -> tuple[str, dict[int, ListedOffset]]:
+def _listed_topic(answer: MessageReader) -> tuple[str, dict[int, ListedOffset]]:
     name = answer.text()
     listed = dict(answer.array(lambda: _listed(answer)))
     answer.tags()
     return name, listed
 
 
-def _listed(answer: Reader) -> tuple[int, ListedOffset]:
+def _listed(answer: MessageReader) -> tuple[int, ListedOffset]:
     partition, code = answer.int32(), answer.int16()
     answer.int64()
     offset = answer.int64()

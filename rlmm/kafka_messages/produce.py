@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.wire import Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import Uuid
@@ -28,22 +28,22 @@ class ProducerId:
 class InitProducerIdRequest(Request[ProducerId]):
     """Asks any broker for a producer id outside of transactions."""
 
-    api = Api("InitProducerId", 22, (2,))
+    api = MessageType("InitProducerId", 22, (2,))
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.text(None)
         out.int32(_NO_TRANSACTION_TIMEOUT_MS)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> ProducerId:
+    def read(self, answer: MessageReader, version: int) -> ProducerId:
         """Read the body of the answer."""
         answer.int32()
         return ProducerId(answer.int16(), answer.int64(), answer.int16())
 
 
 @dataclass(frozen=True, slots=True)
-class Produced:
+class ProduceResult:
     """What became of a batch; *reason* is the broker's own sentence, if it gave one."""
 
     code: int
@@ -53,14 +53,14 @@ class Produced:
     """Whether the broker was told the topic's id, and not only its name."""
 
 
-class ProduceRequest(Request["Produced | None"]):
+class ProduceRequest(Request["ProduceResult | None"]):
     """
     Appends one batch to one partition, acknowledged by all replicas in sync.
 
     The answer is None when it does not name the partition.
     """
 
-    api = Api("Produce", 0, (13, 11, 10, 9))
+    api = MessageType("Produce", 0, (13, 11, 10, 9))
 
     def __init__(
         self, topic: str, topic_id: Uuid, partition: int, batch: bytes, timeout_ms: int
@@ -71,7 +71,7 @@ class ProduceRequest(Request["Produced | None"]):
         self._batch = batch
         self._timeout_ms = timeout_ms
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.text(None)
         out.int16(_ACKS_ALL)
@@ -79,7 +79,7 @@ class ProduceRequest(Request["Produced | None"]):
         out.array([version], lambda version: self._write_topic(out, version))
         out.no_tags()
 
-    def _write_topic(self, out: Writer, version: int) -> None:
+    def _write_topic(self, out: MessageWriter, version: int) -> None:
         if version >= _BY_TOPIC_ID:
             out.uuid(self._topic_id)
         else:
@@ -87,19 +87,19 @@ class ProduceRequest(Request["Produced | None"]):
         out.array([self._partition], lambda partition: self._write_partition(out, partition))
         out.no_tags()
 
-    def _write_partition(self, out: Writer, partition: int) -> None:
+    def _write_partition(self, out: MessageWriter, partition: int) -> None:
         out.int32(partition)
         out.nullable_bytes(self._batch)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> Produced | None:
+    def read(self, answer: MessageReader, version: int) -> ProduceResult | None:
         """Read the body of the answer."""
         topics = answer.array(lambda: self._read_topic(answer, version))
         answer.int32()
         found = {partition: told for topic in topics for partition, told in topic}
         return found.get(self._partition)
 
-    def _read_topic(self, answer: Reader, version: int) -> list[tuple[int, Produced]]:
+    def _read_topic(self, answer: MessageReader, version: int) -> list[tuple[int, ProduceResult]]:
         is_by_id = version >= _BY_TOPIC_ID
         is_ours = answer.uuid() == self._topic_id if is_by_id else answer.text() == self._topic
         partitions = answer.array(lambda: _read_partition(answer, is_by_id=is_by_id))
@@ -107,7 +107,7 @@ class ProduceRequest(Request["Produced | None"]):
         return partitions if is_ours else []
 
 
-def _read_partition(answer: Reader, *, is_by_id: bool) -> tuple[int, Produced]:
+def _read_partition(answer: MessageReader, *, is_by_id: bool) -> tuple[int, ProduceResult]:
     partition, code, base_offset = answer.int32(), answer.int16(), answer.int64()
     answer.int64()
     answer.int64()
@@ -115,10 +115,10 @@ def _read_partition(answer: Reader, *, is_by_id: bool) -> tuple[int, Produced]:
     reason = answer.nullable_text()
     answer.tags()
     reason = reason or next(filter(None, reasons), None)
-    return partition, Produced(code, base_offset, reason, is_by_id)
+    return partition, ProduceResult(code, base_offset, reason, is_by_id)
 
 
-def _read_record_error(answer: Reader) -> str | None:
+def _read_record_error(answer: MessageReader) -> str | None:
     answer.int32()
     reason = answer.nullable_text()
     answer.tags()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.wire import Api, Reader, Request, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ _SET_FOR_THE_TOPIC = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TopicRequestOutcome:
     """What became of a request; *reason* is the broker's own sentence, if it gave one."""
 
     code: int
     reason: str | None
 
 
-class CreateTopicsRequest(Request[Outcome]):
+class CreateTopicsRequest(Request[TopicRequestOutcome]):
     """Asks any broker to have the topic created."""
 
-    api = Api("CreateTopics", 19, (7, 5))
+    api = MessageType("CreateTopics", 19, (7, 5))
 
     def __init__(
         self,
@@ -44,14 +44,14 @@ class CreateTopicsRequest(Request[Outcome]):
         self._settings = settings
         self._timeout_ms = timeout_ms
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.array([self._topic], lambda topic: self._write_topic(out, topic))
         out.int32(self._timeout_ms)
         out.boolean(False)
         out.no_tags()
 
-    def _write_topic(self, out: Writer, topic: str) -> None:
+    def _write_topic(self, out: MessageWriter, topic: str) -> None:
         out.text(topic)
         out.int32(self._partition_count)
         out.int16(self._replication_factor)
@@ -59,24 +59,24 @@ class CreateTopicsRequest(Request[Outcome]):
         out.array(self._settings.items(), lambda setting: _write_setting(out, *setting))
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> Outcome:
+    def read(self, answer: MessageReader, version: int) -> TopicRequestOutcome:
         """Read the body of the answer, as far as it is wanted."""
         answer.int32()
         outcomes = answer.array(lambda: _created(answer, version))
         return outcomes[0]
 
 
-def _write_setting(out: Writer, name: str, value: str) -> None:
+def _write_setting(out: MessageWriter, name: str, value: str) -> None:
     out.text(name)
     out.text(value)
     out.no_tags()
 
 
-def _created(answer: Reader, version: int) -> Outcome:
+def _created(answer: MessageReader, version: int) -> TopicRequestOutcome:
     answer.text()
     if version >= 7:
         answer.uuid()
-    outcome = Outcome(answer.int16(), answer.nullable_text())
+    outcome = TopicRequestOutcome(answer.int16(), answer.nullable_text())
     answer.int32()
     answer.int16()
     answer.array(lambda: _created_setting(answer))
@@ -84,7 +84,7 @@ def _created(answer: Reader, version: int) -> Outcome:
     return outcome
 
 
-def _created_setting(answer: Reader) -> None:
+def _created_setting(answer: MessageReader) -> None:
     answer.text()
     answer.nullable_text()
     answer.boolean()
@@ -115,32 +115,32 @@ class DescribedTopic:
 class DescribeTopicsRequest(Request[list[DescribedTopic]]):
     """Asks any broker for the named settings of some topics, or for all that it knows."""
 
-    api = Api("DescribeConfigs", 32, (4,))
+    api = MessageType("DescribeConfigs", 32, (4,))
 
     def __init__(self, topics: Sequence[str], names: Sequence[str] | None) -> None:
         self._topics = topics
         self._names = names
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.array(self._topics, lambda topic: self._write_topic(out, topic))
         out.boolean(False)
         out.boolean(False)
         out.no_tags()
 
-    def _write_topic(self, out: Writer, topic: str) -> None:
+    def _write_topic(self, out: MessageWriter, topic: str) -> None:
         out.int8(_TOPIC_RESOURCE)
         out.text(topic)
         out.array(self._names, out.text)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> list[DescribedTopic]:
+    def read(self, answer: MessageReader, version: int) -> list[DescribedTopic]:
         """Read the body of the answer."""
         answer.int32()
         return answer.array(lambda: _described(answer))
 
 
-def _described(answer: Reader) -> DescribedTopic:
+def _described(answer: MessageReader) -> DescribedTopic:
     code, reason = answer.int16(), answer.nullable_text()
     answer.int8()
     name = answer.text()
@@ -149,7 +149,7 @@ def _described(answer: Reader) -> DescribedTopic:
     return DescribedTopic(code, reason, name, settings)
 
 
-def _setting(answer: Reader) -> tuple[str, TopicSetting]:
+def _setting(answer: MessageReader) -> tuple[str, TopicSetting]:
     name, value = answer.text(), answer.nullable_text()
     answer.boolean()
     source = answer.int8()
@@ -161,7 +161,7 @@ def _setting(answer: Reader) -> tuple[str, TopicSetting]:
     return name, TopicSetting(value, source != _SET_FOR_THE_TOPIC)
 
 
-class AlterTopicRequest(Request[Outcome]):
+class AlterTopicRequest(Request[TopicRequestOutcome]):
     """
     Asks any broker to have some settings of a topic changed, all of them or none.
 
@@ -169,7 +169,7 @@ class AlterTopicRequest(Request[Outcome]):
     lose them. *unset* are to follow the broker's configuration again.
     """
 
-    api = Api("IncrementalAlterConfigs", 44, (1,))
+    api = MessageType("IncrementalAlterConfigs", 44, (1,))
 
     def __init__(
         self,
@@ -184,13 +184,13 @@ class AlterTopicRequest(Request[Outcome]):
         self._unset = unset
         self._is_only_checked = is_only_checked
 
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
         out.array([self._topic], lambda topic: self._write_topic(out, topic))
         out.boolean(self._is_only_checked)
         out.no_tags()
 
-    def _write_topic(self, out: Writer, topic: str) -> None:
+    def _write_topic(self, out: MessageWriter, topic: str) -> None:
         changes: list[tuple[str, int, str | None]] = [
             *((name, _SET, value) for name, value in self._given.items()),
             *((name, _UNSET, None) for name in self._unset),
@@ -200,21 +200,21 @@ class AlterTopicRequest(Request[Outcome]):
         out.array(changes, lambda change: _write_change(out, *change))
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> Outcome:
+    def read(self, answer: MessageReader, version: int) -> TopicRequestOutcome:
         """Read the body of the answer."""
         answer.int32()
         return answer.array(lambda: _altered(answer))[0]
 
 
-def _write_change(out: Writer, name: str, operation: int, value: str | None) -> None:
+def _write_change(out: MessageWriter, name: str, operation: int, value: str | None) -> None:
     out.text(name)
     out.int8(operation)
     out.text(value)
     out.no_tags()
 
 
-def _altered(answer: Reader) -> Outcome:
-    outcome = Outcome(answer.int16(), answer.nullable_text())
+def _altered(answer: MessageReader) -> TopicRequestOutcome:
+    outcome = TopicRequestOutcome(answer.int16(), answer.nullable_text())
     answer.int8()
     answer.text()
     answer.tags()

@@ -28,7 +28,7 @@ _INT64 = struct.Struct(">q")
 _VARINT_BYTES_MAX = 5
 
 
-class Reader:
+class MessageReader:
     """Reads the fields of *data* one after the other, from byte *start* on."""
 
     def __init__(self, data: bytes, start: int = 0) -> None:
@@ -121,7 +121,7 @@ class Reader:
         return value
 
 
-class Writer:
+class MessageWriter:
     """Writes fields one after the other."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class Writer:
         return b"".join(self._parts)
 
 
-class Api(NamedTuple):
+class MessageType(NamedTuple):
     """One of Kafka's requests, with the versions that are written here, the best first."""
 
     name: str
@@ -212,20 +212,20 @@ class Api(NamedTuple):
 class Request(Generic[T]):
     """A question, and how its answer is read."""
 
-    api: Api
+    api: MessageType
 
     @abstractmethod
-    def write(self, out: Writer, version: int) -> None:
+    def write(self, out: MessageWriter, version: int) -> None:
         """Write the body."""
 
     @abstractmethod
-    def read(self, answer: Reader, version: int) -> T:
+    def read(self, answer: MessageReader, version: int) -> T:
         """Read the body of the answer."""
 
 
-def request_header(api: Api, version: int, correlation_id: int, client_id: str) -> bytes:
+def request_header(api: MessageType, version: int, correlation_id: int, client_id: str) -> bytes:
     """Header, version 2: its client id is the one length that is not compact."""
-    out = Writer()
+    out = MessageWriter()
     out.int16(api.key)
     out.int16(version)
     out.int32(correlation_id)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.pump.writer import StoredNotAssigned, Written
-    from rlmm.snapshot.writer import Flushed
+    from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
+    from rlmm.snapshot.writer import FlushResult
 
 T = TypeVar("T")
 
@@ -60,17 +60,21 @@ class BlockingMetadata:
         """See `RemoteLogMetadata.wait_all_ready`."""
         return self._wait(self._metadata.wait_all_ready(timeout_s=timeout_s))
 
-    def add_segment(self, segment: SegmentMetadata, *, timeout_s: float | None = None) -> Written:
+    def add_segment(
+        self, segment: SegmentMetadata, *, timeout_s: float | None = None
+    ) -> WrittenEvent:
         """See `RemoteLogMetadata.add_segment`."""
         return self._wait(self._metadata.add_segment(segment, timeout_s=timeout_s))
 
-    def update_segment(self, update: SegmentUpdate, *, timeout_s: float | None = None) -> Written:
+    def update_segment(
+        self, update: SegmentUpdate, *, timeout_s: float | None = None
+    ) -> WrittenEvent:
         """See `RemoteLogMetadata.update_segment`."""
         return self._wait(self._metadata.update_segment(update, timeout_s=timeout_s))
 
     def put_partition_delete(
         self, delete: PartitionDelete, *, timeout_s: float | None = None
-    ) -> Written:
+    ) -> WrittenEvent:
         """See `RemoteLogMetadata.put_partition_delete`."""
         return self._wait(self._metadata.put_partition_delete(delete, timeout_s=timeout_s))
 
@@ -79,7 +83,7 @@ class BlockingMetadata:
         event: SegmentMetadata | SegmentUpdate | PartitionDelete,
         *,
         timeout_s: float | None = None,
-    ) -> Written | StoredNotAssigned:
+    ) -> WrittenEvent | StoredNotAssigned:
         """See `RemoteLogMetadata.store`."""
         return self._wait(self._metadata.store(event, timeout_s=timeout_s))
 
@@ -272,7 +276,7 @@ class BlockingMetadata:
         """See `RemoteLogMetadata.snapshot_positions`."""
         return self._call(self._metadata.snapshot_positions)
 
-    def write_snapshots(self) -> Flushed:
+    def write_snapshots(self) -> FlushResult:
         """See `RemoteLogMetadata.write_snapshots`."""
         return self._wait(self._metadata.write_snapshots())
 

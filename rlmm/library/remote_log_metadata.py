@@ -24,7 +24,7 @@ from rlmm.gate.reads import PAGE_MAX
 from rlmm.library.blocking import BlockingMetadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.request_checks import require_openable
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import EngineSettings
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.errors import RlmmError
-    from rlmm.gate.reads import Lookup, Reads
+    from rlmm.gate.reads import Lookup, PartitionQueries
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.writer import StoredNotAssigned, Written
+    from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 
 STOP_S = 30.0
 """Longest time that the end may take, last snapshots included."""
@@ -65,12 +65,12 @@ class RemoteLogMetadata:
         self._running = running
         self._is_stopping = False
         self._stopping = asyncio.Lock()
-        self._flushed: Flushed | None = None
+        self._flushed: FlushResult | None = None
         self.blocking = BlockingMetadata(self, asyncio.get_running_loop())
         """The same for threads; never to be called on the event loop."""
 
     @property
-    def reads(self) -> Reads:
+    def reads(self) -> PartitionQueries:
         """Every question, answered or refused at once, without an `await`; on the loop only."""
         return self._engine.reads
 
@@ -115,19 +115,19 @@ class RemoteLogMetadata:
 
     async def add_segment(
         self, segment: SegmentMetadata, *, timeout_s: float | None = None
-    ) -> Written:
+    ) -> WrittenEvent:
         """A copy starts: *segment* in state COPY_SEGMENT_STARTED. See `Writer.write` for errors."""
         return await self._engine.write(segment, timeout_s=timeout_s)
 
     async def update_segment(
         self, update: SegmentUpdate, *, timeout_s: float | None = None
-    ) -> Written:
+    ) -> WrittenEvent:
         """A segment moves on: copied, being deleted, deleted."""
         return await self._engine.write(update, timeout_s=timeout_s)
 
     async def put_partition_delete(
         self, delete: PartitionDelete, *, timeout_s: float | None = None
-    ) -> Written:
+    ) -> WrittenEvent:
         """The deletion of a whole user partition moves on."""
         return await self._engine.write(delete, timeout_s=timeout_s)
 
@@ -136,7 +136,7 @@ class RemoteLogMetadata:
         event: SegmentMetadata | SegmentUpdate | PartitionDelete,
         *,
         timeout_s: float | None = None,
-    ) -> Written | StoredNotAssigned:
+    ) -> WrittenEvent | StoredNotAssigned:
         """Any of these, stored also where its user partition is not assigned here."""
         return await self._engine.store(event, timeout_s=timeout_s)
 
@@ -292,13 +292,13 @@ class RemoteLogMetadata:
             return {}
         return {partition: saved.position for partition, saved in kept.saved.items()}
 
-    async def write_snapshots(self) -> Flushed:
+    async def write_snapshots(self) -> FlushResult:
         """Write a snapshot of every partition that changed since its last one."""
         return await self._engine.flush()
 
     # ------------------------------------------------------------------------------ the end
 
-    async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> Flushed:
+    async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> FlushResult:
         """
         Stop reading and answering, and then write last snapshots if *flush*; once is enough.
 
@@ -318,12 +318,12 @@ class RemoteLogMetadata:
             raise StopTimedOut(msg)
         async with self._stopping:
             if self._flushed is None:
-                self._flushed = await self._last_snapshots(deadline_s) if flush else Flushed()
+                self._flushed = await self._last_snapshots(deadline_s) if flush else FlushResult()
         return self._flushed
 
-    async def _last_snapshots(self, deadline_s: float) -> Flushed:
+    async def _last_snapshots(self, deadline_s: float) -> FlushResult:
         left_s = max(0.0, deadline_s - asyncio.get_running_loop().time())
-        return await in_time(self._engine.flush(), "last snapshots", left_s) or Flushed()
+        return await in_time(self._engine.flush(), "last snapshots", left_s) or FlushResult()
 
     # ------------------------------------------------------------------------------ others
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.errors import LogError
-    from rlmm.log.protocol import Bounds, MetadataLog
+    from rlmm.log.protocol import LogBounds, MetadataLog
     from rlmm.records.record_set import RecordSet
 
 
 @runtime_checkable
-class ReadsAside(Protocol):
+class HistoryReadSource(Protocol):
     """A log that has a way of its own for who reads beside its followers: the `kafka` log."""
 
     async def read_aside(
@@ -27,7 +27,7 @@ class ReadsAside(Protocol):
         """As `MetadataLog.read`; waits for no read of the same partition, and none waits for it."""
 
 
-class Past:
+class HistoryReader:
     """Reads a log, whatever of it is followed, and however far that is."""
 
     def __init__(self, log: MetadataLog) -> None:
@@ -35,7 +35,7 @@ class Past:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         """See `MetadataLog.bounds`."""
         return await self._log.bounds(partitions, timeout_s=timeout_s)
 
@@ -52,5 +52,5 @@ async def read_aside(
     log: MetadataLog, partition: int, position: int, *, timeout_s: float, bytes_max: int
 ) -> RecordSet | None:
     """Read beside those who follow *log*, by the way that it has for that, if it has one."""
-    read = log.read_aside if isinstance(log, ReadsAside) else log.read
+    read = log.read_aside if isinstance(log, HistoryReadSource) else log.read
     return await read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)

@@ -34,7 +34,7 @@ class LogIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class LogBounds:
     """What one partition holds for readers: [log_start, next_offset)."""
 
     log_start: int
@@ -62,7 +62,7 @@ class MetadataLog(Protocol):
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         """
         Ask for the bounds of each partition, freshly; every partition asked for is in the answer.
 

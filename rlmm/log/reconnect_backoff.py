@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class Wakes(Protocol):
+class ReconnectSignal(Protocol):
     """A log that may be away, and can be told that it is back: that of a cluster."""
 
     def wake(self) -> None:
@@ -31,7 +31,7 @@ class Wakes(Protocol):
 
 def wake(log: MetadataLog) -> None:
     """There is a sign of life of *log*; nothing where it is of a kind that is never away."""
-    if isinstance(log, Wakes):
+    if isinstance(log, ReconnectSignal):
         log.wake()
 
 
@@ -40,7 +40,7 @@ def loop_now() -> float:
     return asyncio.get_running_loop().time()
 
 
-class WakingBackoff(Backoff):
+class ReconnectBackoff(Backoff):
     """A backoff that is waited out here, unless there is a sign of life before."""
 
     def __init__(self, pauses: Pauses, now: Callable[[], float] = loop_now) -> None:

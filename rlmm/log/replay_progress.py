@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Why(StrEnum):
+class NotReadyReason(StrEnum):
     """Why a metadata partition is not answered from."""
 
     CONNECTING = "connecting"
@@ -46,27 +46,27 @@ class CaughtUp:
 class FellBehind:
     """The state is, or may be, older than is allowed; reading goes on."""
 
-    why: Why
+    why: NotReadyReason
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class StateLost:
     """The state must not be used, and waiting alone does not help."""
 
-    why: Why
+    why: NotReadyReason
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reassigned:
+class PartitionReassigned:
     """Reading begins anew, from a snapshot or from the log's start, towards a new target."""
 
-    why: Why = Why.LOADING
+    why: NotReadyReason = NotReadyReason.LOADING
     detail: str = ""
 
 
-Fact = CaughtUp | FellBehind | Lost | Reassigned
+Fact = CaughtUp | FellBehind | StateLost | PartitionReassigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ReplayProgress:
 
 
 @dataclass(slots=True)
-class History:
+class ReplayHistory:
     """
     What the state of a shard was made of, since the first record that was there to be read.
 
@@ -113,9 +113,9 @@ class History:
         """Whether the log was there from its first record on."""
         return self.first_offset == 0 and self.trimmed_before == 0
 
-    def copy(self) -> History:
+    def copy(self) -> ReplayHistory:
         """The same, to be kept while this one goes on counting."""
-        return History(
+        return ReplayHistory(
             self.first_offset,
             self.records,
             self.undecodable,

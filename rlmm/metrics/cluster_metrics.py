@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.gate.state import GateState
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
-from rlmm.metrics.metric import Cluster, Kind, Metric, by, of_clusters
+from rlmm.metrics.metric import EngineMetrics, Metric, MetricKind, by, of_clusters
 from rlmm.views.status import segments_by_state
 from rlmm.views.values import age_ms_s, age_s
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import ShardStatistics, Tally
     from rlmm.metrics.metric import Sample, Scrape
 
-GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER
+GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def tally_by_verdict(tally: Tally) -> dict[str, float]:
@@ -33,7 +33,7 @@ def tally_by_verdict(tally: Tally) -> dict[str, float]:
     }
 
 
-def _shards(cluster: Cluster) -> Iterator[ShardStatistics]:
+def _shards(cluster: EngineMetrics) -> Iterator[ShardStatistics]:
     for follower in cluster.engine.pump.followers.values():
         if follower.shard is not None:
             yield follower.shard
@@ -46,33 +46,33 @@ def _info(scrape: Scrape) -> Iterator[Sample]:
             yield (cluster.name, identity.cluster_id, str(identity.topic_id)), 1
 
 
-def _is_ready(cluster: Cluster) -> float | None:
+def _is_ready(cluster: EngineMetrics) -> float | None:
     standing = cluster.scrape.standing.engines.get(cluster.name)
     return None if standing is None else standing.is_ready
 
 
-def _by_gate(cluster: Cluster) -> Mapping[str, float]:
+def _by_gate(cluster: EngineMetrics) -> Mapping[str, float]:
     counts: dict[str, float] = dict.fromkeys((state.value for state in GateState), 0)
     for gate in cluster.engine.gate.partitions.values():
         counts[gate.state.value] += 1
     return counts
 
 
-def _by_why(cluster: Cluster) -> Mapping[str, float]:
-    counts: dict[str, float] = dict.fromkeys((why.value for why in Why), 0)
+def _by_why(cluster: EngineMetrics) -> Mapping[str, float]:
+    counts: dict[str, float] = dict.fromkeys((why.value for why in NotReadyReason), 0)
     for gate in cluster.engine.gate.partitions.values():
         if gate.why is not None:
             counts[gate.why.value] += 1
     return counts
 
 
-def _lag(cluster: Cluster) -> float | None:
+def _lag(cluster: EngineMetrics) -> float | None:
     lags = [one.progress.lag_records for one in cluster.engine.pump.followers.values()]
     known = [lag for lag in lags if lag is not None]
     return sum(known) if known and len(known) == len(lags) else None
 
 
-def _segments(cluster: Cluster) -> Mapping[str, float]:
+def _segments(cluster: EngineMetrics) -> Mapping[str, float]:
     counts: dict[str, float] = {state.name: 0 for state in list(SegmentState)[:3]}
     for shard in _shards(cluster):
         for state, count in segments_by_state(shard).items():
@@ -80,7 +80,7 @@ def _segments(cluster: Cluster) -> Mapping[str, float]:
     return counts
 
 
-def _oldest_started_s(cluster: Cluster) -> float | None:
+def _oldest_started_s(cluster: EngineMetrics) -> float | None:
     starts = [
         shard.oldest_started_ms for shard in _shards(cluster) if shard.oldest_started_ms is not None
     ]
@@ -91,7 +91,7 @@ def _counts(reasons: Iterable[str], found: Mapping[str, int]) -> dict[str, float
     return {**dict.fromkeys((str(reason) for reason in reasons), 0), **found}
 
 
-def _reads(cluster: Cluster) -> Mapping[str, float]:
+def _reads(cluster: EngineMetrics) -> Mapping[str, float]:
     gate = cluster.engine.gate
     return {
         "answered": gate.answered,
@@ -102,7 +102,7 @@ def _reads(cluster: Cluster) -> Mapping[str, float]:
     }
 
 
-def _writes(cluster: Cluster) -> Mapping[str, float]:
+def _writes(cluster: EngineMetrics) -> Mapping[str, float]:
     writes = cluster.engine.writes
     return {
         "applied": writes.applied,
@@ -115,7 +115,7 @@ def _writes(cluster: Cluster) -> Mapping[str, float]:
     }
 
 
-def _waits(cluster: Cluster) -> Mapping[str, float]:
+def _waits(cluster: EngineMetrics) -> Mapping[str, float]:
     barrier = cluster.engine.barrier
     return {
         "released": barrier.released,
@@ -128,7 +128,7 @@ def _waits(cluster: Cluster) -> Mapping[str, float]:
 
 FOLLOWING: Final[tuple[Metric, ...]] = (
     Metric(
-        "rlmm_cluster_info", Kind.INFO, ("cluster", "cluster_id", "topic_id"),
+        "rlmm_cluster_info", MetricKind.INFO, ("cluster", "cluster_id", "topic_id"),
         "Whose log each cluster is, by its name here; absent while the log was never reached. Join "
         "with it where the cluster's id is wanted: the series of other metrics do not change when "
         "the id becomes known.", "", _info,
@@ -267,7 +267,7 @@ ASKED: Final[tuple[Metric, ...]] = (
     ),
     by(
         "rlmm_questions_not_ready_total", COUNTER, "reason",
-        lambda cluster: _counts(Why, cluster.engine.gate.not_ready),
+        lambda cluster: _counts(NotReadyReason, cluster.engine.gate.not_ready),
         "Questions that were refused as not ready, by reason.",
     ),
     by(
@@ -275,7 +275,7 @@ ASKED: Final[tuple[Metric, ...]] = (
         "`unknown` or `failed` rise; `rejected-after` says that two write for one partition.",
     ),
     of_clusters(
-        "rlmm_write_seconds", Kind.HISTOGRAM, lambda cluster: cluster.engine.writes.durations,
+        "rlmm_write_seconds", MetricKind.HISTOGRAM, lambda cluster: cluster.engine.writes.durations,
         "How long writes took that were handed to the log, from their beginning until their "
         "verdict was heard, or until it was given up to wait for it.",
         "Its 99th percentile above a second: the log, or a replay, is slow.",

@@ -9,7 +9,7 @@ CUT_OFF: Final = ("full", "head", "slow")
 """Why: a place was needed, no request came in time, an answer was not taken in time."""
 
 
-class Figures:
+class HttpCounters:
     """Counts for one server."""
 
     def __init__(self) -> None:

@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
     from rlmm.access.authentication import AccessStatistics
     from rlmm.base.duration_histogram import DurationStatistics
-    from rlmm.broker_files.statistics import Figures as BrokerLogFigures
+    from rlmm.broker_files.statistics import BrokerFilesCounters as BrokerLogFigures
     from rlmm.engine.service import ServiceStatistics
     from rlmm.engine.statistics import EngineStatistics
-    from rlmm.metrics.http_statistics import Figures
+    from rlmm.metrics.http_statistics import HttpCounters
     from rlmm.metrics.os_statistics import ProcessFigures
     from rlmm.metrics.served_state import SidecarFigures
     from rlmm.pump.statistics import FollowerStatistics
     from rlmm.telemetry.logs import LinesStatistics
-    from rlmm.views.readiness import ProcessStanding
+    from rlmm.views.readiness import ProcessStatus
 
     Sample = tuple[tuple[str, ...], float | DurationStatistics | None]
     """Values of the labels, and the figure, or the whole histogram; none where it is not known."""
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """What a metric is to Prometheus."""
 
     GAUGE = "gauge"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class EngineMetrics:
     """One engine at the time of a scrape."""
 
     name: str
@@ -47,12 +47,12 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartitionMetrics:
     """One metadata partition at the time of a scrape."""
 
     number: int
     follower: FollowerStatistics
-    cluster: Cluster
+    cluster: EngineMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class Scrape:
     version: str
     now_s: float
     now_ms: int
-    standing: ProcessStanding
+    standing: ProcessStatus
     is_started: bool
     service: ServiceStatistics | None
     """`None` before the service is there."""
     process: ProcessFigures
-    http: Figures
+    http: HttpCounters
     lines: LinesStatistics | None
     sidecar: SidecarFigures | None
     access: AccessStatistics | None
@@ -76,16 +76,16 @@ class Scrape:
     """Whether single metadata partitions are shown."""
     user_partitions_max: int
 
-    def clusters(self) -> Iterator[Cluster]:
+    def clusters(self) -> Iterator[EngineMetrics]:
         """Every engine."""
         for name, engine in (self.service.engines if self.service else {}).items():
-            yield Cluster(name, engine, self)
+            yield EngineMetrics(name, engine, self)
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[PartitionMetrics]:
         """Every metadata partition that is shown."""
         for cluster in self.clusters() if self.has_places else ():
             for number, follower in cluster.engine.pump.followers.items():
-                yield Place(number, follower, cluster)
+                yield PartitionMetrics(number, follower, cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Metric:
     """One metric: what it is called, what it means, and where its figures come from."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     labels: tuple[str, ...]
     meaning: str
     worry: str
@@ -103,7 +103,7 @@ class Metric:
     @property
     def series(self) -> Mapping[str, tuple[str, ...]]:
         """What Prometheus calls its series, and their labels."""
-        if self.kind is not Kind.HISTOGRAM:
+        if self.kind is not MetricKind.HISTOGRAM:
             return {self.name: self.labels}
         return {
             f"{self.name}_bucket": (*self.labels, "le"),
@@ -113,7 +113,11 @@ class Metric:
 
 
 def one(
-    name: str, kind: Kind, read: Callable[[Scrape], float | None], meaning: str, worry: str = ""
+    name: str,
+    kind: MetricKind,
+    read: Callable[[Scrape], float | None],
+    meaning: str,
+    worry: str = "",
 ) -> Metric:
     """A metric of the process that has one figure."""
     return Metric(name, kind, (), meaning, worry, lambda scrape: [((), read(scrape))])
@@ -121,8 +125,8 @@ def one(
 
 def of_clusters(
     name: str,
-    kind: Kind,
-    read: Callable[[Cluster], float | DurationStatistics | None],
+    kind: MetricKind,
+    read: Callable[[EngineMetrics], float | DurationStatistics | None],
     meaning: str,
     worry: str = "",
 ) -> Metric:
@@ -137,9 +141,9 @@ def of_clusters(
 
 def by(
     name: str,
-    kind: Kind,
+    kind: MetricKind,
     label: str,
-    read: Callable[[Cluster], Mapping[str, float]],
+    read: Callable[[EngineMetrics], Mapping[str, float]],
     meaning: str,
     worry: str = "",
 ) -> Metric:
@@ -155,8 +159,8 @@ def by(
 
 def of_places(
     name: str,
-    kind: Kind,
-    read: Callable[[Place], float | None],
+    kind: MetricKind,
+    read: Callable[[PartitionMetrics], float | None],
     meaning: str,
     worry: str = "",
 ) -> Metric:
@@ -171,7 +175,7 @@ def of_places(
 
 def keyed(
     name: str,
-    kind: Kind,
+    kind: MetricKind,
     labels: tuple[str, ...],
     read: Callable[[Scrape], Mapping[tuple[str, ...], float]],
     meaning: str,

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from rlmm.base.duration_histogram import DurationStatistics
 from rlmm.base.own_thread import in_own_thread
-from rlmm.metrics.metric import Kind, Metric, Scrape
+from rlmm.metrics.metric import Metric, MetricKind, Scrape
 from rlmm.metrics.os_statistics import ProcessFigures, measure_process
 from rlmm.metrics.table import METRICS
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.http.settings import HttpSettings
-    from rlmm.metrics.http_statistics import Figures
-    from rlmm.metrics.served_state import Sources
+    from rlmm.metrics.http_statistics import HttpCounters
+    from rlmm.metrics.served_state import ServedState
 
     Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class SourcesCollector(Collector):
     """Reads every metric of the table from *sources* whenever it is collected."""
 
-    def __init__(self, sources: Sources, settings: HttpSettings, figures: Figures) -> None:
+    def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._sources = sources
         self._settings = settings
         self._figures = figures
@@ -78,9 +78,9 @@ class SourcesCollector(Collector):
 
 
 def _family(metric: Metric) -> Family:
-    if metric.kind is Kind.COUNTER:
+    if metric.kind is MetricKind.COUNTER:
         return CounterMetricFamily(metric.name, metric.meaning, labels=metric.labels)
-    if metric.kind is Kind.HISTOGRAM:
+    if metric.kind is MetricKind.HISTOGRAM:
         return HistogramMetricFamily(metric.name, metric.meaning, labels=metric.labels)
     return GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
 
@@ -88,7 +88,7 @@ def _family(metric: Metric) -> Family:
 class MetricsPage:
     """Answers scrapes."""
 
-    def __init__(self, sources: Sources, settings: HttpSettings, figures: Figures) -> None:
+    def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._collector = SourcesCollector(sources, settings, figures)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self._collector)

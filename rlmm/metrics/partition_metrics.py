@@ -12,10 +12,10 @@ from rlmm.log.files.files_log import FilesLogStatistics
 from rlmm.log.kafka.kafka_log import KafkaLogStatistics
 from rlmm.metrics.cluster_metrics import tally_by_verdict
 from rlmm.metrics.metric import (
-    Cluster,
-    Kind,
+    EngineMetrics,
     Metric,
-    Place,
+    MetricKind,
+    PartitionMetrics,
     by,
     of_clusters,
     of_places,
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import ShardStatistics
     from rlmm.metadata.shard import Shard
     from rlmm.metrics.metric import Sample, Scrape
-    from rlmm.snapshot.store import Saved
-    from rlmm.snapshot.writer import WriterStatistics
+    from rlmm.snapshot.store import SavedSnapshot
+    from rlmm.snapshot.writer import SnapshotWriterStatistics
 
-GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER
+GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def _kept(
-    read: Callable[[WriterStatistics], float | None],
-) -> Callable[[Cluster], float | None]:
-    def figure(cluster: Cluster) -> float | None:
+    read: Callable[[SnapshotWriterStatistics], float | None],
+) -> Callable[[EngineMetrics], float | None]:
+    def figure(cluster: EngineMetrics) -> float | None:
         return None if cluster.engine.snapshots is None else read(cluster.engine.snapshots)
 
     return figure
@@ -49,13 +49,13 @@ def _seconds(ms: int | None) -> float | None:
     return None if ms is None else ms / 1_000
 
 
-def _oldest_age_s(cluster: Cluster) -> float | None:
+def _oldest_age_s(cluster: EngineMetrics) -> float | None:
     snapshots = cluster.engine.snapshots
     saved = [] if snapshots is None else [one.written_ms for one in snapshots.saved.values()]
     return age_ms_s(min(saved, default=None), cluster.scrape.now_ms)
 
 
-def _unusable(cluster: Cluster) -> Mapping[str, float]:
+def _unusable(cluster: EngineMetrics) -> Mapping[str, float]:
     return {} if cluster.engine.restored is None else dict(cluster.engine.restored.refused)
 
 
@@ -118,8 +118,8 @@ SNAPSHOTS: Final[tuple[Metric, ...]] = (
 
 def _of_kafka(
     read: Callable[[KafkaLogStatistics], float],
-) -> Callable[[Cluster], float | None]:
-    def figure(cluster: Cluster) -> float | None:
+) -> Callable[[EngineMetrics], float | None]:
+    def figure(cluster: EngineMetrics) -> float | None:
         log = cluster.engine.log
         return read(log) if isinstance(log, KafkaLogStatistics) else None
 
@@ -128,8 +128,8 @@ def _of_kafka(
 
 def _of_files(
     read: Callable[[FilesLogStatistics], float],
-) -> Callable[[Cluster], float | None]:
-    def figure(cluster: Cluster) -> float | None:
+) -> Callable[[EngineMetrics], float | None]:
+    def figure(cluster: EngineMetrics) -> float | None:
         log = cluster.engine.log
         return read(log) if isinstance(log, FilesLogStatistics) else None
 
@@ -203,13 +203,15 @@ LOGS: Final[tuple[Metric, ...]] = (
 
 
 def _of_shard(
-    read: Callable[[ShardStatistics, Place], float | None],
-) -> Callable[[Place], float | None]:
+    read: Callable[[ShardStatistics, PartitionMetrics], float | None],
+) -> Callable[[PartitionMetrics], float | None]:
     return lambda place: None if place.follower.shard is None else read(place.follower.shard, place)
 
 
-def _saved(read: Callable[[Saved, Place], float | None]) -> Callable[[Place], float | None]:
-    def figure(place: Place) -> float | None:
+def _saved(
+    read: Callable[[SavedSnapshot, PartitionMetrics], float | None],
+) -> Callable[[PartitionMetrics], float | None]:
+    def figure(place: PartitionMetrics) -> float | None:
         snapshots = place.cluster.engine.snapshots
         saved = None if snapshots is None else snapshots.saved.get(place.number)
         return None if saved is None else read(saved, place)
@@ -217,15 +219,19 @@ def _saved(read: Callable[[Saved, Place], float | None]) -> Callable[[Place], fl
     return figure
 
 
-def _is_open(place: Place) -> float:
+def _is_open(place: PartitionMetrics) -> float:
     gate = place.cluster.engine.gate.partitions.get(place.number)
     return gate is not None and gate.why is None
 
 
 def _by_place(
-    name: str, kind: Kind, label: str, read: Callable[[Place], Mapping[str, float]],
-    meaning: str, worry: str = "",
-) -> Metric:  # fmt: skip
+    name: str,
+    kind: MetricKind,
+    label: str,
+    read: Callable[[PartitionMetrics], Mapping[str, float]],
+    meaning: str,
+    worry: str = "",
+) -> Metric:
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for place in scrape.places():
             for value, figure in read(place).items():
@@ -235,7 +241,7 @@ def _by_place(
     return Metric(name, kind, labels, meaning, worry, samples)
 
 
-def _segments_of(place: Place) -> Mapping[str, float]:
+def _segments_of(place: PartitionMetrics) -> Mapping[str, float]:
     shard = place.follower.shard
     return {} if shard is None else {**segments_by_state(shard)}
 

@@ -6,7 +6,7 @@ import platform
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metrics.http_statistics import CUT_OFF
-from rlmm.metrics.metric import Kind, Metric, Scrape, keyed, one
+from rlmm.metrics.metric import Metric, MetricKind, Scrape, keyed, one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Keyed = Mapping[tuple[str, ...], float]
 
-GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER
+GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def _sidecar(read: Callable[[SidecarFigures], float]) -> Callable[[Scrape], float | None]:
@@ -85,7 +85,7 @@ def _answers(scrape: Scrape) -> Keyed:
 
 STANDING: Final[tuple[Metric, ...]] = (
     keyed(
-        "rlmm_build_info", Kind.INFO, ("version", "python"),
+        "rlmm_build_info", MetricKind.INFO, ("version", "python"),
         lambda scrape: {(scrape.version, platform.python_version()): 1},
         "What is running.",
     ),

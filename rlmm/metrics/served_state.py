@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import NotReady, WrongCluster
-from rlmm.log.replay_progress import Why
-from rlmm.views.readiness import ProcessStanding
+from rlmm.log.replay_progress import NotReadyReason
+from rlmm.views.readiness import ProcessStatus
 from rlmm.views.status import copying_view, figures_view
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rlmm.views.values import View
 
 
-class Process(Protocol):
+class ServedProcess(Protocol):
     """The service, as far as it is shown."""
 
     engines: dict[str, Engine]
@@ -114,7 +114,7 @@ class SidecarFigures(Protocol):
         """How often a start of a broker took over from another one."""
 
 
-class Sources:
+class ServedState:
     """Where all that is shown comes from. Parts of the process that do not exist are `None`."""
 
     def __init__(
@@ -133,20 +133,20 @@ class Sources:
         self.access = access
         self.broker_log = broker_log
         self.now_ms = now_ms
-        self.process: Process | None = None
+        self.process: ServedProcess | None = None
         self.is_started = False
         """Whether everything was answered from at least once."""
 
-    def begin(self, process: Process) -> None:
+    def begin(self, process: ServedProcess) -> None:
         """This is the service; none of its logs needs to be open."""
         self.process = process
 
-    def standing(self) -> ProcessStanding:
+    def standing(self) -> ProcessStatus:
         """What the process can be asked now."""
         process = self.process
         if process is None:
-            return ProcessStanding({}, is_begun=False)
-        standing = ProcessStanding(
+            return ProcessStatus({}, is_begun=False)
+        standing = ProcessStatus(
             {name: engine.standing() for name, engine in process.engines.items()},
             process.expected,
             end=process.end,
@@ -187,7 +187,7 @@ class Sources:
         """
         process = self.process
         if process is None:
-            raise NotReady("the service is only starting", reason=Why.CONNECTING)
+            raise NotReady("the service is only starting", reason=NotReadyReason.CONNECTING)
         engines, missing = process.engines, process.missing
         if cluster is None and len({*engines, *process.expected, *missing}) == 1 and engines:
             return next(iter(engines.items()))
@@ -199,11 +199,11 @@ class Sources:
                 return name, engine
         if cluster is not None and cluster in missing:
             msg = f"the metadata of cluster {cluster} is not followed now: {missing[cluster]}"
-            raise NotReady(msg, reason=Why.CONNECTING)
+            raise NotReady(msg, reason=NotReadyReason.CONNECTING)
         is_unknown = any(engine.identity is None for engine in engines.values())
         if is_unknown or any(name not in engines for name in process.expected) or not engines:
             msg = f"whether {cluster or 'one cluster'} is served is not known yet"
-            raise NotReady(msg, reason=Why.CONNECTING)
+            raise NotReady(msg, reason=NotReadyReason.CONNECTING)
         served = ", ".join(sorted({*engines, *missing}))
         if cluster is None:
             msg = f"several clusters are served, cluster must name one of {served}"

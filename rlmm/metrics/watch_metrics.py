@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rlmm.metrics.metric import Kind, Metric
+from rlmm.metrics.metric import Metric, MetricKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rlmm.engine.copy_watch import CopyingStatistics
     from rlmm.metrics.metric import Sample, Scrape
 
-GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER
+GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def _watch(
-    name: str, kind: Kind, read: Callable[[WatchStatistics, float], float | None],
+    name: str, kind: MetricKind, read: Callable[[WatchStatistics, float], float | None],
     meaning: str, worry: str = "",
 ) -> Metric:  # fmt: skip
     def samples(scrape: Scrape) -> Iterator[Sample]:
@@ -50,7 +50,7 @@ WATCHES: Final[tuple[Metric, ...]] = (
 
 
 def _copying(
-    name: str, kind: Kind, read: Callable[[CopyingStatistics, float], float | None],
+    name: str, kind: MetricKind, read: Callable[[CopyingStatistics, float], float | None],
     meaning: str, worry: str = "",
 ) -> Metric:  # fmt: skip
     def samples(scrape: Scrape) -> Iterator[Sample]:

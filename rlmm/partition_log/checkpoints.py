@@ -1,8 +1,8 @@
 """
 Kafka's small text files, both ways: check points of offsets, leader epochs, a partition's topic id.
 
-Pure. Reading takes what Kafka takes and returns `Unreadable` for the rest; writing gives Kafka's
-bytes.
+Pure. Reading takes what Kafka takes and returns `CheckpointFault` for the rest; writing gives
+Kafka's bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAIR = re.compile(r"(?P<name>[^:]+):\s+(?P<value>.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class CheckpointFault:
     """A file that is not what its name says; *detail* says where."""
 
     detail: str
@@ -39,15 +39,15 @@ def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     return _format(f"{name.topic} {name.number} {offset}" for name, offset in offsets.items())
 
 
-def parse_offsets(content: bytes) -> dict[TopicPartition, int] | Unreadable:
+def parse_offsets(content: bytes) -> dict[TopicPartition, int] | CheckpointFault:
     """Read a check point of one offset for each partition."""
     rows = _rows(content, 3)
-    if isinstance(rows, Unreadable):
+    if isinstance(rows, CheckpointFault):
         return rows
     offsets: dict[TopicPartition, int] = {}
     for topic, number, offset in rows:
         if not _is_number(number, _EPOCH_MAX) or not _is_number(offset, _OFFSET_MAX):
-            return Unreadable(f"no offset in {topic} {number} {offset}")
+            return CheckpointFault(f"no offset in {topic} {number} {offset}")
         offsets[TopicPartition(topic, int(number))] = int(offset)
     return offsets
 
@@ -57,15 +57,15 @@ def format_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
     return _format(f"{epoch} {start_offset}" for epoch, start_offset in epochs)
 
 
-def parse_epochs(content: bytes) -> list[tuple[int, int]] | Unreadable:
+def parse_epochs(content: bytes) -> list[tuple[int, int]] | CheckpointFault:
     """Read the leader epochs with their first offsets."""
     rows = _rows(content, 2)
-    if isinstance(rows, Unreadable):
+    if isinstance(rows, CheckpointFault):
         return rows
     epochs: list[tuple[int, int]] = []
     for epoch, start_offset in rows:
         if not _is_number(epoch, _EPOCH_MAX) or not _is_number(start_offset, _OFFSET_MAX):
-            return Unreadable(f"no leader epoch in {epoch:.40} {start_offset:.40}")
+            return CheckpointFault(f"no leader epoch in {epoch:.40} {start_offset:.40}")
         epochs.append((int(epoch), int(start_offset)))
     return epochs
 
@@ -76,23 +76,23 @@ def format_partition_metadata(topic_id: bytes) -> bytes:
     return b"version: 0\ntopic_id: " + text
 
 
-def parse_partition_metadata(content: bytes) -> bytes | Unreadable:
+def parse_partition_metadata(content: bytes) -> bytes | CheckpointFault:
     """Read the topic id, 16 bytes; the id of zeros is none."""
     try:
         lines = content.decode("ascii").splitlines()
     except UnicodeDecodeError:
-        return Unreadable("no text")
+        return CheckpointFault("no text")
     found = [pair for line in lines if (pair := _PAIR.fullmatch(line)) is not None]
     fields = {pair["name"]: pair["value"] for pair in found}
     if not _is_number(fields.get("version", ""), _EPOCH_MAX):
-        return Unreadable("no version")
+        return CheckpointFault("no version")
     text = fields.get("topic_id", "")
     try:
         topic_id = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         topic_id = b""
     if len(topic_id) != TOPIC_ID_BYTES or not any(topic_id):
-        return Unreadable(f"no topic id in {text!r}")
+        return CheckpointFault(f"no topic id in {text!r}")
     return topic_id
 
 
@@ -101,24 +101,24 @@ def _format(lines: Iterable[str]) -> bytes:
     return "".join(f"{row}\n" for row in (_VERSION, str(len(rows)), *rows)).encode("ascii")
 
 
-def _rows(content: bytes, width: int) -> list[list[str]] | Unreadable:
+def _rows(content: bytes, width: int) -> list[list[str]] | CheckpointFault:
     """The fields of each line behind version and count; an empty file has none."""
     try:
         lines = content.decode("ascii").splitlines()
     except UnicodeDecodeError:
-        return Unreadable("no text")
+        return CheckpointFault("no text")
     if not lines:
         return []
     if lines[0] != _VERSION:
-        return Unreadable(f"version {lines[0][:40]!r}, expected {_VERSION}")
+        return CheckpointFault(f"version {lines[0][:40]!r}, expected {_VERSION}")
     if len(lines) == 1 or not _is_number(lines[1], _EPOCH_MAX):
-        return Unreadable("no count in line 2")
+        return CheckpointFault("no count in line 2")
     rows = [line.split() for line in lines[2:]]
     if len(rows) != int(lines[1]):
-        return Unreadable(f"{len(rows)} lines, its count says {lines[1]}")
+        return CheckpointFault(f"{len(rows)} lines, its count says {lines[1]}")
     for row in rows:
         if len(row) != width:
-            return Unreadable(f"{len(row)} fields in {' '.join(row)[:40]!r}, expected {width}")
+            return CheckpointFault(f"{len(row)} fields in {' '.join(row)[:40]!r}, expected {width}")
     return rows
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class LeaderEpochs:
+class EpochStarts:
     """The epochs with their first offsets, oldest first."""
 
     __slots__ = ("_entries",)

@@ -61,7 +61,7 @@ def check_batches(
     return batches
 
 
-class Placed(NamedTuple):
+class PlacedBatches(NamedTuple):
     """Batches with the offsets they get; *buffers* together are the bytes to write."""
 
     buffers: list[bytes | memoryview]
@@ -70,7 +70,7 @@ class Placed(NamedTuple):
 
 def place(
     record_set: bytes, batches: list[IncomingBatch], base_offset: int, leader_epoch: int
-) -> Placed:
+) -> PlacedBatches:
     """Give *batches* the offsets from *base_offset* on; only their first 16 bytes are new."""
     view = memoryview(record_set)
     buffers: list[bytes | memoryview] = []
@@ -81,7 +81,7 @@ def place(
     if base_offset > OFFSET_MAX + 1:
         msg = f"the last offset would be {base_offset - 1}, the largest is {OFFSET_MAX}"
         raise InvalidArgument(msg)
-    return Placed(buffers, base_offset)
+    return PlacedBatches(buffers, base_offset)
 
 
 def index_batches(

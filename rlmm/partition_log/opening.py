@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, LogDamaged, LogRecreated, NotFound
 from rlmm.partition_log.checkpoints import (
-    Unreadable,
+    CheckpointFault,
     format_partition_metadata,
     parse_epochs,
     parse_partition_metadata,
 )
-from rlmm.partition_log.epochs import LeaderEpochs
+from rlmm.partition_log.epochs import EpochStarts
 from rlmm.partition_log.index import SegmentIndex
 from rlmm.partition_log.names import (
     EPOCH_CHECKPOINT,
@@ -32,24 +32,24 @@ from rlmm.partition_log.recovery import Recovery
 from rlmm.partition_log.recovery_rules import judge_end
 from rlmm.partition_log.segment import Segment
 from rlmm.partition_log.settings import SyncPolicy
-from rlmm.partition_log.store import End, PartitionStore
+from rlmm.partition_log.store import LogPosition, PartitionStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.partition_log.place import Place
+    from rlmm.partition_log.place import LogPlace
 
 _TEMPORARY = ".tmp"
 _UNFINISHED = ".swap"
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class PartitionOpening:
     """Which folder to open, and what is known about it from outside."""
 
     name: TopicPartition
     folder: Path
-    place: Place
+    place: LogPlace
     noted_point: int | None
     """The recovery point that was noted; None when there is no note."""
     noted_log_start: int | None
@@ -60,7 +60,7 @@ class Opening:
     may_create: bool = False
 
 
-def open_partition(opening: Opening) -> PartitionStore:
+def open_partition(opening: PartitionOpening) -> PartitionStore:
     """
     Open the folder and recover what it holds.
 
@@ -90,7 +90,7 @@ def open_partition(opening: Opening) -> PartitionStore:
     active.born_ms = _born_ms(opening, active)
     active.is_index_stored = not is_new
     epochs, epochs_changed = _epochs(opening, recovery, segments, next_offset)
-    end = End(next_offset, active.base_offset, active.size)
+    end = LogPosition(next_offset, active.base_offset, active.size)
     store = PartitionStore(
         opening.name, folder, topic_id, place, segments, end, epochs, recovery.outcome()
     )
@@ -102,7 +102,7 @@ def open_partition(opening: Opening) -> PartitionStore:
     return store
 
 
-def _sizes(opening: Opening) -> dict[str, int]:
+def _sizes(opening: PartitionOpening) -> dict[str, int]:
     """The folder's files; makes the folder where that was asked for."""
     disk, folder = opening.place.disk, opening.folder
     try:
@@ -123,11 +123,11 @@ def _sizes(opening: Opening) -> dict[str, int]:
     return sizes
 
 
-def _topic_id(opening: Opening, sizes: dict[str, int]) -> bytes | None:
+def _topic_id(opening: PartitionOpening, sizes: dict[str, int]) -> bytes | None:
     disk, path = opening.place.disk, opening.folder / PARTITION_METADATA
     if PARTITION_METADATA in sizes:
         found = parse_partition_metadata(disk.read_file(path) or b"")
-        if isinstance(found, Unreadable):
+        if isinstance(found, CheckpointFault):
             msg = f"{path}: {found.detail}"
             raise LogDamaged(msg)
         if opening.topic_id not in (None, found):
@@ -145,7 +145,7 @@ def wrong_topic_id(folder: Path, held: bytes | None, wanted: bytes | None) -> st
     return f"{folder} belongs to topic id {names[0].decode()}, not to {names[1].decode()}"
 
 
-def _segments(opening: Opening, sizes: dict[str, int]) -> list[Segment]:
+def _segments(opening: PartitionOpening, sizes: dict[str, int]) -> list[Segment]:
     """The segments by their `.log` files; what is left over of others is removed."""
     names = {name: found for name in sizes if (found := parse_segment_file(name)) is not None}
     base_offsets = sorted(base for base, suffix in names.values() if suffix == LOG)
@@ -161,7 +161,7 @@ def _segments(opening: Opening, sizes: dict[str, int]) -> list[Segment]:
     return [_segment(opening, base, sizes[segment_file(base, LOG)]) for base in base_offsets]
 
 
-def _first_segment(opening: Opening) -> Segment:
+def _first_segment(opening: PartitionOpening) -> Segment:
     segment = _segment(opening, opening.noted_log_start or 0, 0)
     interval = opening.place.settings.index_interval_bytes
     segment.index = SegmentIndex(segment.base_offset, interval)
@@ -171,11 +171,11 @@ def _first_segment(opening: Opening) -> Segment:
     return segment
 
 
-def _segment(opening: Opening, base_offset: int, size: int) -> Segment:
+def _segment(opening: PartitionOpening, base_offset: int, size: int) -> Segment:
     return Segment(opening.folder, base_offset, size, opening.place)
 
 
-def _born_ms(opening: Opening, active: Segment) -> int:
+def _born_ms(opening: PartitionOpening, active: Segment) -> int:
     """
     When the active segment began: the time of its first batch where that can be.
 
@@ -192,19 +192,19 @@ def _born_ms(opening: Opening, active: Segment) -> int:
 
 
 def _epochs(
-    opening: Opening, recovery: Recovery, segments: list[Segment], next_offset: int
-) -> tuple[LeaderEpochs, bool]:
+    opening: PartitionOpening, recovery: Recovery, segments: list[Segment], next_offset: int
+) -> tuple[EpochStarts, bool]:
     """The leader epochs, and whether they have to be written anew."""
     content = opening.place.disk.read_file(opening.folder / EPOCH_CHECKPOINT)
     found = parse_epochs(content) if content is not None else None
     if isinstance(found, list):
-        epochs = LeaderEpochs(found)
+        epochs = EpochStarts(found)
         changed = list(epochs.entries) != found
         for epoch, start_offset in recovery.epochs:
             changed |= epochs.assign(epoch, start_offset)
         changed |= epochs.truncate_from(next_offset)
     else:
-        epochs = LeaderEpochs()
+        epochs = EpochStarts()
         for segment in segments:
             for head in segment.heads_from(0, segment.size):
                 epochs.assign(head.leader_epoch, head.base_offset)

@@ -19,22 +19,22 @@ from rlmm.errors import (
     LogUnavailable,
 )
 from rlmm.partition_log.commit import GroupCommit
-from rlmm.partition_log.epochs import LeaderEpochs
+from rlmm.partition_log.epochs import EpochStarts
 from rlmm.partition_log.incoming import check_batches
-from rlmm.partition_log.readable import ReadableLog
+from rlmm.partition_log.readable import LogReads
 from rlmm.partition_log.reading import INLINE_BYTES_MAX
 from rlmm.partition_log.settings import SyncPolicy
-from rlmm.partition_log.workers import Workers, finished
+from rlmm.partition_log.workers import LogThreads, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.partition_log.incoming import IncomingBatch
     from rlmm.partition_log.segment import Segment
-    from rlmm.partition_log.store import Append, PartitionStore, SyncWork
+    from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
 
 
-class Appended(NamedTuple):
+class AppendedRange(NamedTuple):
     """The offsets [base_offset, next_offset) that an append got."""
 
     base_offset: int
@@ -64,11 +64,15 @@ class LogKeeper(Protocol):
         """A log start has moved: note it before anything is deleted."""
 
 
-class PartitionLog(ReadableLog):
+class PartitionLog(LogReads):
     """One partition. Obtained from the registry, never made by others."""
 
     def __init__(
-        self, store: PartitionStore, workers: Workers, keeper: LogKeeper, now_ms: Callable[[], int]
+        self,
+        store: PartitionStore,
+        workers: LogThreads,
+        keeper: LogKeeper,
+        now_ms: Callable[[], int],
     ) -> None:
         super().__init__(store, workers)
         self._settings = store.place.settings
@@ -101,7 +105,7 @@ class PartitionLog(ReadableLog):
         leader_epoch: int = 0,
         verify_crc: bool = True,
         timeout_s: float | None = None,
-    ) -> Appended:
+    ) -> AppendedRange:
         """
         Store whole batches behind what is there and return their offsets, once acknowledged.
 
@@ -127,7 +131,7 @@ class PartitionLog(ReadableLog):
         except TimeoutError as error:
             msg = f"{self._store.name}: append not acknowledged within {timeout_s} s"
             raise (AppendUncertain if is_written else AppendRefused)(msg) from error
-        return Appended(append.base_offset, append.placed.next_offset)
+        return AppendedRange(append.base_offset, append.placed.next_offset)
 
     async def _checked(self, record_set: bytes, *, verify_crc: bool) -> list[IncomingBatch]:
         check = partial(
@@ -169,7 +173,7 @@ class PartitionLog(ReadableLog):
             latest = store.epochs.latest
             msg = f"{store.name}: leader epoch {leader_epoch}, the latest is {latest}"
             raise InvalidArgument(msg)
-        epochs = LeaderEpochs(store.epochs.entries)
+        epochs = EpochStarts(store.epochs.entries)
         epochs.assign(leader_epoch, store.next_offset)
 
         def take(saved: asyncio.Future[None]) -> None:
@@ -183,7 +187,7 @@ class PartitionLog(ReadableLog):
             msg = f"{store.folder}: leader epoch {leader_epoch} not noted, nothing written: {error}"
             raise AppendRefused(msg) from error
 
-    async def _write(self, append: Append) -> None:
+    async def _write(self, append: StoredAppend) -> None:
         try:
             if append.size > INLINE_BYTES_MAX:
                 write = partial(self._store.blocking_write, append)
@@ -197,14 +201,14 @@ class PartitionLog(ReadableLog):
             raise AppendUncertain(msg) from error
         self._take(append)
 
-    def _written(self, append: Append, writing: asyncio.Future[None]) -> None:
+    def _written(self, append: StoredAppend, writing: asyncio.Future[None]) -> None:
         error = writing.exception()
         if error is None:
             self._take(append)
         elif isinstance(error, LogDamaged):
             self._go_offline(str(error))  # also when nobody waits for the answer any more
 
-    def _take(self, append: Append) -> None:
+    def _take(self, append: StoredAppend) -> None:
         """Make what was written part of the log, and see to it that it is synced in time."""
         self._append_count += 1
         self._store.take_append(append)
@@ -290,7 +294,7 @@ class PartitionLog(ReadableLog):
             if count:
                 dropped = store.drop_first(count)
                 await finished(pool, partial(store.blocking_remove, dropped))
-            epochs = LeaderEpochs(store.epochs.entries)
+            epochs = EpochStarts(store.epochs.entries)
             if epochs.advance_to(store.log_start):
                 store.epochs = epochs
                 await finished(pool, partial(store.blocking_save_epochs, epochs))

@@ -61,7 +61,7 @@ def _bytes_of(entries: array[int]) -> int:
     return len(entries) * entries.itemsize
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """The disk and what is kept open or in memory of it."""
 
     disk: Disk

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, TypeVar
 from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
 from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
 from rlmm.partition_log.segment import IndexWrong, Segment
-from rlmm.partition_log.turns import Turns
-from rlmm.partition_log.workers import Workers, finished
+from rlmm.partition_log.turns import LogLock
+from rlmm.partition_log.workers import LogThreads, finished
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rlmm.partition_log.recovery_rules import Recovered
-    from rlmm.partition_log.store import End, PartitionStore
+    from rlmm.partition_log.recovery_rules import LogRecoveryResult
+    from rlmm.partition_log.store import LogPosition, PartitionStore
 
 _log = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ _ATTEMPTS = 3
 Found = TypeVar("Found")
 
 
-class ReadableLog:
+class LogReads:
     """The readers' half of a partition."""
 
-    def __init__(self, store: PartitionStore, workers: Workers) -> None:
+    def __init__(self, store: PartitionStore, workers: LogThreads) -> None:
         self._store = store
         self._workers = workers
         self._reader = PartitionReader(store)
@@ -45,7 +45,7 @@ class ReadableLog:
         self._followers: dict[asyncio.Future[None], int] = {}
         self._fault: str | None = None
         self._is_closed = False
-        self._writing = Turns()
+        self._writing = LogLock()
         """Held by who changes the log, one at a time."""
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class ReadableLog:
         return self._fault
 
     @property
-    def recovered(self) -> Recovered:
+    def recovered(self) -> LogRecoveryResult:
         """What opening it took."""
         return self._store.recovered
 
@@ -194,7 +194,7 @@ class ReadableLog:
 
     # what readers see
 
-    def _show(self, end: End) -> None:
+    def _show(self, end: LogPosition) -> None:
         """Let readers see everything below *end*, and wake who waits for that."""
         self._visible = end
         for follower, position in self._followers.items():

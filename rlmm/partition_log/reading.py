@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.scan import BatchHead
     from rlmm.partition_log.segment import Segment
-    from rlmm.partition_log.store import End, PartitionStore
+    from rlmm.partition_log.store import LogPosition, PartitionStore
 
 INLINE_BYTES_MAX = 1024 * 1024
 """Most bytes that are read or written on the event loop: below a millisecond from memory."""
@@ -47,7 +47,7 @@ class PartitionReader:
         self._store = store
         self._places: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
 
-    def is_at_hand(self, position: int, bytes_max: int, visible: End) -> bool:
+    def is_at_hand(self, position: int, bytes_max: int, visible: LogPosition) -> bool:
         """Whether `read` would wait for nothing: a short read of what is in memory."""
         place = self._places.get(position)
         segment = self._segment_of(position) if place is None else place[0]
@@ -60,7 +60,7 @@ class PartitionReader:
             return False  # the next segment begins there
         return segment.is_in_memory((start, min(start + bytes_max, limit) - 1))
 
-    def read(self, position: int, bytes_max: int, visible: End) -> tuple[bytes, int]:
+    def read(self, position: int, bytes_max: int, visible: LogPosition) -> tuple[bytes, int]:
         """
         Read whole batches from the one that holds *position* on, and say where to go on.
 
@@ -81,7 +81,7 @@ class PartitionReader:
         return b"", visible.next_offset
 
     def offset_for_time(
-        self, timestamp_ms: int, log_start: int, visible: End
+        self, timestamp_ms: int, log_start: int, visible: LogPosition
     ) -> OffsetAtTime | None:
         """
         Find the first record of *timestamp_ms* or later; None when there is none.
@@ -117,7 +117,9 @@ class PartitionReader:
         segments = self._store.segments
         return segments[_index_of(segments, position)]
 
-    def _segments_from(self, position: int, visible: End) -> Iterator[tuple[Segment, int, int]]:
+    def _segments_from(
+        self, position: int, visible: LogPosition
+    ) -> Iterator[tuple[Segment, int, int]]:
         """The segments from *position* on, how far each may be read, and the offset there."""
         segments = self._store.segments
         for index in range(_index_of(segments, position), len(segments)):

@@ -23,19 +23,19 @@ from rlmm.partition_log.index import (
 from rlmm.partition_log.names import COMPANIONS, LOG, OFFSET_INDEX, TIME_INDEX
 from rlmm.partition_log.recovery_rules import (
     UNINDEXED_BYTES_MAX,
-    Cut,
-    Offline,
-    Recovered,
+    LogCut,
+    LogRecoveryResult,
+    PartitionOffline,
     first_to_scan,
     judge_damage,
     judge_gap,
     judge_holes,
     recovery_point_of,
 )
-from rlmm.partition_log.scan import NoHead, Scanned, heads, scan_file
+from rlmm.partition_log.scan import BadBatchHead, ScanResult, heads, scan_file
 
 if TYPE_CHECKING:
-    from rlmm.partition_log.place import Place
+    from rlmm.partition_log.place import LogPlace
     from rlmm.partition_log.segment import Segment
 
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Recovery:
 
     def __init__(
         self,
-        place: Place,
+        place: LogPlace,
         segments: list[Segment],
         sizes: dict[str, int],
         *,
@@ -86,9 +86,9 @@ class Recovery:
                 return next_offset
         return self._scan_from(first)
 
-    def outcome(self) -> Recovered:
+    def outcome(self) -> LogRecoveryResult:
         """What it took."""
-        return Recovered(
+        return LogRecoveryResult(
             self._is_clean,
             self._scanned_bytes,
             self._cut_bytes,
@@ -158,7 +158,7 @@ class Recovery:
         next_offset = segment.base_offset
         most = segment.base_offset + RELATIVE_OFFSET_MAX
         for head in heads(segment.read, last_entry & 0xFFFFFFFF, segment.size):
-            if isinstance(head, NoHead) or head.base_offset < next_offset:
+            if isinstance(head, BadBatchHead) or head.base_offset < next_offset:
                 return None
             if head.last_offset > most:
                 return None
@@ -193,26 +193,26 @@ class Recovery:
         self._secure(self.segments[first:])
         return next_offset
 
-    def _scan(self, segment: Segment) -> Scanned:
+    def _scan(self, segment: Segment) -> ScanResult:
         self._scanned_bytes += segment.size
         interval = self._place.settings.index_interval_bytes
         return scan_file(segment.read, segment.size, segment.base_offset, interval)
 
-    def _judge(self, segment: Segment, found: Scanned, behind: int | None) -> bool:
+    def _judge(self, segment: Segment, found: ScanResult, behind: int | None) -> bool:
         """Whether the log ends where *found* does; raises when it may not be touched."""
-        verdict: Cut | Offline | None = None
+        verdict: LogCut | PartitionOffline | None = None
         if not self._place.is_read_only:
             verdict = judge_holes(found.holes, self.recovery_point)
         if verdict is None and found.damage is not None:
             verdict = judge_damage(found.damage, found.next_offset, self.recovery_point)
         elif verdict is None and behind is not None:
             verdict = judge_gap(found.next_offset, behind, self.recovery_point)
-        if isinstance(verdict, Offline):
+        if isinstance(verdict, PartitionOffline):
             msg = f"{segment.path}: {verdict.fault}; byte {found.stop} of {segment.size}"
             raise LogDamaged(msg)
         return verdict is not None
 
-    def _cut(self, number: int, found: Scanned) -> None:
+    def _cut(self, number: int, found: ScanResult) -> None:
         """End the log behind what is sound of segment *number*."""
         segment, removed = self.segments[number], self.segments[number + 1 :]
         self._cut_bytes = segment.size - found.stop + sum(behind.size for behind in removed)

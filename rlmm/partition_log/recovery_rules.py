@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rlmm.partition_log.scan import Hole
+    from rlmm.partition_log.scan import OffsetGap
 
 UNINDEXED_BYTES_MAX = 8 * 1024 * 1024
 """A longer tail without an entry is the sign of an index that lost its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class LogRecoveryResult:
     """What opening a partition took."""
 
     was_clean: bool
@@ -48,12 +48,12 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class LogCut:
     """End the log here: nothing behind was ever synced."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offline:
+class PartitionOffline:
     """Change nothing and refuse the partition, with the reason."""
 
     fault: str
@@ -75,16 +75,18 @@ def first_to_scan(base_offsets: Sequence[int], recovery_point: int) -> int:
     return max(0, bisect_right(base_offsets, recovery_point) - 1)
 
 
-def judge_damage(damage: str, offset: int, recovery_point: int) -> Cut | Offline:
+def judge_damage(damage: str, offset: int, recovery_point: int) -> LogCut | PartitionOffline:
     """Decide about the first batch that is not sound, where *offset* should be."""
     if offset >= recovery_point:
-        return Cut()
-    return Offline(
+        return LogCut()
+    return PartitionOffline(
         f"{damage}, at offset {offset}; synced up to {recovery_point}, so this is no torn tail"
     )
 
 
-def judge_gap(next_offset: int, behind: int, recovery_point: int) -> Cut | Offline | None:
+def judge_gap(
+    next_offset: int, behind: int, recovery_point: int
+) -> LogCut | PartitionOffline | None:
     """
     Decide about a closed segment that is sound and ends at *next_offset*, the next at *behind*.
 
@@ -93,20 +95,20 @@ def judge_gap(next_offset: int, behind: int, recovery_point: int) -> Cut | Offli
     if next_offset == behind or (next_offset < behind and next_offset < recovery_point):
         return None
     if next_offset < behind:
-        return Cut()
-    return Offline(f"ends at offset {next_offset}, the next segment begins at {behind}")
+        return LogCut()
+    return PartitionOffline(f"ends at offset {next_offset}, the next segment begins at {behind}")
 
 
-def judge_end(log_start: int, next_offset: int, recovery_point: int) -> Offline | None:
+def judge_end(log_start: int, next_offset: int, recovery_point: int) -> PartitionOffline | None:
     """Decide about a log that ends whole, but perhaps too early."""
     if next_offset < recovery_point:
-        return Offline(f"ends at offset {next_offset}, was synced up to {recovery_point}")
+        return PartitionOffline(f"ends at offset {next_offset}, was synced up to {recovery_point}")
     if next_offset < log_start:
-        return Offline(f"ends at offset {next_offset}, should begin at {log_start}")
+        return PartitionOffline(f"ends at offset {next_offset}, should begin at {log_start}")
     return None
 
 
-def judge_holes(holes: Sequence[Hole], recovery_point: int) -> Offline | None:
+def judge_holes(holes: Sequence[OffsetGap], recovery_point: int) -> PartitionOffline | None:
     """
     Decide about offsets that no batch has.
 
@@ -115,5 +117,7 @@ def judge_holes(holes: Sequence[Hole], recovery_point: int) -> Offline | None:
     """
     for hole in holes:
         if hole.next_offset > recovery_point:
-            return Offline(f"offset {hole.first_offset} is in no batch, but batches follow it")
+            return PartitionOffline(
+                f"offset {hole.first_offset} is in no batch, but batches follow it"
+            )
     return None

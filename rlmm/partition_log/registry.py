@@ -21,12 +21,12 @@ from rlmm.errors import LogDamaged, LogError, LogRecreated, LogUnavailable, NotF
 from rlmm.partition_log.descriptors import Descriptors, open_files_max_by_limit
 from rlmm.partition_log.disk import DISK, Disk
 from rlmm.partition_log.names import TopicPartition, topic_partition
-from rlmm.partition_log.opening import Opening, open_partition, wrong_topic_id
+from rlmm.partition_log.opening import PartitionOpening, open_partition, wrong_topic_id
 from rlmm.partition_log.partition import PartitionLog
-from rlmm.partition_log.place import LoadedEntries, Place
+from rlmm.partition_log.place import LoadedEntries, LogPlace
 from rlmm.partition_log.root import RootFolder
 from rlmm.partition_log.settings import LogSettings
-from rlmm.partition_log.workers import Workers, finished
+from rlmm.partition_log.workers import LogThreads, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,9 +63,11 @@ class LogRegistry:
         self._root = root
         self._settings = settings
         self._now_ms = now_ms
-        self._workers = Workers()
+        self._workers = LogThreads()
         self._descriptors = Descriptors(disk, files_max, read_only=root.is_read_only)
-        self._place = Place(disk, self._descriptors, LoadedEntries(), settings, root.is_read_only)
+        self._place = LogPlace(
+            disk, self._descriptors, LoadedEntries(), settings, root.is_read_only
+        )
         self._logs: dict[TopicPartition, asyncio.Future[PartitionLog]] = {}
         self._recovery_points = dict(root.recovery_points or {})
         self._log_starts = dict(root.log_starts)
@@ -120,7 +122,6 @@ class LogRegistry:
 
     @property
     def path(self) -> Path:
-        """The folder."""
         return self._root.path
 
     @property
@@ -167,7 +168,6 @@ class LogRegistry:
         return await self._log_of(name, None, may_create=False)
 
     def statistics(self) -> RegistryStatistics:
-        """Figures as they are now."""
         offline = sum(_is_offline(opening) for opening in self._logs.values() if opening.done())
         return RegistryStatistics(
             len(self._logs), offline, self._opened, len(self._descriptors), self._note_failures
@@ -202,7 +202,7 @@ class LogRegistry:
     def _begin_opening(
         self, name: TopicPartition, topic_id: bytes | None, *, may_create: bool
     ) -> asyncio.Future[PartitionLog]:
-        opening = Opening(
+        opening = PartitionOpening(
             name,
             self.path / str(name),
             self._place,
@@ -223,7 +223,7 @@ class LogRegistry:
         future.add_done_callback(partial(self._end_opening, name))
         return future
 
-    def _blocking_open(self, opening: Opening) -> PartitionLog:
+    def _blocking_open(self, opening: PartitionOpening) -> PartitionLog:
         return PartitionLog(open_partition(opening), self._workers, self, self._now_ms)
 
     def _end_opening(self, name: TopicPartition, opening: asyncio.Future[PartitionLog]) -> None:

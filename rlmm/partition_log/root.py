@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.folder_lock import NO_ROOM
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
-from rlmm.partition_log.checkpoints import Unreadable, format_offsets, parse_offsets
+from rlmm.partition_log.checkpoints import CheckpointFault, format_offsets, parse_offsets
 from rlmm.partition_log.names import (
     CLEAN_END,
     LOCK,
@@ -183,7 +183,7 @@ class RootFolder:
         if content is None:
             return None
         found = parse_offsets(content)
-        if isinstance(found, Unreadable):
+        if isinstance(found, CheckpointFault):
             _log.warning("%s: taken as missing: %s", self.path / name, found.detail)
             return None
         return found

@@ -47,15 +47,15 @@ class BatchHead(NamedTuple):
     leader_epoch: int
 
 
-class NoHead(NamedTuple):
+class BadBatchHead(NamedTuple):
     """Where a batch should begin and none does."""
 
     position: int
     detail: str
 
 
-def heads(read: Read, position: int, limit: int) -> Iterator[BatchHead | NoHead]:
-    """Yield the heads of the batches in [position, limit); `NoHead` comes last, if at all."""
+def heads(read: Read, position: int, limit: int) -> Iterator[BatchHead | BadBatchHead]:
+    """Yield the heads of the batches in [position, limit); `BadBatchHead` comes last, if at all."""
     window, window_at = b"", 0
     while position < limit:
         at = position - window_at
@@ -66,22 +66,24 @@ def heads(read: Read, position: int, limit: int) -> Iterator[BatchHead | NoHead]
                 0,
             )
         if len(window) - at < HEADER_BYTES:
-            yield NoHead(position, f"{limit - position} bytes are no whole header")
+            yield BadBatchHead(position, f"{limit - position} bytes are no whole header")
             return
         header = HEADER.unpack_from(window, at)
         base_offset, length, last_offset = header[0], header[1], header[0] + header[6]
         stop = position + LENGTH_FROM + length
         if header[3] != MAGIC or length < LENGTH_MIN or stop > limit:
-            yield NoHead(position, f"magic {header[3]}, length {length}, limit at byte {limit}")
+            yield BadBatchHead(
+                position, f"magic {header[3]}, length {length}, limit at byte {limit}"
+            )
             return
         if not 0 <= base_offset <= last_offset <= OFFSET_MAX:
-            yield NoHead(position, f"offsets {base_offset} to {last_offset}")
+            yield BadBatchHead(position, f"offsets {base_offset} to {last_offset}")
             return
         yield BatchHead(position, stop, base_offset, last_offset, header[8], header[2])
         position = stop
 
 
-class Hole(NamedTuple):
+class OffsetGap(NamedTuple):
     """Offsets [first_offset, next_offset) that no batch has, before the batch at *position*."""
 
     position: int
@@ -90,7 +92,7 @@ class Hole(NamedTuple):
 
 
 @dataclass(slots=True)
-class Scanned:
+class ScanResult:
     """
     What a scan of one file found before its end, or before *damage*.
 
@@ -105,13 +107,13 @@ class Scanned:
     damage: str | None = None
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """Leader epochs with the first offset of each, as the batches rise."""
-    holes: list[Hole] = field(default_factory=list)
+    holes: list[OffsetGap] = field(default_factory=list)
     """Offsets that the batches pass over; compaction leaves such."""
 
 
-def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int) -> Scanned:
+def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int) -> ScanResult:
     """Check every batch of a file of *size* bytes, up to the first that is not sound."""
-    found = Scanned(SegmentIndex(base_offset, index_interval_bytes), base_offset)
+    found = ScanResult(SegmentIndex(base_offset, index_interval_bytes), base_offset)
     while found.stop < size and found.damage is None:
         position = found.stop
         chunk = read(min(_CHUNK_BYTES, size - position), position)
@@ -128,7 +130,9 @@ def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int
     return found
 
 
-def _before_jump(found: Scanned, offset: int, read: Read, index_interval_bytes: int) -> Scanned:
+def _before_jump(
+    found: ScanResult, offset: int, read: Read, index_interval_bytes: int
+) -> ScanResult:
     """
     Judge a base offset *offset* that lies below what came before.
 
@@ -157,7 +161,7 @@ def _claimed_bytes(chunk: bytes) -> int:
     return LENGTH_FROM + length if length >= LENGTH_MIN else 0
 
 
-def _take_batches(found: Scanned, chunk: bytes) -> int | None:
+def _take_batches(found: ScanResult, chunk: bytes) -> int | None:
     """
     Take in the whole batches of *chunk*, which begins at the scan's position.
 
@@ -177,7 +181,7 @@ def _take_batches(found: Scanned, chunk: bytes) -> int | None:
             found.damage = f"base offset {batch.base_offset} cannot be in this segment"
             return None
         if batch.base_offset > found.next_offset:
-            hole = Hole(position + batch.start, found.next_offset, batch.base_offset)
+            hole = OffsetGap(position + batch.start, found.next_offset, batch.base_offset)
             found.holes.append(hole)
         if position + batch.start == 0:
             found.born_ms = batch.max_timestamp_ms

@@ -21,14 +21,14 @@ from rlmm.partition_log.index import (
     position_for_offset,
 )
 from rlmm.partition_log.names import LOG, OFFSET_INDEX, TIME_INDEX, segment_file
-from rlmm.partition_log.scan import BatchHead, NoHead, heads
+from rlmm.partition_log.scan import BadBatchHead, BatchHead, heads
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from rlmm.partition_log.place import Place
+    from rlmm.partition_log.place import LogPlace
 
 
 class IndexWrong(Exception):
@@ -60,7 +60,7 @@ class Segment:
         folder: Path,
         base_offset: int,
         size: int,
-        place: Place,
+        place: LogPlace,
         *,
         born_ms: int = -1,
     ) -> None:
@@ -148,7 +148,7 @@ class Segment:
     def heads_from(self, position: int, limit: int) -> Iterator[BatchHead]:
         """Walk the batches in [position, limit), which are known to be sound."""
         for head in heads(self.read, position, limit):
-            if isinstance(head, NoHead):
+            if isinstance(head, BadBatchHead):
                 msg = f"{self.path}: no batch at byte {head.position}: {head.detail}"
                 raise LogDamaged(msg)
             yield head

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.errors import AppendRefused, InvalidArgument, LogDamaged
 from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.disk import require_whole
-from rlmm.partition_log.incoming import IncomingBatch, Placed, index_batches, place
+from rlmm.partition_log.incoming import IncomingBatch, PlacedBatches, index_batches, place
 from rlmm.partition_log.index import RELATIVE_OFFSET_MAX, SegmentIndex
 from rlmm.partition_log.names import COMPANIONS, EPOCH_CHECKPOINT, LOG
 from rlmm.partition_log.retention import ClosedSegment, expired_count
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rlmm.partition_log.epochs import LeaderEpochs
+    from rlmm.partition_log.epochs import EpochStarts
     from rlmm.partition_log.names import TopicPartition
-    from rlmm.partition_log.place import Place
-    from rlmm.partition_log.recovery_rules import Recovered
+    from rlmm.partition_log.place import LogPlace
+    from rlmm.partition_log.recovery_rules import LogRecoveryResult
 
 
 _log = logging.getLogger(__name__)
 
 
-class End(NamedTuple):
+class LogPosition(NamedTuple):
     """A place between two batches: the offset behind it, its segment, and the byte there."""
 
     next_offset: int
@@ -43,21 +43,21 @@ class End(NamedTuple):
     size: int
 
 
-class Append(NamedTuple):
+class StoredAppend(NamedTuple):
     """An append with its place: *base_offset* at byte *position* of *segment*."""
 
     segment: Segment
     position: int
     base_offset: int
     batches: list[IncomingBatch]
-    placed: Placed
+    placed: PlacedBatches
     size: int
 
 
 class SyncWork(NamedTuple):
     """What one sync forces out; it covers everything below *end*, which was read before."""
 
-    end: End
+    end: LogPosition
     closed: tuple[Segment, ...]
     active: Segment | None
     names_are_new: bool
@@ -71,11 +71,11 @@ class PartitionStore:
         name: TopicPartition,
         folder: Path,
         topic_id: bytes | None,
-        shared: Place,
+        shared: LogPlace,
         segments: Sequence[Segment],
-        end: End,
-        epochs: LeaderEpochs,
-        recovered: Recovered,
+        end: LogPosition,
+        epochs: EpochStarts,
+        recovered: LogRecoveryResult,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -102,9 +102,9 @@ class PartitionStore:
         """The segment that grows."""
         return self._segments[-1]
 
-    def end(self) -> End:
+    def end(self) -> LogPosition:
         """Behind everything that is written in full."""
-        return End(self.next_offset, self.active.base_offset, self.active.size)
+        return LogPosition(self.next_offset, self.active.base_offset, self.active.size)
 
     # appending
 
@@ -126,7 +126,7 @@ class PartitionStore:
 
     def plan_append(
         self, record_set: bytes, batches: list[IncomingBatch], leader_epoch: int
-    ) -> Append:
+    ) -> StoredAppend:
         """Give the batches their offsets and their place; nothing is changed yet."""
         if len(record_set) > self.place.settings.segment_bytes:
             limit = self.place.settings.segment_bytes
@@ -135,9 +135,9 @@ class PartitionStore:
         active = self.active
         placed = place(record_set, batches, self.next_offset, leader_epoch)
         size = len(record_set)
-        return Append(active, active.size, self.next_offset, batches, placed, size)
+        return StoredAppend(active, active.size, self.next_offset, batches, placed, size)
 
-    def blocking_write(self, append: Append) -> None:
+    def blocking_write(self, append: StoredAppend) -> None:
         """
         Write *append* in full, or not at all.
 
@@ -165,7 +165,7 @@ class PartitionStore:
         finally:
             self.place.descriptors.let_go(path, descriptor)
 
-    def take_append(self, append: Append) -> None:
+    def take_append(self, append: StoredAppend) -> None:
         """Make a written append part of the log."""
         segment = append.segment
         if segment.index is not None:
@@ -197,7 +197,7 @@ class PartitionStore:
         segment.index = SegmentIndex(base_offset, self.place.settings.index_interval_bytes)
         return segment
 
-    def blocking_save_epochs(self, epochs: LeaderEpochs) -> None:
+    def blocking_save_epochs(self, epochs: EpochStarts) -> None:
         """Write the leader epochs."""
         self.place.disk.replace_file(
             self.folder / EPOCH_CHECKPOINT,
@@ -205,7 +205,7 @@ class PartitionStore:
             sync=self.place.settings.sync is not SyncPolicy.NEVER,
         )
 
-    def _refused(self, append: Append, error: OSError) -> AppendRefused:
+    def _refused(self, append: StoredAppend, error: OSError) -> AppendRefused:
         msg = f"{append.segment.path}: nothing written at offset {append.base_offset}: {error}"
         return AppendRefused(msg)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Turns:
+class LogLock:
     """`async with` it for a turn."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _SYNCING = 8
 _FILES = 4
 
 
-class Workers:
+class LogThreads:
     """The threads of one registry; they start when they are first needed."""
 
     def __init__(self) -> None:

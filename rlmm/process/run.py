@@ -18,11 +18,11 @@ from rlmm.base.own_thread import OwnedThread, left_behind
 from rlmm.engine.log_opening import OpeningLog
 from rlmm.engine.service import (
     GROUND,
+    AssignmentWatch,
     EnginePlan,
-    OpenLog,
+    LogOpener,
     Service,
     ServiceStatistics,
-    Watch,
     open_files,
     open_kafka,
     open_memory,
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 __all__ = [
     "GROUND",
     "SNAPSHOT_SIGNAL",
+    "AssignmentWatch",
     "EnginePlan",
-    "OpenLog",
+    "LogOpener",
     "Service",
     "ServiceStatistics",
-    "Watch",
     "open_files",
     "open_kafka",
     "open_memory",
@@ -130,7 +130,7 @@ async def _open_and_run(
     await service.run()
 
 
-async def _opened(service: Service, plans: list[EnginePlan]) -> list[OpenLog]:
+async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
     """
     Open all logs at a time. Raises the error of the one that is named first, where several fail.
 
@@ -160,8 +160,8 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[OpenLog]:
 
 
 def _found(
-    service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[OpenLog]
-) -> OpenLog:
+    service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
+) -> LogOpener:
     """The log, or its stand-in as long as it is not open."""
     if opening.done():
         return opening.result()
@@ -177,10 +177,10 @@ def _found(
         what(),
         extra={"cluster": plan.name},
     )
-    return OpenLog(log, log.run)
+    return LogOpener(log, log.run)
 
 
-async def _give_up(openings: list[asyncio.Task[OpenLog]]) -> list[BaseException]:
+async def _give_up(openings: list[asyncio.Task[LogOpener]]) -> list[BaseException]:
     """End those that are not done; what the others have failed of."""
     errors = [error for error in map(_failure, openings) if error is not None]
     for each in openings:

@@ -10,9 +10,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from rlmm.engine.service import Asked, Service
+from rlmm.engine.service import Service, SnapshotOutcome
 from rlmm.errors import NotReady, PartFailed, RlmmError, SnapshotError, Unresolved, first_of
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,9 @@ READING_SHARE = 0.8
 """Share of the time after which what is read by then is written, and the rest is not waited for."""
 
 
-async def write_snapshots_once(plans: Sequence[EnginePlan], wait_s: float) -> dict[str, Asked]:
+async def write_snapshots_once(
+    plans: Sequence[EnginePlan], wait_s: float
+) -> dict[str, SnapshotOutcome]:
     """
     Read what each of *plans* names, all at once, and write snapshots of it, within *wait_s* in all;
     what became of them, by name. The plans are those of observers.
@@ -38,7 +40,7 @@ async def write_snapshots_once(plans: Sequence[EnginePlan], wait_s: float) -> di
     return {plan.name: asked for plan, asked in zip(plans, done, strict=True)}
 
 
-async def _written(plan: EnginePlan, wait_s: float, end_s: float) -> Asked:
+async def _written(plan: EnginePlan, wait_s: float, end_s: float) -> SnapshotOutcome:
     assert plan.is_observer, plan.name
     try:
         return await _write(plan, wait_s, end_s)
@@ -51,10 +53,10 @@ async def _written(plan: EnginePlan, wait_s: float, end_s: float) -> Asked:
         else:
             _log.error("%s has failed", plan.name, exc_info=first)
             obstacle = PartFailed(f"{plan.name} has failed: {type(first).__name__}: {first}")
-    return Asked(Flushed(obstacle=obstacle), ())
+    return SnapshotOutcome(FlushResult(obstacle=obstacle), ())
 
 
-async def _write(plan: EnginePlan, wait_s: float, end_s: float) -> Asked:
+async def _write(plan: EnginePlan, wait_s: float, end_s: float) -> SnapshotOutcome:
     service = Service({})
     try:
         async with asyncio.timeout_at(end_s):
@@ -64,7 +66,7 @@ async def _write(plan: EnginePlan, wait_s: float, end_s: float) -> Asked:
             left_s = end_s - asyncio.get_running_loop().time()
             timeout_s = max(0.0, round(left_s - wait_s * (1 - READING_SHARE), 3))
             not_ready = await engine.wait_all_ready(timeout_s=timeout_s)
-            return Asked(await _flushed(engine, wait_s, end_s), tuple(not_ready))
+            return SnapshotOutcome(await _flushed(engine, wait_s, end_s), tuple(not_ready))
         except Unresolved:
             if running.done():
                 await running  # what it has died of says more
@@ -77,7 +79,7 @@ async def _write(plan: EnginePlan, wait_s: float, end_s: float) -> Asked:
         await service.close()
 
 
-async def _flushed(engine: Engine, wait_s: float, end_s: float) -> Flushed:
+async def _flushed(engine: Engine, wait_s: float, end_s: float) -> FlushResult:
     """One after the other, until the time is up; those that are left then have failed of that."""
     written: list[int] = []
     unchanged: list[int] = []
@@ -95,4 +97,4 @@ async def _flushed(engine: Engine, wait_s: float, end_s: float) -> Flushed:
         written += found.written
         unchanged += found.unchanged
         failed |= found.failed
-    return Flushed(tuple(written), tuple(unchanged), (), failed)
+    return FlushResult(tuple(written), tuple(unchanged), (), failed)

@@ -16,12 +16,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rlmm.views.readiness import ProcessStanding, liveness_view
+from rlmm.views.readiness import ProcessStatus, liveness_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rlmm.engine.statistics import EngineStanding
+    from rlmm.engine.statistics import EngineStatus
 
 _log = logging.getLogger("rlmm.notify")
 
@@ -41,11 +41,11 @@ _USEC = 1_000_000
 
 
 class _Engine(Protocol):
-    def standing(self) -> EngineStanding:
+    def standing(self) -> EngineStatus:
         """What it can be asked now."""
 
 
-class Process(Protocol):
+class SupervisedProcess(Protocol):
     """The service, as far as its supervisor is told of it."""
 
     @property
@@ -118,7 +118,7 @@ def watchdog_s(environ: Mapping[str, str]) -> float | None:
     return int(text) / _USEC if pid is None or pid == str(os.getpid()) else None
 
 
-class Notices:
+class SupervisorNotices:
     """What the supervisor is told of one process. Silent where nobody asked to be told."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Notices:
         address = environ.get(SOCKET_VARIABLE)
         self._socket = NotifySocket(address) if address else None
         self._watchdog_s = watchdog_s(environ) if address else None
-        self._process: Process | None = None
+        self._process: SupervisedProcess | None = None
         self._is_open = is_open
         self._heartbeat_s_max = heartbeat_s_max
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
@@ -142,7 +142,7 @@ class Notices:
         self._is_ready = False
         self._extend_s = float("-inf")
 
-    def begin(self, process: Process) -> None:
+    def begin(self, process: SupervisedProcess) -> None:
         """This is the service; none of its logs needs to be open."""
         self._process = process
 
@@ -215,11 +215,11 @@ class Notices:
         if standing.end or found["status"] != "stuck":
             self._socket.send("WATCHDOG=1")
 
-    def _standing(self) -> ProcessStanding:
+    def _standing(self) -> ProcessStatus:
         process = self._process
         if process is None:
-            return ProcessStanding({}, is_begun=False)
-        return ProcessStanding(
+            return ProcessStatus({}, is_begun=False)
+        return ProcessStatus(
             {name: engine.standing() for name, engine in process.engines.items()},
             process.expected,
             end=process.end,
@@ -231,7 +231,7 @@ class Notices:
         self._timers[what] = asyncio.get_running_loop().call_later(pause_s, what)
 
 
-def status_of(process: ProcessStanding) -> str:
+def status_of(process: ProcessStatus) -> str:
     """How the process stands, on one line for people: how far, and what it waits for."""
     word = process.word
     if process.end or process.failure or process.opening or not process.engines:

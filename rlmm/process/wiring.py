@@ -12,9 +12,9 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.version import __version__
 from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.config.loading import load
-from rlmm.config.process import AssignmentKind, LogKind, Mode
+from rlmm.config.process import AssignmentKind, LogKind, ServiceMode
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, Watch, open_files, open_kafka, open_memory
+from rlmm.engine.service import AssignmentWatch, EnginePlan, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import FILE_NAME, NO_FILE
@@ -23,21 +23,21 @@ from rlmm.partition_log.descriptors import open_files_max_by_limit
 from rlmm.sidecar.cluster_discovery import ProcessEngines, require_no_tables
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.listener import Sidecar
-from rlmm.sidecar.session import Surroundings
+from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import NO_SOCKET, SOCKET_NAME
-from rlmm.sidecar.statistics import Figures
+from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.views.status import engine_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rlmm.access.authentication import Door
-    from rlmm.config.loading import Loaded
+    from rlmm.access.authentication import Authenticator
+    from rlmm.config.loading import LoadedConfiguration
     from rlmm.config.sections import Config
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import OpenLog
+    from rlmm.engine.service import LogOpener
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.metrics.served_state import Sources
+    from rlmm.metrics.served_state import ServedState
 
 LOG_FOLDER = "log"
 """Of the embedded log, in the data folder."""
@@ -46,7 +46,7 @@ CLUSTERS_FOLDER = "clusters"
 """In the data folder: a folder for each cluster, where the configuration names clusters."""
 
 
-def plans_of(configuration: Loaded) -> list[EnginePlan]:
+def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
     """The engine of each cluster, or the one that there is; open files are shared out to them."""
     clusters = configuration.clusters
     if not clusters:
@@ -65,11 +65,11 @@ def plans_of(configuration: Loaded) -> list[EnginePlan]:
     return plans
 
 
-def observing(configuration: Loaded) -> Loaded:
+def observing(configuration: LoadedConfiguration) -> LoadedConfiguration:
     """The same configuration, but nothing is written into any log, nor is one begun."""
 
     def observer(config: Config) -> Config:
-        return replace(config, process=replace(config.process, mode=Mode.OBSERVER))
+        return replace(config, process=replace(config.process, mode=ServiceMode.OBSERVER))
 
     clusters = {name: observer(config) for name, config in configuration.clusters.items()}
     return replace(configuration, config=observer(configuration.config), clusters=clusters)
@@ -90,7 +90,7 @@ def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
     broker_id = process.cluster_broker
     watch = None
     if broker_id is not None:
-        watch = Watch(broker_id, process.assignment_refresh_ms / 1_000)
+        watch = AssignmentWatch(broker_id, process.assignment_refresh_ms / 1_000)
     return EnginePlan(
         name=config.log.kind if cluster is None else cluster,
         open_log=_opener(config, folder_of(config, cluster)),
@@ -99,7 +99,7 @@ def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
             config.pump, config.gate, config.write, config.memory, config.snapshot
         ),
         snapshots=folder_of(config, cluster) / SNAPSHOT_FOLDER if is_kept else None,
-        is_observer=process.mode is Mode.OBSERVER,
+        is_observer=process.mode is ServiceMode.OBSERVER,
         watch=watch,
         copying_warn_s=_copying_warn_s(config),
         where=_where(config, folder_of(config, cluster)),
@@ -122,7 +122,7 @@ def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> E
     return replace(plan, cluster_id=cluster_id, is_named=False)
 
 
-def engines_of(configuration: Loaded) -> ProcessEngines:
+def engines_of(configuration: LoadedConfiguration) -> ProcessEngines:
     """The engines as the frame server sees them."""
     config = configuration.config
     clusters_max = config.sidecar.clusters_max or 0
@@ -135,27 +135,29 @@ def engines_of(configuration: Loaded) -> ProcessEngines:
     )
 
 
-def _follows_brokers(configuration: Loaded, name: str) -> bool:
+def _follows_brokers(configuration: LoadedConfiguration, name: str) -> bool:
     config = configuration.clusters.get(name, configuration.config)
     return config.process.assignment_kind is AssignmentKind.BROKER
 
 
-def sidecar_of(configuration: Loaded, engines: ProcessEngines, door: Door) -> Sidecar:
+def sidecar_of(
+    configuration: LoadedConfiguration, engines: ProcessEngines, door: Authenticator
+) -> Sidecar:
     """
     The frame server that the configuration describes, behind the *door*; it opens nothing before it
     runs.
     """
     config = configuration.config
     each = [*configuration.clusters.values()] or [config]
-    is_observer = all(one.process.mode is Mode.OBSERVER for one in each)
-    around = Surroundings(
+    is_observer = all(one.process.mode is ServiceMode.OBSERVER for one in each)
+    around = SessionContext(
         config.sidecar,
         Clusters(engines, brokers_max=config.sidecar.brokers_max),
         door,
-        Figures(),
+        FrameServerCounters(),
         _status_of,
         f"rlmm {__version__}",
-        Mode.OBSERVER if is_observer else Mode.SERVE,
+        ServiceMode.OBSERVER if is_observer else ServiceMode.SERVE,
     )
     said = config.sidecar.unix_path
     path = config.process.data_dir / SOCKET_NAME if said is None else Path(said)
@@ -169,7 +171,7 @@ def _status_of(engine: Engine) -> dict[str, object]:
     return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
 
 
-def token_file_of(configuration: Loaded) -> Path | None:
+def token_file_of(configuration: LoadedConfiguration) -> Path | None:
     """Where the service keeps the token that it makes for its own user; `None`: it makes none."""
     config = configuration.config
     said = config.http.token_file
@@ -179,7 +181,10 @@ def token_file_of(configuration: Loaded) -> Path | None:
 
 
 def http_of(
-    configuration: Loaded, sources: Sources, door: Door, token_file: Path | None
+    configuration: LoadedConfiguration,
+    sources: ServedState,
+    door: Authenticator,
+    token_file: Path | None,
 ) -> HttpServer:
     """
     The HTTP server that the configuration describes, which shows what *sources* say; its own user
@@ -188,7 +193,7 @@ def http_of(
     return HttpServer(sources, configuration.config.http, door, token_file)
 
 
-def broker_log_of(configuration: Loaded) -> BrokerLog | None:
+def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
     """
     The log folders of brokers that are served, `None` where none are.
 
@@ -226,7 +231,7 @@ def _where(config: Config, folder: Path) -> str:
     return f"the log in {folder / LOG_FOLDER}" if is_kept else "the log in memory"
 
 
-def _opener(config: Config, folder: Path) -> Callable[[], Awaitable[OpenLog]]:
+def _opener(config: Config, folder: Path) -> Callable[[], Awaitable[LogOpener]]:
     count = config.log.num_partitions
     if config.kafka is not None:
         return partial(open_kafka, config.kafka, folder / SNAPSHOT_FOLDER)
@@ -237,5 +242,5 @@ def _opener(config: Config, folder: Path) -> Callable[[], Awaitable[OpenLog]]:
         folder / LOG_FOLDER,
         count,
         config.files,
-        is_observer=config.process.mode is Mode.OBSERVER,
+        is_observer=config.process.mode is ServiceMode.OBSERVER,
     )

@@ -70,16 +70,16 @@ class BudgetStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryUsage:
     """What this process holds, of what there is."""
 
     resident_bytes: int
     total_bytes: int
 
 
-async def measure_memory() -> Memory:
+async def measure_memory() -> MemoryUsage:
     """Ask the operating system; a container has what its limit says, where that is less."""
-    return await in_own_thread("memory", lambda: Memory(_resident_bytes(), _total_bytes()))
+    return await in_own_thread("memory", lambda: MemoryUsage(_resident_bytes(), _total_bytes()))
 
 
 def _resident_bytes() -> int:
@@ -99,7 +99,7 @@ class Budget:
     def __init__(
         self,
         settings: MemorySettings,
-        measure: Callable[[], Awaitable[Memory]] = measure_memory,
+        measure: Callable[[], Awaitable[MemoryUsage]] = measure_memory,
     ) -> None:
         """Nothing is measured before the first `look`."""
         self._settings = settings

@@ -23,13 +23,20 @@ from rlmm.errors import (
     LogUnavailable,
     OutcomeUnknown,
 )
-from rlmm.log.replay_progress import FellBehind, History, Lost, Reassigned, ReplayProgress, Why
+from rlmm.log.replay_progress import (
+    FellBehind,
+    NotReadyReason,
+    PartitionReassigned,
+    ReplayHistory,
+    ReplayProgress,
+    StateLost,
+)
 from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import offset_behind
-from rlmm.pump.replay import Beginning, Replay, beginning
+from rlmm.pump.replay import Replay, ReplayStart, beginning
 from rlmm.pump.state_images import taken_out
 from rlmm.pump.statistics import FollowerStatistics
-from rlmm.pump.verdicts import Verdicts
+from rlmm.pump.verdicts import VerdictWaits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,18 +44,18 @@ if TYPE_CHECKING:
     from rlmm.base.clock import Clock
     from rlmm.base.doorbell import Doorbell
     from rlmm.errors import Unresolved
-    from rlmm.log.protocol import Bounds, LogIdentity, MetadataLog
+    from rlmm.log.protocol import LogBounds, LogIdentity, MetadataLog
     from rlmm.log.replay_progress import Fact
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
     from rlmm.pump.budget import Budget
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.listener import Listener
-    from rlmm.pump.restore import Restore
+    from rlmm.pump.listener import ReplayListener
+    from rlmm.pump.restore import StateRestore
     from rlmm.pump.settings import PumpSettings
     from rlmm.pump.state_images import Image
-    from rlmm.pump.turn_taking import Pace
+    from rlmm.pump.turn_taking import TurnTaking
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
 
@@ -56,21 +63,18 @@ _log = logging.getLogger(__name__)
 
 
 def anything_goes(identity: LogIdentity) -> None:
-    """Whoever the log is, it is followed."""
     del identity
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all followers of one pump share."""
-
+class FollowerContext:
     log: MetadataLog
     settings: PumpSettings
     clock: Clock
-    listener: Listener
-    restore: Restore | None
+    listener: ReplayListener
+    restore: StateRestore | None
     make_shard: Callable[[int, int], Shard]
-    pace: Pace
+    pace: TurnTaking
     budget: Budget
     incidents: Incidents
     changed: Doorbell
@@ -80,13 +84,10 @@ class Surroundings:
 
 
 class Follower:
-    """Reads one metadata partition as long as `run` runs."""
-
-    def __init__(self, partition: int, around: Surroundings) -> None:
+    def __init__(self, partition: int, around: FollowerContext) -> None:
         self.partition = partition
-        self.verdicts = Verdicts(0)
+        self.verdicts = VerdictWaits(0)
         self.is_settled = False
-        """Whether the first attempt to begin has ended, well or badly."""
         self.tally = Tally()
         """All offsets that were passed here, whatever became of the state."""
         self._around = around
@@ -120,7 +121,6 @@ class Follower:
                 await self._go_on()
 
     async def _go_on(self) -> None:
-        """Begin where that is due, and read once; what goes wrong with the log is waited out."""
         try:
             if self._needs_beginning:
                 await self._begin()
@@ -138,7 +138,12 @@ class Follower:
         except (LogNotPermitted, LogDamaged) as error:
             is_refused = isinstance(error, LogNotPermitted)
             self._needs_beginning = True
-            self._tell(Lost(Why.NOT_PERMITTED if is_refused else Why.DAMAGED, str(error)))
+            self._tell(
+                StateLost(
+                    NotReadyReason.NOT_PERMITTED if is_refused else NotReadyReason.DAMAGED,
+                    str(error),
+                )
+            )
             await self._pause(error)
 
     def close(self, error: type[Unresolved], message: str) -> None:
@@ -155,7 +160,7 @@ class Follower:
             shard, history = await self._known_state(bounds)
             given_up = before.inherited if before is not None else None
             if shard is not None and (
-                self._is_void or beginning(shard.position, bounds) is not Beginning.RESUME
+                self._is_void or beginning(shard.position, bounds) is not ReplayStart.RESUME
             ):
                 self._warn_of_gap(shard.position, bounds)
                 if self._around.restore is not None and shard.position >= bounds.log_start:
@@ -166,7 +171,7 @@ class Follower:
                 shard, given_up = None, shard
             if shard is None or history is None:
                 shard = self._around.make_shard(self.partition, bounds.log_start)
-                history = History(first_offset=bounds.log_start)
+                history = ReplayHistory(first_offset=bounds.log_start)
                 if given_up is not None and given_up.position < bounds.log_start:
                     history.trimmed_before = bounds.log_start
                 self._around.incidents.forget(self.partition)
@@ -176,7 +181,7 @@ class Follower:
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
         self._around.listener.held(self.partition, shard)
-        self._tell(Reassigned(Why.REPLAYING))
+        self._tell(PartitionReassigned(NotReadyReason.REPLAYING))
         self._around.listener.moved(self.partition, shard.position)
         # Where there is nothing to read nothing is told: there are fifty of these.
         _log.log(
@@ -194,9 +199,9 @@ class Follower:
             f"metadata partition {self.partition} is read anew, what became of the event was not "
             "heard: look at the state before repeating it",
         )
-        self.verdicts = Verdicts(position)
+        self.verdicts = VerdictWaits(position)
 
-    async def _known_state(self, bounds: Bounds) -> tuple[Shard | None, History | None]:
+    async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
         """The state there is: our own from before, or one that was kept."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
@@ -207,7 +212,7 @@ class Follower:
         )
         return (None, None) if found is None else (found.shard, found.history)
 
-    def _warn_of_gap(self, position: int, bounds: Bounds) -> None:
+    def _warn_of_gap(self, position: int, bounds: LogBounds) -> None:
         is_trimmed = position < bounds.log_start
         gone = "retention removed what follows" if is_trimmed else "the log was cut"
         _log.warning(
@@ -222,7 +227,7 @@ class Follower:
             extra={"offset": position},
         )
 
-    async def _ask_bounds(self) -> Bounds:
+    async def _ask_bounds(self) -> LogBounds:
         timeout_s = self._around.settings.bounds_timeout_ms / 1_000
         answers = await self._around.log.bounds([self.partition], timeout_s=timeout_s)
         answer = answers[self.partition]
@@ -262,7 +267,6 @@ class Follower:
     async def _pass_damage(
         self, replay: Replay, record_set: RecordSet, damage: DamagedBatch
     ) -> None:
-        """Read a damaged batch anew a few times, then set it aside."""
         position = replay.shard.position
         read_at, reads = self._damaged_reads
         reads = reads + 1 if read_at == position else 1
@@ -286,7 +290,6 @@ class Follower:
         self._hear(report)
 
     def _hear(self, report: Report) -> None:
-        """Pass on what came of a slice."""
         self.tally.add(report.tally)
         if report.entries:
             self._around.incidents.note(self.partition, report.entries, self._around.clock.now_ms())
@@ -298,7 +301,7 @@ class Follower:
 
     # ------------------------------------------------------------------------- from outside
 
-    def hear_bounds(self, bounds: Bounds, asked_s: float) -> None:
+    def hear_bounds(self, bounds: LogBounds, asked_s: float) -> None:
         """The log was asked for the bounds of this partition at *asked_s*."""
         replay = self._replay
         if replay is None or self._needs_beginning:
@@ -310,7 +313,7 @@ class Follower:
     def _give_up(self, detail: str) -> None:
         """What was read is not what the log holds: it is not used any more, and read anew."""
         self._needs_beginning = self._is_void = True
-        self._tell(Reassigned(Why.LOADING, detail))
+        self._tell(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
         """Tell what follows from where the shard stands and how late it is."""
@@ -319,10 +322,10 @@ class Follower:
             return
         fact = replay.judge(self._now())
         if fact is None and not replay.is_caught_up:
-            fact = FellBehind(Why.REPLAYING, "")
+            fact = FellBehind(NotReadyReason.REPLAYING, "")
         if isinstance(fact, FellBehind) and self._around.budget.is_exhausted:
             detail = fact.detail or "the memory limit is reached, nothing more is read"
-            fact = FellBehind(Why.OVER_BUDGET, detail)
+            fact = FellBehind(NotReadyReason.OVER_BUDGET, detail)
         if fact is not None:
             self._tell(fact)
 
@@ -348,17 +351,15 @@ class Follower:
             return replay.shard.position, replay.history.copy(), parts
 
     def progress(self) -> ReplayProgress:
-        """How far it is read."""
         if self._replay is None:
             return ReplayProgress(self.partition, 0, None, None, None, None)
         return self._replay.progress(self._now())
 
     def statistics(self) -> FollowerStatistics:
-        """How the reading goes."""
         replay = self._replay
         return FollowerStatistics(
             self.progress(),
-            History() if replay is None else replay.history.copy(),
+            ReplayHistory() if replay is None else replay.history.copy(),
             replay is not None and replay.is_caught_up,
             self._beginnings,
             self._failures,

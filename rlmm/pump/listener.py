@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 
-class Listener(Protocol):
+class ReplayListener(Protocol):
     """Hears how reading goes."""
 
     def connected(self, identity: LogIdentity) -> None:

@@ -18,21 +18,21 @@ from rlmm.errors import (
     LogUnavailable,
     TopicAbsent,
 )
-from rlmm.log.reconnect_backoff import WakingBackoff, wake
+from rlmm.log.reconnect_backoff import ReconnectBackoff, wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.log.protocol import LogIdentity
-    from rlmm.pump.follower import Surroundings
+    from rlmm.pump.follower import FollowerContext
 
 _log = logging.getLogger("rlmm.pump.reaching")
 
 
-class Reaching:
+class LogConnection:
     """The attempts to reach one log."""
 
-    def __init__(self, around: Surroundings, check: Callable[[int], None]) -> None:
+    def __init__(self, around: FollowerContext, check: Callable[[int], None]) -> None:
         """*check* is told how many partitions the topic has, and raises what contradicts that."""
         self.attempts = 0
         self.trouble = ""
@@ -41,7 +41,7 @@ class Reaching:
         self._check = check
         settings = around.settings
         pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
-        self._backoff = WakingBackoff(pauses)
+        self._backoff = ReconnectBackoff(pauses)
         self._is_silent = False
         """Whether the last attempt failed because nobody answered."""
 

@@ -26,7 +26,7 @@ from rlmm.errors import (
 )
 from rlmm.metadata.report import Tally
 from rlmm.pump.follower import Follower
-from rlmm.pump.log_connection import Reaching
+from rlmm.pump.log_connection import LogConnection
 from rlmm.pump.statistics import PumpStatistics
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.pump.follower import Surroundings
+    from rlmm.pump.follower import FollowerContext
     from rlmm.pump.state_images import Image
 
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 class Pump:
     """Reads what is assigned, as long as `run` runs."""
 
-    def __init__(self, around: Surroundings, assignment: Assignment) -> None:
+    def __init__(self, around: FollowerContext, assignment: Assignment) -> None:
         self._around = around
         self._assignment = assignment
         self._identity: LogIdentity | None = None
@@ -60,7 +60,7 @@ class Pump:
         self._refused: dict[int, str] = {}
         """Generations that the topic contradicted when it was reached, and how."""
         self._changed = around.changed
-        self._reaching = Reaching(around, self._check)
+        self._reaching = LogConnection(around, self._check)
         self._recreations = 0
         self._judged_s: float | None = None
         self._ended = Tally()

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, ReplayProgress, Why
+from rlmm.log.replay_progress import CaughtUp, FellBehind, NotReadyReason, ReplayProgress, StateLost
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
 
 if TYPE_CHECKING:
-    from rlmm.log.protocol import Bounds
-    from rlmm.log.replay_progress import Fact, History
+    from rlmm.log.protocol import LogBounds
+    from rlmm.log.replay_progress import Fact, ReplayHistory
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
     from rlmm.pump.settings import PumpSettings
@@ -31,7 +31,7 @@ _UNREACHED_MAX = 1_024
 """Ends that are remembered; beyond it the newest take the place of those just before them."""
 
 
-class Beginning(Enum):
+class ReplayStart(Enum):
     """What to do with a state that stands at some position, in a log with some bounds."""
 
     RESUME = auto()
@@ -41,13 +41,13 @@ class Beginning(Enum):
     """The log ends before it: a part of what was read does not exist any more."""
 
 
-def beginning(position: int, bounds: Bounds) -> Beginning:
+def beginning(position: int, bounds: LogBounds) -> ReplayStart:
     """Whether reading can go on at *position*."""
     if position < bounds.log_start:
-        return Beginning.TRIMMED
+        return ReplayStart.TRIMMED
     if position > bounds.next_offset:
-        return Beginning.BEYOND
-    return Beginning.RESUME
+        return ReplayStart.BEYOND
+    return ReplayStart.RESUME
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Replay:
     def __init__(
         self,
         shard: Shard,
-        history: History,
-        bounds: Bounds,
+        history: ReplayHistory,
+        bounds: LogBounds,
         now_s: float,
         settings: PumpSettings,
         inherited: Shard | None = None,
@@ -81,7 +81,7 @@ class Replay:
         self._heard_s = now_s
         self._unreached: deque[_Seen] = deque()
         self._fell_behind = False
-        self._refused: Lost | None = None
+        self._refused: StateLost | None = None
         """Why the history was not accepted; good records behind it make it no better."""
         self._inherited = inherited
         """A state that was given up; the watermarks it had are kept."""
@@ -124,7 +124,7 @@ class Replay:
         self._count(report)
         return report
 
-    def hear(self, bounds: Bounds, asked_s: float) -> bool:
+    def hear(self, bounds: LogBounds, asked_s: float) -> bool:
         """
         The log was asked for its bounds at *asked_s*; whether they follow from those before.
 
@@ -170,7 +170,7 @@ class Replay:
             self.is_caught_up = True
         return CaughtUp()
 
-    def _judge_history(self) -> Lost | None:
+    def _judge_history(self) -> StateLost | None:
         history, share_max = self.history, self._settings.undecodable_share_max
         bad = history.undecodable
         if bad and share_max < 1 and bad > share_max * history.records:
@@ -179,7 +179,7 @@ class Replay:
                 f"{share_max:g}: look at them, then raise pump.undecodable_share_max if they "
                 "can be missed"
             )
-            return Lost(Why.NOT_UNDERSTOOD, detail)
+            return StateLost(NotReadyReason.NOT_UNDERSTOOD, detail)
         return None
 
     def _judge_age(self, position: int, now_s: float) -> FellBehind | None:
@@ -194,11 +194,11 @@ class Replay:
                     f"offset {oldest.next_offset} was the end {waited_ms / 1_000:.0f} s ago and is "
                     f"not reached, {self.bounds.next_offset - position} records are left"
                 )
-                return FellBehind(Why.BEHIND, detail)
+                return FellBehind(NotReadyReason.BEHIND, detail)
         age_ms = (now_s - self._heard_s) * 1_000
         if age_ms > limits.end_age_ms_max:
             detail = f"for {age_ms / 1_000:.0f} s nobody could say where the log ends"
-            return FellBehind(Why.END_UNKNOWN, detail)
+            return FellBehind(NotReadyReason.END_UNKNOWN, detail)
         return None
 
     def inherit(self) -> None:

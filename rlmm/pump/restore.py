@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from rlmm.log.replay_progress import History
+    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
 
 
-class Restored(Protocol):
+class RestoredState(Protocol):
     """A state that was kept, and what it was made of."""
 
     @property
@@ -19,14 +19,16 @@ class Restored(Protocol):
         """The state."""
 
     @property
-    def history(self) -> History:
+    def history(self) -> ReplayHistory:
         """What it was made of."""
 
 
-class Restore(Protocol):
+class StateRestore(Protocol):
     """Keeps states of metadata partitions; bad ones are its matter."""
 
-    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
+    async def restore(
+        self, partition: int, log_start: int, next_offset: int
+    ) -> RestoredState | None:
         """A state at a position that is not beyond *next_offset*; None where there is none."""
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _COPY_S = 0.001
 """How long references are copied before others get their turn."""
 
-Image = tuple[int, History, list[Callable[[], bytes]]]
+Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
 """Position, history, and what makes the image of each user partition."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.log.replay_progress import History, ReplayProgress
+    from rlmm.log.replay_progress import ReplayHistory, ReplayProgress
     from rlmm.metadata.report import ShardStatistics, Tally
 
 
@@ -17,7 +17,7 @@ class FollowerStatistics:
     """How the reading of one metadata partition goes."""
 
     progress: ReplayProgress
-    history: History
+    history: ReplayHistory
     is_caught_up: bool
     beginnings: int
     """How often a state was begun or resumed: once, unless something went wrong."""

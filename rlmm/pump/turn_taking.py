@@ -27,7 +27,7 @@ IN_A_ROW = 4
 """Slices of one partition before the next partition has its turn."""
 
 
-class Pace:
+class TurnTaking:
     """Hands out turns. For one event loop."""
 
     def __init__(self, set_apart: Callable[[], None]) -> None:

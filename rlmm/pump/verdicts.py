@@ -30,7 +30,7 @@ _Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
 """Offset, order of arrival, who waits."""
 
 
-class Verdicts:
+class VerdictWaits:
     """The listeners of one metadata partition."""
 
     def __init__(self, position: int) -> None:

@@ -47,7 +47,7 @@ _OF_DELETION = {SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenEvent:
     """The event is stored at an offset and took effect, or was an exact repeat."""
 
     metadata_partition: int
@@ -63,7 +63,7 @@ class StoredNotAssigned:
     offset: int
 
 
-class Admission(Protocol):
+class WriteAdmission(Protocol):
     """Who may write now; the gate, to who does not know it."""
 
     def place_of(self, partition: TopicIdPartition) -> int:
@@ -112,14 +112,14 @@ class WriterStatistics:
     to wait for it; what they waited before is in it."""
 
 
-class Writer:
+class EventWriter:
     """Writes events for user partitions, one log record each."""
 
     def __init__(
         self,
         log: MetadataLog,
         pump: Pump,
-        admission: Admission,
+        admission: WriteAdmission,
         budget: Budget,
         settings: WriteSettings,
         *,
@@ -135,7 +135,7 @@ class Writer:
         self._durations = Durations()
         self._ends: dict[str, int] = {}
 
-    async def write(self, event: Event, *, timeout_s: float | None = None) -> Written:
+    async def write(self, event: Event, *, timeout_s: float | None = None) -> WrittenEvent:
         """
         Store *event*, for a user partition that is assigned here, and return what became of it.
 
@@ -153,7 +153,7 @@ class Writer:
 
     async def store(
         self, event: Event, *, timeout_s: float | None = None
-    ) -> Written | StoredNotAssigned:
+    ) -> WrittenEvent | StoredNotAssigned:
         """
         As `write`; but where the user partition is not assigned here the event is stored all the
         same, as Kafka does it, and nobody here can say what became of it.
@@ -220,7 +220,7 @@ class Writer:
             if end.is_handed_over:
                 self._durations.add(loop.time() - begin_s)
 
-    async def _write(self, event: Event, value: bytes, limit_s: float, end: _End) -> Written:
+    async def _write(self, event: Event, value: bytes, limit_s: float, end: _End) -> WrittenEvent:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
         partition = _partition_of(event)
@@ -250,7 +250,7 @@ class Writer:
             verdicts.end_append(append)
         verdict = await self._hear(heard, place, offset, deadline_s)
         if isinstance(verdict, (Applied, Duplicate)):
-            return Written(place, offset, verdict)
+            return WrittenEvent(place, offset, verdict)
         raise _rejected(event, verdict, (place, offset))
 
     async def _wait(self, for_it: Coroutine[None, None, None], limit_s: float) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from rlmm.records.compression import INFLATED_BYTES_MAX, Compression, Uninflatable, inflate
+from rlmm.records.compression import INFLATED_BYTES_MAX, Compression, DecompressionFault, inflate
 from rlmm.records.damage import DamagedBatch, DamagedRecords, DamageReason, PartialTail
 from rlmm.records.header import (
     BATCH_BYTES_MAX,
@@ -190,7 +190,7 @@ class Batch:
         if self.record_count == 0 and not section:
             return _padded(self._cleared_header())
         inflated = inflate(compression, section, inflated_bytes_max)
-        if isinstance(inflated, Uninflatable):
+        if isinstance(inflated, DecompressionFault):
             return self._all_lost(inflated.reason, inflated.detail)
         return _padded(self._cleared_header(), inflated)
 

@@ -56,7 +56,7 @@ class Compression(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Uninflatable:
+class DecompressionFault:
     """A records part that could not be decompressed, and why."""
 
     reason: DamageReason
@@ -65,7 +65,7 @@ class Uninflatable:
 
 def inflate(
     compression: Compression, section: memoryview, inflated_bytes_max: int = INFLATED_BYTES_MAX
-) -> bytes | bytearray | memoryview | Uninflatable:
+) -> bytes | bytearray | memoryview | DecompressionFault:
     """Decompress *section* into at most *inflated_bytes_max* bytes; what fails is a value."""
     if compression is Compression.NONE:
         return section
@@ -79,17 +79,17 @@ def deflate(compression: Compression, section: bytes) -> bytes:
     return _DEFLATE[compression](section)
 
 
-def _too_large(inflated_bytes_max: int) -> Uninflatable:
-    return Uninflatable(
+def _too_large(inflated_bytes_max: int) -> DecompressionFault:
+    return DecompressionFault(
         DamageReason.INFLATED_TOO_LARGE, f"inflates beyond the limit of {inflated_bytes_max} bytes"
     )
 
 
-def _bad(detail: str) -> Uninflatable:
-    return Uninflatable(DamageReason.BAD_COMPRESSION, detail)
+def _bad(detail: str) -> DecompressionFault:
+    return DecompressionFault(DamageReason.BAD_COMPRESSION, detail)
 
 
-def _inflate_gzip(section: memoryview, limit: int) -> bytearray | Uninflatable:
+def _inflate_gzip(section: memoryview, limit: int) -> bytearray | DecompressionFault:
     inflated = bytearray()
     rest: bytes | memoryview = section
     for _ in range(_GZIP_MEMBERS_MAX):
@@ -108,7 +108,7 @@ def _inflate_gzip(section: memoryview, limit: int) -> bytearray | Uninflatable:
     return _bad(f"gzip: more than {_GZIP_MEMBERS_MAX} members")
 
 
-def _inflate_snappy(section: memoryview, limit: int) -> bytes | bytearray | Uninflatable:
+def _inflate_snappy(section: memoryview, limit: int) -> bytes | bytearray | DecompressionFault:
     """Read both forms: xerial's framing, which nearly every client writes, and one raw block."""
     if section[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _inflate_snappy_block(section, limit)
@@ -124,13 +124,13 @@ def _inflate_snappy(section: memoryview, limit: int) -> bytes | bytearray | Unin
         if size < 0 or position > len(section):
             return _bad(f"snappy: block of {size} bytes at {start} of {len(section)}")
         block = _inflate_snappy_block(section[start:position], limit - len(inflated))
-        if isinstance(block, Uninflatable):
+        if isinstance(block, DecompressionFault):
             return block
         inflated += block
     return inflated
 
 
-def _inflate_snappy_block(block: memoryview, limit: int) -> bytes | Uninflatable:
+def _inflate_snappy_block(block: memoryview, limit: int) -> bytes | DecompressionFault:
     try:
         claimed = cramjam.snappy.decompress_raw_len(block)
         if claimed > len(block) * _SNAPPY_RATIO_MAX:
@@ -142,17 +142,17 @@ def _inflate_snappy_block(block: memoryview, limit: int) -> bytes | Uninflatable
         return _bad(str(error))
 
 
-def _inflate_lz4(section: memoryview, limit: int) -> memoryview | Uninflatable:
+def _inflate_lz4(section: memoryview, limit: int) -> memoryview | DecompressionFault:
     return _inflate_growing(cramjam.lz4.decompress_into, section, limit)
 
 
-def _inflate_zstd(section: memoryview, limit: int) -> memoryview | Uninflatable:
+def _inflate_zstd(section: memoryview, limit: int) -> memoryview | DecompressionFault:
     return _inflate_growing(cramjam.zstd.decompress_into, section, limit)
 
 
 def _inflate_growing(
     decompress_into: Callable[[memoryview, bytearray], int], section: memoryview, limit: int
-) -> memoryview | Uninflatable:
+) -> memoryview | DecompressionFault:
     size = min(max(_BUFFER_BYTES_MIN, _GROWTH_FIRST * len(section)), limit)
     while True:
         buffer = bytearray(size)
@@ -192,7 +192,7 @@ def _deflate_zstd(section: bytes) -> bytes:
 
 
 _INFLATE: dict[
-    Compression, Callable[[memoryview, int], bytes | bytearray | memoryview | Uninflatable]
+    Compression, Callable[[memoryview, int], bytes | bytearray | memoryview | DecompressionFault]
 ] = {
     Compression.GZIP: _inflate_gzip,
     Compression.SNAPPY: _inflate_snappy,

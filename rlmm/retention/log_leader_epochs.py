@@ -25,7 +25,7 @@ Entries = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderEpochs:
+class LogLeaderEpochs:
     """Epochs with the offset where each begins, by rising epoch; offsets rise, or stay."""
 
     entries: Entries
@@ -33,29 +33,29 @@ class LeaderEpochs:
     """The offset behind the last record of the log; None where nobody tells."""
 
     @classmethod
-    def of_segments(cls, segments: Sequence[SegmentMetadata]) -> LeaderEpochs:
+    def of_segments(cls, segments: Sequence[SegmentMetadata]) -> LogLeaderEpochs:
         """
         What *segments* tell: the finished ones, or where there is none those that are not. Where
         the log ends they do not tell.
         """
         return cls(lineage_of(finished_of(segments) or segments).begins)
 
-    def from_start(self, log_start: int) -> LeaderEpochs:
+    def from_start(self, log_start: int) -> LogLeaderEpochs:
         """The same for a log that begins at *log_start*."""
         before = [epoch for epoch, first in self.entries if first <= log_start]
         if not before:
             return self
         after = tuple(entry for entry in self.entries if entry[1] > log_start)
-        return LeaderEpochs(((before[-1], log_start), *after), self.end)
+        return LogLeaderEpochs(((before[-1], log_start), *after), self.end)
 
     @property
     def earliest(self) -> int | None:
         """The epoch below which nothing belongs to the log any more."""
         return self.entries[0][0] if self.entries else None
 
-    def with_records(self) -> LeaderEpochs:
+    def with_records(self) -> LogLeaderEpochs:
         """The same without epochs in which nobody wrote: the next one begins where they do."""
-        return LeaderEpochs(_with_records(self.entries), self.end)
+        return LogLeaderEpochs(_with_records(self.entries), self.end)
 
     def holds(self, segment: SegmentMetadata) -> bool:
         """

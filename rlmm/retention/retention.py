@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LeaderEpochs
+from rlmm.retention.log_leader_epochs import LogLeaderEpochs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNLIMITED = -1
 
 
-class Fate(StrEnum):
+class RetentionFate(StrEnum):
     """What retention does with a segment."""
 
     STAYS = "stays"
@@ -46,11 +46,11 @@ class Fate(StrEnum):
     @property
     def is_deleted(self) -> bool:
         """Whether the next run deletes it."""
-        return self not in {Fate.STAYS, Fate.UNFINISHED}
+        return self not in {RetentionFate.STAYS, RetentionFate.UNFINISHED}
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RetentionSettings:
     """The settings that apply; None where they are not known."""
 
     retention_ms: int | None = None
@@ -62,7 +62,7 @@ class Rules:
     @classmethod
     def of(
         cls, topic: TopicFacts | None, offsets: PartitionOffsets | None, only_local_bytes: int = 0
-    ) -> Rules:
+    ) -> RetentionSettings:
         """As the cluster tells them."""
         return cls(
             None if topic is None else number(topic.setting("retention.ms")),
@@ -83,11 +83,11 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class RetentionDecision:
     """What becomes of one segment, and when."""
 
     segment: SegmentMetadata
-    fate: Fate
+    fate: RetentionFate
     due_ms: int | None
     """When the time limit is reached; None where there is none, or none is known. Others before it
     that stay longer keep it, too."""
@@ -103,19 +103,19 @@ def number(text: str | None) -> int | None:
 
 def due_of(
     segments: Sequence[SegmentMetadata],
-    rules: Rules,
+    rules: RetentionSettings,
     now_ms: int,
     *,
-    epochs: LeaderEpochs | None = None,
+    epochs: LogLeaderEpochs | None = None,
     being_copied: Collection[SegmentId] = (),
-) -> list[Due]:
+) -> list[RetentionDecision]:
     """
     What a run of retention at *now_ms* does with all *segments*, in the order that it goes.
 
     *epochs* are those of the leader's log; without them what the segments tell. The scan stops at
     what is *being_copied*.
     """
-    known = epochs or LeaderEpochs.of_segments(segments)
+    known = epochs or LogLeaderEpochs.of_segments(segments)
     if rules.log_start is not None:
         known = known.from_start(rules.log_start)
     log = known.with_records()
@@ -127,18 +127,28 @@ def due_of(
         key=lambda one: (one.epochs[0][0], one.start_offset, one.id.uuid),
     )
     return [
-        *(Due(one, fate, _due_ms(one, rules)) for one, fate in zip(order, fates, strict=True)),
-        *(Due(one, _fate_outside(one, known, rules), _due_ms(one, rules)) for one in rest),
+        *(
+            RetentionDecision(one, fate, _due_ms(one, rules))
+            for one, fate in zip(order, fates, strict=True)
+        ),
+        *(
+            RetentionDecision(one, _fate_outside(one, known, rules), _due_ms(one, rules))
+            for one in rest
+        ),
     ]
 
 
-def start_after(dues: Iterable[Due]) -> int | None:
+def start_after(dues: Iterable[RetentionDecision]) -> int | None:
     """Where the leader lets the log begin then; None where it leaves that as it is."""
-    ends = (one.segment.last_offset + 1 for one in dues if one.fate in (Fate.TIME, Fate.SIZE))
+    ends = (
+        one.segment.last_offset + 1
+        for one in dues
+        if one.fate in (RetentionFate.TIME, RetentionFate.SIZE)
+    )
     return max(ends, default=None)
 
 
-def _listed(segments: Sequence[SegmentMetadata], log: LeaderEpochs) -> list[SegmentMetadata]:
+def _listed(segments: Sequence[SegmentMetadata], log: LogLeaderEpochs) -> list[SegmentMetadata]:
     """Those that are listed under an epoch of the log, as the leader lists them, each once."""
     by_epoch: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch, _ in log.entries}
     for one in segments:
@@ -154,11 +164,11 @@ def _listed(segments: Sequence[SegmentMetadata], log: LeaderEpochs) -> list[Segm
 
 def _fates(
     order: Sequence[SegmentMetadata],
-    rules: Rules,
+    rules: RetentionSettings,
     now_ms: int,
-    log: LeaderEpochs,
+    log: LogLeaderEpochs,
     being_copied: Collection[SegmentId],
-) -> Iterator[Fate]:
+) -> Iterator[RetentionFate]:
     debt = _debt(order, rules, log)
     before_ms = None
     if rules.retention_ms is not None and rules.retention_ms >= 0:
@@ -168,25 +178,25 @@ def _fates(
         is_over = is_over or one.id in being_copied
         if one.state is SegmentState.DELETE_SEGMENT_STARTED:
             # After its end, too: who begins to delete something sees to it that it goes.
-            fate = Fate.BEING_DELETED
+            fate = RetentionFate.BEING_DELETED
         elif is_over:
             fate = _staying(one)
         elif _is_before(one, rules, log):
-            fate = Fate.BEFORE_LOG_START
+            fate = RetentionFate.BEFORE_LOG_START
         elif not log.holds(one):
             fate = _staying(one)
         elif before_ms is not None and before_ms >= 0 and one.max_timestamp_ms < before_ms:
-            fate = Fate.TIME
+            fate = RetentionFate.TIME
             debt = max(0, debt - one.size_bytes)
         elif debt >= one.size_bytes and debt > 0:
-            fate = Fate.SIZE
+            fate = RetentionFate.SIZE
             debt -= one.size_bytes
         else:
             fate, is_over = _staying(one), True
         yield fate
 
 
-def _debt(order: Sequence[SegmentMetadata], rules: Rules, log: LeaderEpochs) -> int:
+def _debt(order: Sequence[SegmentMetadata], rules: RetentionSettings, log: LogLeaderEpochs) -> int:
     """How much more there is than the size limit leaves room for; 0 without one."""
     if rules.retention_bytes is None or rules.retention_bytes < 0:
         return 0
@@ -198,27 +208,29 @@ def _debt(order: Sequence[SegmentMetadata], rules: Rules, log: LeaderEpochs) -> 
     return max(0, counted + rules.only_local_bytes - rules.retention_bytes)
 
 
-def _is_before(segment: SegmentMetadata, rules: Rules, log: LeaderEpochs) -> bool:
+def _is_before(segment: SegmentMetadata, rules: RetentionSettings, log: LogLeaderEpochs) -> bool:
     if rules.log_start is None or log.earliest is None:
         return False
     return segment.last_offset < rules.log_start and segment.epochs[-1][0] <= log.earliest
 
 
-def _staying(segment: SegmentMetadata) -> Fate:
+def _staying(segment: SegmentMetadata) -> RetentionFate:
     is_open = segment.state is SegmentState.COPY_SEGMENT_STARTED
-    return Fate.UNFINISHED if is_open else Fate.STAYS
+    return RetentionFate.UNFINISHED if is_open else RetentionFate.STAYS
 
 
-def _fate_outside(segment: SegmentMetadata, known: LeaderEpochs, rules: Rules) -> Fate:
+def _fate_outside(
+    segment: SegmentMetadata, known: LogLeaderEpochs, rules: RetentionSettings
+) -> RetentionFate:
     if segment.state is SegmentState.DELETE_SEGMENT_STARTED:
-        return Fate.BEING_DELETED
+        return RetentionFate.BEING_DELETED
     if known.earliest is not None and segment.epochs[-1][0] < known.earliest:
         is_before = rules.log_start is not None and segment.last_offset < rules.log_start
-        return Fate.BEFORE_LOG_START if is_before else Fate.SUPERSEDED
+        return RetentionFate.BEFORE_LOG_START if is_before else RetentionFate.SUPERSEDED
     return _staying(segment)
 
 
-def _due_ms(segment: SegmentMetadata, rules: Rules) -> int | None:
+def _due_ms(segment: SegmentMetadata, rules: RetentionSettings) -> int | None:
     limit_ms = rules.retention_ms
     if limit_ms is None or limit_ms < 0 or segment.max_timestamp_ms < 0:
         return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
 
 
-class Stretch(NamedTuple):
+class EpochStretch(NamedTuple):
     """Offsets of one leader epoch, both inclusive."""
 
     epoch: int
@@ -38,12 +38,12 @@ class Lineage:
     superseded: frozenset[int] = frozenset()
     """Epochs that a later one has replaced whole."""
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[EpochStretch]:
         """The offsets of each epoch, from its first known one up to the next epoch."""
         for at, (epoch, first) in enumerate(self.begins):
             behind = self.begins[at + 1][1] - 1 if at + 1 < len(self.begins) else self.end
             if behind is not None and behind >= first:
-                yield Stretch(epoch, first, behind)
+                yield EpochStretch(epoch, first, behind)
 
 
 def finished_of(segments: Iterable[SegmentMetadata]) -> list[SegmentMetadata]:
@@ -51,14 +51,14 @@ def finished_of(segments: Iterable[SegmentMetadata]) -> list[SegmentMetadata]:
     return [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
 
 
-def covered_by(segment: SegmentMetadata) -> Iterator[Stretch]:
+def covered_by(segment: SegmentMetadata) -> Iterator[EpochStretch]:
     """What *segment* holds of each epoch that it lists."""
     for at, (epoch, first) in enumerate(segment.epochs):
         behind = segment.last_offset
         if at + 1 < len(segment.epochs):
             behind = segment.epochs[at + 1][1] - 1
         if behind >= first:
-            yield Stretch(epoch, first, behind)
+            yield EpochStretch(epoch, first, behind)
 
 
 def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
@@ -82,9 +82,9 @@ def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
     return Lineage(tuple(begins), max(ends, default=None), frozenset(superseded))
 
 
-def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[Stretch]:
+def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[EpochStretch]:
     """What no finished segment covers between the first offset that is known and the last."""
-    covered: dict[int, list[Stretch]] = {}
+    covered: dict[int, list[EpochStretch]] = {}
     for segment in finished:
         for stretch in covered_by(segment):
             covered.setdefault(stretch.epoch, []).append(stretch)
@@ -95,17 +95,17 @@ def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[Stret
     ]
 
 
-def not_in(wanted: Stretch, parts: Iterable[Stretch]) -> Iterator[Stretch]:
+def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[EpochStretch]:
     """What of *wanted* is in none of *parts*, whatever epoch these name."""
     reached = wanted.first
     for part in sorted(parts, key=lambda part: part.first):
         if part.first > wanted.last:
             break
         if part.first > reached:
-            yield Stretch(wanted.epoch, reached, part.first - 1)
+            yield EpochStretch(wanted.epoch, reached, part.first - 1)
         reached = max(reached, part.last + 1)
     if reached <= wanted.last:
-        yield Stretch(wanted.epoch, reached, wanted.last)
+        yield EpochStretch(wanted.epoch, reached, wanted.last)
 
 
 def began_behind(segment: SegmentMetadata) -> int | None:
@@ -117,10 +117,10 @@ def began_behind(segment: SegmentMetadata) -> int | None:
     return first if segment.start_offset < first <= segment.last_offset else None
 
 
-def wanted_of(gaps: Iterable[Stretch], log_start: int) -> list[Stretch]:
+def wanted_of(gaps: Iterable[EpochStretch], log_start: int) -> list[EpochStretch]:
     """What of *gaps* is not before *log_start*: what is before it nobody asks for."""
     return [
-        Stretch(gap.epoch, max(gap.first, log_start), gap.last)
+        EpochStretch(gap.epoch, max(gap.first, log_start), gap.last)
         for gap in gaps
         if gap.last >= log_start
     ]
@@ -128,9 +128,9 @@ def wanted_of(gaps: Iterable[Stretch], log_start: int) -> list[Stretch]:
 
 def overlaps_in(
     finished: Sequence[SegmentMetadata],
-) -> list[tuple[SegmentMetadata, SegmentMetadata, Stretch]]:
+) -> list[tuple[SegmentMetadata, SegmentMetadata, EpochStretch]]:
     """Neighbours that hold the same offsets of the same epoch; the earlier start comes first."""
-    by_epoch: dict[int, list[tuple[Stretch, SegmentMetadata]]] = {}
+    by_epoch: dict[int, list[tuple[EpochStretch, SegmentMetadata]]] = {}
     for segment in finished:
         for stretch in covered_by(segment):
             by_epoch.setdefault(stretch.epoch, []).append((stretch, segment))
@@ -141,7 +141,7 @@ def overlaps_in(
         for part in parts[1:]:
             if part[0].first <= widest[0].last:
                 last = min(part[0].last, widest[0].last)
-                found.append((widest[1], part[1], Stretch(epoch, part[0].first, last)))
+                found.append((widest[1], part[1], EpochStretch(epoch, part[0].first, last)))
             if part[0].last > widest[0].last:
                 widest = part
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Partitions = frozenset[TopicIdPartition]
 
 
-class Holdings:
+class AssignmentCounts:
     """User partitions, each with how many hold it."""
 
     def __init__(self) -> None:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import NotAssigned, NotReady, Superseded
 from rlmm.gate.admission import Gate
-from rlmm.gate.reads import Reads
-from rlmm.log.replay_progress import Why
+from rlmm.gate.reads import PartitionQueries
+from rlmm.log.replay_progress import NotReadyReason
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
@@ -52,12 +52,12 @@ class BrokerStatistics:
     """What was refused because another start had taken over. Rises: two brokers have one id."""
 
 
-class Start:
+class BrokerStart:
     """One start of one broker, for whom its connections speak: the questions that it may ask."""
 
     __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
 
-    def __init__(self, broker: Broker, instance: Uuid | None, number: int) -> None:
+    def __init__(self, broker: BrokerSessions, instance: Uuid | None, number: int) -> None:
         self.broker = broker
         self.instance = instance
         """`None`: it was not told. Nobody can tell such starts apart, so they are all alike: they
@@ -65,7 +65,7 @@ class Start:
         self.number = number
         """In the order in which the starts of the broker came."""
         self.connections = 0
-        self.reads: Reads
+        self.reads: PartitionQueries
         self.move()
         self._is_named = False
         """Whether the log names it as one whose place was taken."""
@@ -73,7 +73,9 @@ class Start:
     def move(self) -> None:
         """The broker is answered by another engine."""
         engine = self.broker.engine
-        self.reads = (Reads(_NOBODY) if engine is None else engine.reads).narrowed(self.require)
+        self.reads = (PartitionQueries(_NOBODY) if engine is None else engine.reads).narrowed(
+            self.require
+        )
 
     @property
     def known(self) -> frozenset[TopicIdPartition] | None:
@@ -123,7 +125,7 @@ class Start:
             msg = f"{partition} is not ready: broker {broker_id} has not said yet {whether}"
             raise NotReady(
                 msg,
-                reason=Why.ASSIGNMENT_UNKNOWN,
+                reason=NotReadyReason.ASSIGNMENT_UNKNOWN,
                 user_partition=str(partition),
                 metadata_partition=place,
             )
@@ -146,7 +148,7 @@ class Start:
                     await self.broker.changed.wait()
 
 
-class Broker:
+class BrokerSessions:
     """One broker of one cluster: its starts, and what it has."""
 
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
@@ -160,12 +162,12 @@ class Broker:
         self.settles_s: float | None = None
         """When that is given up, by the event loop's clock; `None`: when it is looked at next, that
         is to be decided."""
-        self.current: Start | None = None
+        self.current: BrokerStart | None = None
         """The start that said so."""
         self.changed = Doorbell()
         self.takeovers = 0
         self.superseded = 0
-        self._starts: dict[Uuid | None, Start] = {}
+        self._starts: dict[Uuid | None, BrokerStart] = {}
         self._last_number = 0
 
     @property
@@ -183,14 +185,14 @@ class Broker:
         """What is answered for because of it."""
         return (self.partitions or NOTHING) | self.kept
 
-    def meet(self, instance: Uuid | None) -> Start:
+    def meet(self, instance: Uuid | None) -> BrokerStart:
         """Somebody says to be it; `Superseded` where it is the connection of an earlier start."""
         start = self._starts.get(instance)
         if start is None:
             number = 0
             if instance is not None:
                 number = self._last_number = self._last_number + 1
-            start = self._starts[instance] = Start(self, instance, number)
+            start = self._starts[instance] = BrokerStart(self, instance, number)
         start.require_current()
         start.connections += 1
         if len(self._starts) > STARTS_KEPT:
@@ -211,7 +213,7 @@ class Broker:
 
     def given(
         self,
-        start: Start,
+        start: BrokerStart,
         partitions: frozenset[TopicIdPartition],
         kept: frozenset[TopicIdPartition],
     ) -> None:
@@ -248,5 +250,5 @@ class Broker:
         return BrokerStatistics(count, self.connections, self.takeovers, self.superseded)
 
 
-def _named(start: Start) -> str:
+def _named(start: BrokerStart) -> str:
     return "without an instance" if start.instance is None else start.instance.hex()

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import RlmmError, TooBusy
 from rlmm.metadata.assignment import Assignment
-from rlmm.sidecar.assignment_counts import Holdings
-from rlmm.sidecar.broker_starts import NOTHING, SETTLE_S, Broker
+from rlmm.sidecar.assignment_counts import AssignmentCounts
+from rlmm.sidecar.broker_starts import NOTHING, SETTLE_S, BrokerSessions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from rlmm.sidecar.broker_starts import BrokerStatistics, Start
+    from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
 
 
 class BrokerAssignments:
@@ -33,13 +33,13 @@ class BrokerAssignments:
         """Who answers them; `None` while nobody does."""
         self._is_followed = is_followed
         self._brokers_max = brokers_max
-        self._brokers: dict[int, Broker] = {}
-        self._holdings = Holdings()
+        self._brokers: dict[int, BrokerSessions] = {}
+        self._holdings = AssignmentCounts()
         self._generation = 0
         self.takeovers = 0
         """How often a start took over, those of brokers that are forgotten included."""
 
-    def __contains__(self, broker: Broker) -> bool:
+    def __contains__(self, broker: BrokerSessions) -> bool:
         return self._brokers.get(broker.broker_id) is broker
 
     def move_to(self, engine: Engine | None) -> None:
@@ -54,7 +54,7 @@ class BrokerAssignments:
         for broker in self._brokers.values():
             broker.move_to(engine)
 
-    def meet(self, broker_id: int, instance: Uuid | None) -> Start:
+    def meet(self, broker_id: int, instance: Uuid | None) -> BrokerStart:
         """
         The start *instance* of this broker, for one more connection, which is to `leave` it.
 
@@ -69,20 +69,20 @@ class BrokerAssignments:
                 "what they have, sidecar.brokers_max allows no more"
             )
             raise TooBusy(msg)
-        broker = self._brokers[broker_id] = Broker(broker_id, self.engine)
+        broker = self._brokers[broker_id] = BrokerSessions(broker_id, self.engine)
         return broker.meet(instance)
 
-    def leave(self, start: Start) -> None:
+    def leave(self, start: BrokerStart) -> None:
         """A connection is over. Who has nothing and is not there is forgotten."""
         start.connections -= 1
         self._forget_idle(start.broker)
 
-    def _forget_idle(self, broker: Broker) -> None:
+    def _forget_idle(self, broker: BrokerSessions) -> None:
         if broker.is_idle:
             del self._brokers[broker.broker_id]
 
     def assign(
-        self, start: Start, partitions: Iterable[TopicIdPartition], *, complete: bool
+        self, start: BrokerStart, partitions: Iterable[TopicIdPartition], *, complete: bool
     ) -> int:
         """
         *start* has *partitions*, and no others if that is *complete*; the generation. The first
@@ -97,7 +97,7 @@ class BrokerAssignments:
         has = (start.known or NOTHING).union(partitions)
         return self._change(start, has, kept - has)
 
-    def stop(self, start: Start, partitions: Collection[TopicIdPartition]) -> int:
+    def stop(self, start: BrokerStart, partitions: Collection[TopicIdPartition]) -> int:
         """
         *start* does not have *partitions* any more; the generation. Who has not said yet what it
         has takes nothing from the start before. Raises `Superseded`.
@@ -129,7 +129,7 @@ class BrokerAssignments:
 
     def _change(
         self,
-        start: Start,
+        start: BrokerStart,
         partitions: frozenset[TopicIdPartition],
         kept: frozenset[TopicIdPartition],
     ) -> int:
@@ -143,7 +143,7 @@ class BrokerAssignments:
         self._generation += 1
         return self._generation
 
-    def _reconcile(self, broker: Broker, held: frozenset[TopicIdPartition]) -> None:
+    def _reconcile(self, broker: BrokerSessions, held: frozenset[TopicIdPartition]) -> None:
         """Answer for *held* because of *broker*; where the engine refuses, nothing has changed."""
         before = broker.held
         self._holdings.change(before, held)

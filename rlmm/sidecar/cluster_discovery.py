@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 from rlmm.base.log_context import bound
 from rlmm.base.own_thread import in_own_thread
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError, WrongCluster
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.cluster_file import (
     read_learned,
     require_cluster_id,
     require_servers,
     write_learned,
 )
-from rlmm.sidecar.connection_trials import Trials
+from rlmm.sidecar.connection_trials import ConnectionTrials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -82,7 +82,7 @@ class ProcessEngines:
         """Where else brokers have told that each is, the newest last."""
         self._away_s: dict[str, float] = {}
         """Since when the engine of each does not reach it."""
-        self._trials = Trials(lambda: asyncio.get_running_loop().time())
+        self._trials = ConnectionTrials(lambda: asyncio.get_running_loop().time())
         self._wanted: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._writing = asyncio.Lock()
 
@@ -336,7 +336,7 @@ def _servers_in(bootstrap: str | None) -> str | None:
 
 
 def _not_ready(msg: str) -> NotReady:
-    return NotReady(msg, reason=Why.CONNECTING)
+    return NotReady(msg, reason=NotReadyReason.CONNECTING)
 
 
 def require_no_tables(clusters: Collection[str], clusters_max: int) -> None:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import NotReady, RlmmError, WrongCluster
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.brokers import BrokerAssignments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.engine.engine import Engine
-    from rlmm.sidecar.broker_starts import BrokerStatistics, Start
+    from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
 
 
 class Engines(Protocol):
@@ -123,7 +123,7 @@ class Clusters:
         for engine in self._engines.all():
             if engine.identity is None and not self._engines.is_learned(engine):
                 msg = f"whose metadata is served here is not known yet, asked for is {cluster_id}"
-                raise NotReady(msg, reason=Why.CONNECTING)
+                raise NotReady(msg, reason=NotReadyReason.CONNECTING)
         return None
 
     def _absent(self, cluster_id: str) -> NotReady | WrongCluster:
@@ -132,7 +132,7 @@ class Clusters:
         if why is None:
             return self.wrong(cluster_id)
         msg = f"the metadata of cluster {cluster_id} is not followed now: {why}"
-        return NotReady(msg, reason=Why.CONNECTING)
+        return NotReady(msg, reason=NotReadyReason.CONNECTING)
 
     def require_right(self, engine: Engine, cluster_id: str | None) -> bool:
         """
@@ -166,7 +166,7 @@ class Clusters:
             found.move_to(engine)
         return found
 
-    def leave(self, start: Start) -> None:
+    def leave(self, start: BrokerStart) -> None:
         """A connection that spoke for *start* is over, whether its engine is there or not."""
         for brokers in self._brokers.values():
             if start.broker in brokers:

@@ -16,9 +16,9 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
-from rlmm.sidecar.session import Session
+from rlmm.sidecar.session import ClientSession
 from rlmm.sidecar.socket_reads import BY_LOOP, NO_FILE
-from rlmm.sidecar.waiting_requests import Asked, Waits, result_of
+from rlmm.sidecar.waiting_requests import ResumedRead, WaitingRequests, result_of
 from rlmm.wire.framing import HEAD_BYTES, FrameReader, length_at
 from rlmm.wire.messages import answer_frame, id_of, read_request, refusal_frame
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.access.roles import Peer
-    from rlmm.sidecar.session import Surroundings
-    from rlmm.sidecar.socket_reads import Readers
+    from rlmm.sidecar.session import SessionContext
+    from rlmm.sidecar.socket_reads import SocketReaders
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
 
 
-class Connection(asyncio.BufferedProtocol):
+class ClientConnection(asyncio.BufferedProtocol):
     """One client, from its connection to its end."""
 
     __slots__ = (
@@ -49,11 +49,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        around: Surroundings,
+        around: SessionContext,
         peer_of: Callable[[asyncio.Transport], Peer],
-        entered: Callable[[Connection], bool],
-        left: Callable[[Connection], None],
-        readers: Readers | None = None,
+        entered: Callable[[ClientConnection], bool],
+        left: Callable[[ClientConnection], None],
+        readers: SocketReaders | None = None,
     ) -> None:
         """
         *entered* says whether there is room for one more; *left* hears that it is over. What comes
@@ -70,10 +70,10 @@ class Connection(asyncio.BufferedProtocol):
         self._frames = FrameReader(around.settings.frame_bytes_max)
         self._frame_bytes_max = around.settings.frame_bytes_max
         self._whole_bytes_max = HEAD_BYTES + around.settings.frame_bytes_max
-        self._session = Session(around)
-        self._waits = Waits(around.settings, around.figures, self._tell)
+        self._session = ClientSession(around)
+        self._waits = WaitingRequests(around.settings, around.figures, self._tell)
         self._transport: Any = None
-        self._line: deque[bytes | tuple[int, Asked]] = deque()
+        self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
         """Requests that wait for their turn: as they came, and those that have waited before."""
         self._is_turn_due = False
         self._later: list[bytes] = []
@@ -229,7 +229,7 @@ class Connection(asyncio.BufferedProtocol):
     def _resume_reading(self) -> None:
         self._readers.resume(self._fd, self._take, self._transport)
 
-    def _answered(self, request: bytes | tuple[int, Asked]) -> bytes | None:
+    def _answered(self, request: bytes | tuple[int, ResumedRead]) -> bytes | None:
         """The frame that answers or refuses a request; `None`: it comes later."""
         request_id, method = None, None
         session = self._session
@@ -278,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
         self.heard_s = self._loop.time()
         try:
             value = result_of(task)
-            if type(value) is Asked:
+            if type(value) is ResumedRead:
                 self._line.append((request_id, value))
                 if self.blocked_s is None:
                     self._wait_for_turn()
@@ -349,7 +349,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._line) and self.blocked_s is None
 
     @property
-    def waits(self) -> Waits:
+    def waits(self) -> WaitingRequests:
         """What is under way."""
         return self._waits
 

@@ -42,7 +42,7 @@ class _Tries:
     is_learned: bool = False
 
 
-class Trials:
+class ConnectionTrials:
     """The tries of every cluster; *now* is the clock that pauses are measured by."""
 
     def __init__(self, now: Callable[[], float]) -> None:

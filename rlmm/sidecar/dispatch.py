@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, Stopped, Superseded
 from rlmm.gate.admission import Gate
-from rlmm.gate.reads import Reads
+from rlmm.gate.reads import PartitionQueries
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.paging import Page, PageKey
@@ -60,7 +60,7 @@ _ANSWER_ROOM: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestLimits:
     """What one request may ask for, and one answer hold."""
 
     lookups_max: int
@@ -70,7 +70,7 @@ class Bounds:
     timeout_ms_max: int
 
     @classmethod
-    def of(cls, settings: SidecarSettings) -> Bounds:
+    def of(cls, settings: SidecarSettings) -> RequestLimits:
         """The bounds that *settings* set."""
         return cls(
             settings.lookups_max,
@@ -84,19 +84,19 @@ class Bounds:
 Ask = "Callable[[Reads, Args, Bounds], object]"
 
 
-def _segment_for(reads: Reads, args: Args, _: Bounds) -> object:
+def _segment_for(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     partition, epoch, offset = args
     found = reads.row_for(read_partition(partition), epoch, offset)
     return None if found is None else packed_row(*found)
 
 
-def _segment(reads: Reads, args: Args, _: Bounds) -> object:
+def _segment(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     partition, uuid = args
     found = reads.segment(read_segment_id(read_partition(partition), uuid))
     return None if found is None else segment_value(found)
 
 
-def _segments_for(reads: Reads, args: Args, bounds: Bounds) -> object:
+def _segments_for(reads: PartitionQueries, args: Args, bounds: RequestLimits) -> object:
     lookups = read_lookups(args[0], bounds.lookups_max)
     answers: list[bytes] = []
     size = 0
@@ -117,23 +117,23 @@ def _segments_for(reads: Reads, args: Args, bounds: Bounds) -> object:
     return packed_array(answers)
 
 
-def _highest_offset(reads: Reads, args: Args, _: Bounds) -> object:
+def _highest_offset(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     partition, epoch = args
     return reads.highest_offset(read_partition(partition), epoch)
 
 
-def _next_segment_with_txn_index(reads: Reads, args: Args, _: Bounds) -> object:
+def _next_segment_with_txn_index(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     partition, epoch, offset = args
     found = reads.next_segment_with_txn_index(read_partition(partition), epoch, offset)
     return None if found is None else segment_value(found)
 
 
-def _list_segments(reads: Reads, args: Args, bounds: Bounds) -> object:
+def _list_segments(reads: PartitionQueries, args: Args, bounds: RequestLimits) -> object:
     partition, after, limit = args
     return _page(reads, read_partition(partition), None, after, limit, bounds)
 
 
-def _list_segments_by_epoch(reads: Reads, args: Args, bounds: Bounds) -> object:
+def _list_segments_by_epoch(reads: PartitionQueries, args: Args, bounds: RequestLimits) -> object:
     partition, epoch, after, limit = args
     asked = read_partition(partition)
     if epoch is None:
@@ -142,12 +142,12 @@ def _list_segments_by_epoch(reads: Reads, args: Args, bounds: Bounds) -> object:
 
 
 def _page(
-    reads: Reads,
+    reads: PartitionQueries,
     partition: TopicIdPartition,
     epoch: int | None,
     after: object,
     limit: object,
-    bounds: Bounds,
+    bounds: RequestLimits,
 ) -> object:
     """A page, cut where it would not fit into a frame; one segment always fits."""
     key = read_page_key(after)
@@ -176,22 +176,22 @@ def _size_of(segment: SegmentMetadata) -> int:
     )
 
 
-def _remote_log_size(reads: Reads, args: Args, _: Bounds) -> object:
+def _remote_log_size(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     partition, epoch = args
     asked = read_partition(partition)
     return reads.size(asked) if epoch is None else reads.size_of_epoch(asked, epoch)
 
 
-def _partition_delete(reads: Reads, args: Args, _: Bounds) -> object:
+def _partition_delete(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     found = reads.partition_delete(read_partition(args[0]))
     return None if found is None else deletion_value(found)
 
 
-def _is_ready(reads: Reads, args: Args, _: Bounds) -> object:
+def _is_ready(reads: PartitionQueries, args: Args, _: RequestLimits) -> object:
     return reads.is_ready(read_partition(args[0]))
 
 
-READS: Final[Mapping[str, Callable[[Reads, Args, Bounds], object]]] = {
+READS: Final[Mapping[str, Callable[[PartitionQueries, Args, RequestLimits], object]]] = {
     "segment_for": _segment_for,
     "segment": _segment,
     "segments_for": _segments_for,
@@ -212,10 +212,10 @@ def _pass(_: TopicIdPartition) -> Shard:
     raise NotAssigned("")
 
 
-_SIEVE: Final = Reads(Gate(), _pass)
+_SIEVE: Final = PartitionQueries(Gate(), _pass)
 
 
-def require_sound(method: str, args: Args, bounds: Bounds) -> None:
+def require_sound(method: str, args: Args, bounds: RequestLimits) -> None:
     """Refuse a read that cannot be meant, without asking anybody: before it waits for long."""
     try:
         READS[method](_SIEVE, args, bounds)
@@ -274,7 +274,7 @@ def event_broker(event: Any) -> int:
 # ---------------------------------------------------------------------------------- assignment
 
 
-def read_assign(args: Args, bounds: Bounds) -> tuple[list[TopicIdPartition], bool]:
+def read_assign(args: Args, bounds: RequestLimits) -> tuple[list[TopicIdPartition], bool]:
     """What a broker has, leaders and followers alike, and whether that is all."""
     leaders, followers, complete = args
     most = bounds.assign_max
@@ -286,7 +286,7 @@ def read_assign(args: Args, bounds: Bounds) -> tuple[list[TopicIdPartition], boo
     return [*read_partitions(led), *read_partitions(followed)], flag(complete, "complete")
 
 
-def read_stop(args: Args, bounds: Bounds) -> list[TopicIdPartition]:
+def read_stop(args: Args, bounds: RequestLimits) -> list[TopicIdPartition]:
     """What a broker does not have any more."""
     return read_partitions(array_up_to(args[0], "the partitions", bounds.assign_max))
 
@@ -300,14 +300,14 @@ def read_listing(args: Args) -> tuple[int, bytes | None, int]:
     return uint31(place, "a metadata partition"), read_summary_key(after), _limit(limit)
 
 
-def read_size(value: object, bounds: Bounds) -> int:
+def read_size(value: object, bounds: RequestLimits) -> int:
     """How many bytes are wanted, as many as one answer may have at most."""
     if type(value) is not int or not 1 <= value <= INT32_MAX:
         refuse("a number of bytes", f"a number from 1 to {INT32_MAX}", value)
     return min(value, PIECE_BYTES_MAX, bounds.answer_bytes_max)
 
 
-def read_log_question(args: Args, bounds: Bounds) -> tuple[Uuid, int, int, int, int]:
+def read_log_question(args: Args, bounds: RequestLimits) -> tuple[Uuid, int, int, int, int]:
     """Topic, metadata partition, offset, bytes to step over, and bytes that are wanted."""
     topic_id, place, position, skip, size = args
     return (

@@ -19,8 +19,8 @@ from rlmm.access.peer_credentials import is_loopback, tcp_peer
 from rlmm.access.roles import Peer
 from rlmm.base.own_thread import in_own_thread
 from rlmm.errors import ConfigError
-from rlmm.sidecar.connection import Connection
-from rlmm.sidecar.socket_reads import Readers, readers
+from rlmm.sidecar.connection import ClientConnection
+from rlmm.sidecar.socket_reads import SocketReaders, readers
 from rlmm.sidecar.unix_socket import UnixSocket
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.access.handshakes import Handshakes
-    from rlmm.sidecar.session import Surroundings
+    from rlmm.sidecar.session import SessionContext
     from rlmm.sidecar.statistics import SidecarStatistics
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Sidecar:
     """The frame server. Listens as long as `run` runs."""
 
     def __init__(
-        self, around: Surroundings, unix_path: Path | None, *, may_do_without: bool = False
+        self, around: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
     ) -> None:
         """
         *unix_path* is where the Unix socket is; `None` opens none. Where it *may do without*, a
@@ -60,12 +60,12 @@ class Sidecar:
         self._may_do_without = may_do_without
         self._around = around
         self._unix_path = unix_path
-        self._connections: set[Connection] = set()
+        self._connections: set[ClientConnection] = set()
         self._connections_max = around.settings.connections_max
         self._is_ending = False
         self._gone = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
-        self._readers: Readers | None = None
+        self._readers: SocketReaders | None = None
         self._handshakes: Handshakes | None = None
         self._door_generation = around.door.generation
         self.listening = asyncio.Event()
@@ -160,17 +160,17 @@ class Sidecar:
         return server
 
     def _connection(
-        self, peer_of: Callable[[asyncio.Transport], Peer], taken_by: Readers | None
-    ) -> Connection:
-        return Connection(self._around, peer_of, self._enter, self._leave, taken_by)
+        self, peer_of: Callable[[asyncio.Transport], Peer], taken_by: SocketReaders | None
+    ) -> ClientConnection:
+        return ClientConnection(self._around, peer_of, self._enter, self._leave, taken_by)
 
-    def _enter(self, connection: Connection) -> bool:
+    def _enter(self, connection: ClientConnection) -> bool:
         if len(self._connections) >= self._connections_max or self._is_ending:
             return False
         self._connections.add(connection)
         return True
 
-    def _leave(self, connection: Connection) -> None:
+    def _leave(self, connection: ClientConnection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._gone.set()

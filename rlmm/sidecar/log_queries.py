@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import LogError, LogRecreated, NotAssigned, NotReady, TooBusy
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.records.batch import Batch, walk
 from rlmm.sidecar.waiting_requests import while_served
 from rlmm.wire.operator_queries import LogEnds, LogPiece, log_ends_value, log_piece_value
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rlmm.engine.engine import Engine
-    from rlmm.log.protocol import Bounds
+    from rlmm.log.protocol import LogBounds
     from rlmm.metadata.ids import Uuid
     from rlmm.records.record_set import RecordSet
-    from rlmm.sidecar.session import Session
+    from rlmm.sidecar.session import ClientSession
 
 OF_CONNECTION_MAX: Final = 4
 """Reads of the log under way of one connection."""
@@ -40,7 +40,7 @@ _PAUSE_S: Final = 1.0
 """The same where no state is to be waited for."""
 
 
-async def log_bounds(session: Session, places: Sequence[int]) -> object:
+async def log_bounds(session: ClientSession, places: Sequence[int]) -> object:
     """What the log holds of the metadata partitions *places*, in their order."""
     engine = session.engine()
     topic_id = _topic_id(engine)
@@ -51,7 +51,7 @@ async def log_bounds(session: Session, places: Sequence[int]) -> object:
 
 
 async def read_log(
-    session: Session, topic_id: Uuid, place: int, position: int, piece: tuple[int, int],
+    session: ClientSession, topic_id: Uuid, place: int, position: int, piece: tuple[int, int],
     timeout_s: float,
 ) -> object:  # fmt: skip
     """
@@ -74,7 +74,7 @@ async def read_log(
     return log_piece_value(LogPiece(part, next_offset, max(0, len(data) - skip - len(part))))
 
 
-async def _is_there(session: Session, place: int, position: int, timeout_s: float) -> bool:
+async def _is_there(session: ClientSession, place: int, position: int, timeout_s: float) -> bool:
     """
     Whether the log has anything behind *position*, or says in time why not; reading it tells then.
     """
@@ -101,11 +101,11 @@ async def _is_there(session: Session, place: int, position: int, timeout_s: floa
             await asyncio.sleep(min(left_s, _PAUSE_S))
 
 
-def _ends(found: Bounds | LogError) -> LogEnds | LogError:
+def _ends(found: LogBounds | LogError) -> LogEnds | LogError:
     return found if isinstance(found, LogError) else LogEnds(found.log_start, found.next_offset)
 
 
-def _applied(session: Session, place: int) -> int | None:
+def _applied(session: ClientSession, place: int) -> int | None:
     """How far the state goes; `None` where there is none that is answered from."""
     try:
         return session.reads().place(place).position
@@ -129,7 +129,7 @@ def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
 
 
 @contextmanager
-def _under_way(session: Session) -> Iterator[None]:
+def _under_way(session: ClientSession) -> Iterator[None]:
     """One call of the log; raises `TooBusy` where as many are under way as may be."""
     figures = session.figures
     if session.log_reads >= OF_CONNECTION_MAX:
@@ -150,7 +150,7 @@ def _under_way(session: Session) -> Iterator[None]:
 def _topic_id(engine: Engine) -> Uuid:
     """Of the topic that is followed now."""
     if engine.identity is None:
-        raise NotReady("the log has not been reached", reason=Why.CONNECTING)
+        raise NotReady("the log has not been reached", reason=NotReadyReason.CONNECTING)
     return engine.identity.topic_id
 
 

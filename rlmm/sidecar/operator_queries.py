@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.base.background_work import in_background
 from rlmm.errors import InvalidArgument, NotReady, TooBusy
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.waiting_requests import while_served
 from rlmm.wire.operator_queries import (
     ImageHead,
-    Summary,
+    PartitionFigures,
     SummaryPage,
     image_head_value,
     summary_page_value,
 )
 
 if TYPE_CHECKING:
-    from rlmm.gate.reads import Reads
+    from rlmm.gate.reads import PartitionQueries
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
-    from rlmm.sidecar.session import Session
+    from rlmm.sidecar.session import ClientSession
     from rlmm.sidecar.settings import SidecarSettings
-    from rlmm.sidecar.statistics import Figures
+    from rlmm.sidecar.statistics import FrameServerCounters
 
 PAGE_MAX: Final = 400
 """User partitions of one page: their figures are put together in about a millisecond."""
@@ -49,7 +49,7 @@ IDLE_S: Final = 60.0
 
 
 async def list_partitions(
-    session: Session, place: int, after: bytes | None, limit: int, bytes_max: int
+    session: ClientSession, place: int, after: bytes | None, limit: int, bytes_max: int
 ) -> object:
     """The user partitions of metadata partition *place* with keys above *after*."""
     reads, count_max = session.reads(), min(limit, PAGE_MAX)
@@ -77,13 +77,17 @@ async def _lowest(shard: Shard, after: bytes | None, count: int) -> list[TopicId
 
 
 def _page(
-    reads: Reads, shard: Shard, found: list[TopicIdPartition], count_max: int, bytes_max: int
+    reads: PartitionQueries,
+    shard: Shard,
+    found: list[TopicIdPartition],
+    count_max: int,
+    bytes_max: int,
 ) -> SummaryPage:
     """The first of *found*, as many as there is room for, without what may not be seen."""
-    summaries: list[Summary] = []
+    summaries: list[PartitionFigures] = []
     size, hidden, last = 0, 0, b""
     for number, partition in enumerate(found):
-        summary = Summary(
+        summary = PartitionFigures(
             partition,
             *shard.segment_counts_of(partition),
             shard.size(partition),
@@ -105,7 +109,7 @@ class OpenImage:
 
     __slots__ = ("_data", "_figures", "_held_bytes", "_idle", "_is_being_made", "_settings")
 
-    def __init__(self, settings: SidecarSettings, figures: Figures) -> None:
+    def __init__(self, settings: SidecarSettings, figures: FrameServerCounters) -> None:
         self._settings = settings
         self._figures = figures
         self._data: bytes | None = None
@@ -113,7 +117,9 @@ class OpenImage:
         self._held_bytes = 0
         self._idle: asyncio.TimerHandle | None = None
 
-    async def open(self, session: Session, partition: TopicIdPartition, bytes_max: int) -> object:
+    async def open(
+        self, session: ClientSession, partition: TopicIdPartition, bytes_max: int
+    ) -> object:
         """
         Make the image of *partition* as it is now; its first bytes. What fits into them is not
         kept open. Another one that was open is let go of.
@@ -138,7 +144,7 @@ class OpenImage:
             self._hold(0)
         return image_head_value(ImageHead(position, len(data), first))
 
-    async def _make(self, session: Session, partition: TopicIdPartition) -> tuple[int, bytes]:
+    async def _make(self, session: ClientSession, partition: TopicIdPartition) -> tuple[int, bytes]:
         """Position and image."""
         reads, engine = session.reads(), session.engine()
         shard = reads.state_of(partition)
@@ -148,7 +154,7 @@ class OpenImage:
         if reads.state_of(partition) is not shard or frozen is None or not frozen[2]:
             raise NotReady(
                 f"{partition}: its state has changed hands, it is to be asked for again",
-                reason=Why.LOADING,
+                reason=NotReadyReason.LOADING,
                 user_partition=str(partition),
                 metadata_partition=shard.partition,
             )

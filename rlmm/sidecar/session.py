@@ -20,7 +20,7 @@ from rlmm.sidecar.dispatch import (
     COUNTS,
     READS,
     Args,
-    Bounds,
+    RequestLimits,
     event_broker,
     read_assign,
     read_event,
@@ -32,7 +32,7 @@ from rlmm.sidecar.dispatch import (
 )
 from rlmm.sidecar.operator_queries import OpenImage
 from rlmm.views.values import in_milliseconds
-from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
+from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.methods import METHODS
 from rlmm.wire.operator_queries import read_places
 from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
@@ -42,15 +42,15 @@ from rlmm.wire.values import read_partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rlmm.access.authentication import Door
+    from rlmm.access.authentication import Authenticator
     from rlmm.access.roles import Client, Peer
     from rlmm.engine.engine import Engine
-    from rlmm.gate.reads import Reads
-    from rlmm.sidecar.broker_starts import Start
+    from rlmm.gate.reads import PartitionQueries
+    from rlmm.sidecar.broker_starts import BrokerStart
     from rlmm.sidecar.clusters import Clusters
     from rlmm.sidecar.settings import SidecarSettings
-    from rlmm.sidecar.statistics import Figures
-    from rlmm.wire.hello import Hello
+    from rlmm.sidecar.statistics import FrameServerCounters
+    from rlmm.wire.hello import ClientHello
     from rlmm.wire.methods import Method
 
 
@@ -59,13 +59,13 @@ _RECEIVED_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SessionContext:
     """What every session of one frame server shares."""
 
     settings: SidecarSettings
     clusters: Clusters
-    door: Door
-    figures: Figures
+    door: Authenticator
+    figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
     """How an engine stands, for people."""
     server: str
@@ -75,7 +75,7 @@ class Surroundings:
     """Where what is received stands for a moment."""
 
 
-class Session:
+class ClientSession:
     """What one client asks, from its hello on."""
 
     __slots__ = (
@@ -83,17 +83,17 @@ class Session:
         "log_reads", "meter",
     )  # fmt: skip
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: SessionContext) -> None:
         self._around = around
-        self._bounds = Bounds.of(around.settings)
-        self.hello: Hello | None = None
+        self._bounds = RequestLimits.of(around.settings)
+        self.hello: ClientHello | None = None
         """What the client has said of itself; `None` while it has not."""
         self._engine: Engine | None = None
         """Whose cluster is known to be the client's."""
-        self._reads: Reads | None = None
+        self._reads: PartitionQueries | None = None
         self._client: Client | None = None
         """Who this is, counted as one connection of it."""
-        self.broker: Start | None = None
+        self.broker: BrokerStart | None = None
         """The start of a broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
         """Called for each request where only so many are allowed; raises `TooBusy`."""
@@ -103,7 +103,7 @@ class Session:
         """Calls of a log that are under way for the client."""
 
     @property
-    def figures(self) -> Figures:
+    def figures(self) -> FrameServerCounters:
         """What is counted for all sessions."""
         return self._around.figures
 
@@ -165,7 +165,7 @@ class Session:
                 None if identity is None else identity.partition_count,
                 client.role.value,
                 self._around.mode,
-                Limits(
+                ServiceLimits(
                     settings.frame_bytes_max,
                     settings.pipeline_max,
                     settings.waiting_max,
@@ -218,11 +218,11 @@ class Session:
         """Whether the engine is still there."""
         return self._around.clusters.is_served(engine)
 
-    def reads(self) -> Reads:
+    def reads(self) -> PartitionQueries:
         """The questions that this client may ask."""
         return self._reads or self._reads_of(self.engine())
 
-    def _reads_of(self, engine: Engine) -> Reads:
+    def _reads_of(self, engine: Engine) -> PartitionQueries:
         if self.broker is not None:
             return self.broker.reads
         return engine.reads.of_everyone() if self.client.role is Role.ADMIN else engine.reads
@@ -316,7 +316,7 @@ class Session:
         engine, start = self._speaking(method)
         return self._around.clusters.brokers(engine).stop(start, partitions)
 
-    def _speaking(self, method: Method) -> tuple[Engine, Start]:
+    def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
         """The broker that this client speaks for."""
         engine = self.engine()
         if self.broker is None:
@@ -374,18 +374,18 @@ def _has_options(method: Method, args: Args) -> bool:
     return len(args) > len(method.args)
 
 
-_OTHERS: Final[Mapping[str, Callable[[Session, Method, Args], Any]]] = {
-    "hello": Session._again,  # noqa: SLF001 - the table of this class
-    "ping": Session._ping,  # noqa: SLF001
-    "wait_ready": Session._wait_ready,  # noqa: SLF001
-    "assign": Session._assign,  # noqa: SLF001
-    "stop_partitions": Session._stop_partitions,  # noqa: SLF001
-    "read_token": Session._read_token,  # noqa: SLF001
-    "status": Session._status,  # noqa: SLF001
-    "list_partitions": Session._list_partitions,  # noqa: SLF001
-    "open_image": Session._open_image,  # noqa: SLF001
-    "read_image": Session._read_image,  # noqa: SLF001
-    "close_image": Session._close_image,  # noqa: SLF001
-    "log_bounds": Session._log_bounds,  # noqa: SLF001
-    "read_log": Session._read_log,  # noqa: SLF001
+_OTHERS: Final[Mapping[str, Callable[[ClientSession, Method, Args], Any]]] = {
+    "hello": ClientSession._again,  # noqa: SLF001 - the table of this class
+    "ping": ClientSession._ping,  # noqa: SLF001
+    "wait_ready": ClientSession._wait_ready,  # noqa: SLF001
+    "assign": ClientSession._assign,  # noqa: SLF001
+    "stop_partitions": ClientSession._stop_partitions,  # noqa: SLF001
+    "read_token": ClientSession._read_token,  # noqa: SLF001
+    "status": ClientSession._status,  # noqa: SLF001
+    "list_partitions": ClientSession._list_partitions,  # noqa: SLF001
+    "open_image": ClientSession._open_image,  # noqa: SLF001
+    "read_image": ClientSession._read_image,  # noqa: SLF001
+    "close_image": ClientSession._close_image,  # noqa: SLF001
+    "log_bounds": ClientSession._log_bounds,  # noqa: SLF001
+    "read_log": ClientSession._read_log,  # noqa: SLF001
 }

@@ -36,7 +36,7 @@ _ANSWERS_MAX: Final = 16
 """Answers that are written one behind the other; as many requests does the first of them wait."""
 
 
-class Readers:
+class SocketReaders:
     """The sockets that are read from, and who takes what comes."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ def _write(fd: int, data: bytes, transport: asyncio.Transport) -> None:
     transport.write(data)
 
 
-class ByLoop:
+class EventLoopSockets:
     """The same for what the event loop reads and writes itself."""
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
@@ -174,9 +174,9 @@ class ByLoop:
         transport.write(data)
 
 
-BY_LOOP: Final = ByLoop()
+BY_LOOP: Final = EventLoopSockets()
 
 
-def readers() -> Readers | None:
+def readers() -> SocketReaders | None:
     """Readers in the running loop, where the system has what they need."""
-    return Readers() if sys.platform == "linux" else None
+    return SocketReaders() if sys.platform == "linux" else None

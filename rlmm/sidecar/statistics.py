@@ -56,7 +56,7 @@ class SidecarStatistics:
     """How often a start of a broker took over from another one."""
 
 
-class Figures:
+class FrameServerCounters:
     """Counts for one frame server; incremented in place by its connections."""
 
     __slots__ = (

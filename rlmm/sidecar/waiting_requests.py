@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rlmm.engine.freshness import wait_fresh
 from rlmm.errors import NotAssigned, NotReady, ProtocolError, Stopped, TooBusy
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.verdicts import Duplicate
-from rlmm.pump.writer import Written
+from rlmm.pump.writer import WrittenEvent
 from rlmm.sidecar.dispatch import event_partition, partitions_of
 from rlmm.wire.values import write_answer_value
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.sidecar.dispatch import Args
-    from rlmm.sidecar.session import Session
+    from rlmm.sidecar.session import ClientSession
     from rlmm.sidecar.settings import SidecarSettings
-    from rlmm.sidecar.statistics import Figures
-    from rlmm.wire.options import ReadOptions, WriteOptions
+    from rlmm.sidecar.statistics import FrameServerCounters
+    from rlmm.wire.options import FreshnessOptions, WriteOptions
 
     Tell = Callable[[int, str, "asyncio.Task[object]"], None]
     """Is given the id and method of a request, and the task that has ended."""
@@ -42,14 +42,16 @@ KEPT_BYTES: Final = 4 * 1024
 """What any request keeps: its task, and what that waits for."""
 
 
-class Asked(NamedTuple):
+class ResumedRead(NamedTuple):
     """A read whose wait is over: to be answered in its turn."""
 
     method: str
     args: Args
 
 
-async def read(session: Session, method: str, args: Args, options: ReadOptions) -> Asked:
+async def read(
+    session: ClientSession, method: str, args: Args, options: FreshnessOptions
+) -> ResumedRead:
     """Wait until everything is applied that a read has to see."""
     engine = session.engine()
     partitions = partitions_of(method, args)
@@ -65,10 +67,10 @@ async def read(session: Session, method: str, args: Args, options: ReadOptions) 
             linearizable=options.linearizable,
             timeout_s=None if options.timeout_ms is None else options.timeout_ms / 1_000,
         )
-    return Asked(method, args)
+    return ResumedRead(method, args)
 
 
-async def write(session: Session, event: Any, options: WriteOptions) -> object:
+async def write(session: ClientSession, event: Any, options: WriteOptions) -> object:
     """Store an event and hear what became of it."""
     engine = session.engine()
     is_given = True
@@ -83,12 +85,14 @@ async def write(session: Session, event: Any, options: WriteOptions) -> object:
     timeout_s = None if options.timeout_ms is None else options.timeout_ms / 1_000
     written = await store(event, timeout_s=timeout_s)
     verdict = "stored-not-assigned"
-    if is_given and isinstance(written, Written):
+    if is_given and isinstance(written, WrittenEvent):
         verdict = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
     return write_answer_value(written.metadata_partition, written.offset, verdict)
 
 
-async def wait_ready(session: Session, partition: TopicIdPartition, timeout_s: float) -> object:
+async def wait_ready(
+    session: ClientSession, partition: TopicIdPartition, timeout_s: float
+) -> object:
     """Wait until questions about *partition* are answered to this client."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
@@ -105,14 +109,14 @@ async def wait_ready(session: Session, partition: TopicIdPartition, timeout_s: f
 
 
 @contextmanager
-def while_served(session: Session, engine: Engine) -> Iterator[None]:
+def while_served(session: ClientSession, engine: Engine) -> Iterator[None]:
     """What ends with an engine that is taken off can be asked again of the one that comes."""
     try:
         yield
     except Stopped as error:
         if session.is_served(engine):
             raise
-        raise NotReady(str(error), reason=Why.CONNECTING) from None
+        raise NotReady(str(error), reason=NotReadyReason.CONNECTING) from None
 
 
 def result_of(task: asyncio.Task[object]) -> object:
@@ -122,12 +126,12 @@ def result_of(task: asyncio.Task[object]) -> object:
     return task.result()
 
 
-class Waits:
+class WaitingRequests:
     """The waiting requests of one connection."""
 
     __slots__ = ("_bytes", "_figures", "_kept", "_settings", "_tasks", "_tell")
 
-    def __init__(self, settings: SidecarSettings, figures: Figures, tell: Tell) -> None:
+    def __init__(self, settings: SidecarSettings, figures: FrameServerCounters, tell: Tell) -> None:
         """*tell* is called when one has ended, unless it was dropped."""
         self._settings = settings
         self._figures = figures
@@ -164,7 +168,7 @@ class Waits:
                 is_in_line = (
                     not task.cancelled()
                     and task.exception() is None
-                    and type(task.result()) is Asked
+                    and type(task.result()) is ResumedRead
                 )
                 if not is_in_line:
                     self.release(request_id)

@@ -37,7 +37,7 @@ _FOLDER_NAME_MAX = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CatalogEntry:
     """One snapshot, as far as its name tells."""
 
     path: Path
@@ -119,11 +119,11 @@ class Catalog:
         names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
         return sorted(int(name) for name in names if _PARTITION.fullmatch(name))
 
-    def newest_first(self, partition: int) -> list[Stored]:
+    def newest_first(self, partition: int) -> list[CatalogEntry]:
         """The snapshots of a metadata partition, the largest position first."""
         folder = self.folder_of(partition)
         found = [
-            Stored(folder / name, partition, position, size)
+            CatalogEntry(folder / name, partition, position, size)
             for name, size in self._sizes(folder).items()
             if (position := position_of(name)) is not None
         ]
@@ -141,13 +141,13 @@ class Catalog:
                     left.append(folder / name)
         return left
 
-    def set_aside(self, stored: Stored) -> None:
+    def set_aside(self, stored: CatalogEntry) -> None:
         """Give a snapshot a name under which nobody looks for it, for good."""
         self._disk.rename(stored.path, stored.path.with_name(stored.path.name + VOID))
         self._disk.sync_folder(stored.path.parent)
 
     def prune(
-        self, newest: Stored, keep: int, damaged: Container[Path], foreign: Container[Path]
+        self, newest: CatalogEntry, keep: int, damaged: Container[Path], foreign: Container[Path]
     ) -> None:
         """
         Remove what *newest*, which is on the medium, makes superfluous.

@@ -35,7 +35,7 @@ from rlmm.snapshot.format import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
 
     Read = Callable[[int], bytes]
     """Gives the next bytes of a file, as many as asked for unless the file ends before."""
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 256 * 1024
 
 
-def verify(read: Read, size: int) -> Header:
+def verify(read: Read, size: int) -> SnapshotHeader:
     """
     The header of a file of *size* bytes whose checksum is right from the first byte to the last.
 

@@ -29,7 +29,7 @@ from rlmm.snapshot.format import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
 
 BLOCK_BYTES: Final = 256 * 1024
 """
@@ -41,7 +41,7 @@ LEVEL: Final = 1
 
 
 def encode(
-    header: Header, parts: Iterable[Callable[[], bytes]], block_bytes: int = BLOCK_BYTES
+    header: SnapshotHeader, parts: Iterable[Callable[[], bytes]], block_bytes: int = BLOCK_BYTES
 ) -> Iterator[bytes]:
     """
     The file in pieces, of which each is written before the next is asked for.
@@ -58,7 +58,7 @@ def encode(
 
 
 def _undigested(
-    header: Header, parts: Iterable[Callable[[], bytes]], block_bytes: int
+    header: SnapshotHeader, parts: Iterable[Callable[[], bytes]], block_bytes: int
 ) -> Iterator[bytes]:
     yield encode_header(header)
     blocks = inflated = 0
@@ -69,7 +69,7 @@ def _undigested(
     yield TRAILER.pack(KIND_END, blocks, inflated)
 
 
-def _content(header: Header, parts: Iterable[Callable[[], bytes]]) -> Iterator[bytes]:
+def _content(header: SnapshotHeader, parts: Iterable[Callable[[], bytes]]) -> Iterator[bytes]:
     """Each image with its length in front."""
     count = 0
     for part in parts:

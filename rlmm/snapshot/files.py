@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rlmm.log.protocol import LogIdentity
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
 
     ReadAt = Callable[[int, int], bytes]
     """So many bytes from a place on; fewer when the file, or the system's patience, ends there."""
@@ -35,9 +35,9 @@ class SnapshotFile:
         self.size = size
         self._read_at = read_at
 
-    def peek(self) -> Header:
+    def peek(self) -> SnapshotHeader:
         """The header alone, by its own checksum: enough to be listed, not to be used."""
-        start = Pass(self._read_at)(min(self.size, HEADER_BYTES_MAX))
+        start = SnapshotReadPass(self._read_at)(min(self.size, HEADER_BYTES_MAX))
         at = 0
 
         def take(size: int, what: str) -> bytes:
@@ -50,15 +50,15 @@ class SnapshotFile:
 
         return decode_header(take)
 
-    def verify(self) -> Header:
+    def verify(self) -> SnapshotHeader:
         """The header of a file whose checksum is right; one pass over the file."""
-        return verify(Pass(self._read_at), self.size)
+        return verify(SnapshotReadPass(self._read_at), self.size)
 
     def reader(self) -> SnapshotReader:
         """Begin another pass, over what is in it."""
-        return SnapshotReader(Pass(self._read_at), self.size)
+        return SnapshotReader(SnapshotReadPass(self._read_at), self.size)
 
-    def examine(self) -> Header:
+    def examine(self) -> SnapshotHeader:
         """
         The header of a snapshot that is sound to the last row: checksum, blocks, every image.
 
@@ -71,7 +71,7 @@ class SnapshotFile:
 
     def pieces(self, size: int = 1 << 20) -> Iterator[bytes]:
         """Yield the file as it is."""
-        read = Pass(self._read_at)
+        read = SnapshotReadPass(self._read_at)
         left = self.size
         while left:
             piece = read(min(left, size))
@@ -81,7 +81,7 @@ class SnapshotFile:
             yield piece
 
 
-class Pass:
+class SnapshotReadPass:
     """Reads on from where it stopped, from the beginning at first."""
 
     def __init__(self, read_at: ReadAt) -> None:
@@ -127,7 +127,7 @@ def naming(name: str) -> Iterator[None]:
         raise SnapshotCorrupt(msg) from error
 
 
-def require_identity(header: Header, identity: LogIdentity) -> None:
+def require_identity(header: SnapshotHeader, identity: LogIdentity) -> None:
     """Refuse, as `SnapshotForeign`, what is of another log or of one cut another way."""
     found = header.identity
     for what, ours, theirs in (
@@ -145,7 +145,7 @@ def require_identity(header: Header, identity: LogIdentity) -> None:
         raise SnapshotForeign(msg)
 
 
-def require_place(header: Header, partition: int, position: int) -> None:
+def require_place(header: SnapshotHeader, partition: int, position: int) -> None:
     """Refuse what does not hold what its path says."""
     if (header.partition, header.position) != (partition, position):
         msg = (

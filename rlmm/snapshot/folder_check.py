@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, SnapshotError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
-from rlmm.snapshot.catalog import Catalog, Stored, cluster_folder, identity_folders
+from rlmm.snapshot.catalog import Catalog, CatalogEntry, cluster_folder, identity_folders
 from rlmm.snapshot.files import naming, opened, require_place
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from rlmm.snapshot.archive import Opener
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CheckedSnapshot:
     """One file: what it says it is, or why it is not used."""
 
     name: str
     size_bytes: int
-    header: Header | None
+    header: SnapshotHeader | None
     error: SnapshotError | OSError | None = None
 
     @property
@@ -38,14 +38,14 @@ class Judged:
         return self.error is None
 
 
-def stored_in(folder: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Stored]:
+def stored_in(folder: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[CatalogEntry]:
     """Yield the snapshots of one log, the newest of each metadata partition first."""
     catalog = Catalog(folder, disk)
     for partition in catalog.partitions():
         yield from catalog.newest_first(partition)
 
 
-def stored_below(root: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Stored]:
+def stored_below(root: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[CatalogEntry]:
     """Yield the snapshots of every log below *root*."""
     for folder in identity_folders(root):
         yield from stored_in(folder, disk)
@@ -74,41 +74,41 @@ def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> P
     raise ConfigError(msg)
 
 
-def glance(stored: Stored, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
+def glance(stored: CatalogEntry, disk: SnapshotDisk = SNAPSHOT_DISK) -> CheckedSnapshot:
     """What its header says, by the header's own checksum; the rest is not looked at."""
     return _judge_stored(stored, disk, whole=False)
 
 
-def examine(stored: Stored, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
+def examine(stored: CatalogEntry, disk: SnapshotDisk = SNAPSHOT_DISK) -> CheckedSnapshot:
     """What it is when everything in it is sound, to the last row."""
     return _judge_stored(stored, disk, whole=True)
 
 
-def examine_stranger(name: str, opener: Opener) -> Judged:
+def examine_stranger(name: str, opener: Opener) -> CheckedSnapshot:
     """What a file from anywhere is when everything in it is sound; its name means nothing."""
     return _judge_stranger(name, opener, whole=True)
 
 
-def glance_stranger(name: str, opener: Opener) -> Judged:
+def glance_stranger(name: str, opener: Opener) -> CheckedSnapshot:
     """What the header of a file from anywhere says; its name means nothing."""
     return _judge_stranger(name, opener, whole=False)
 
 
-def _judge_stranger(name: str, opener: Opener, *, whole: bool) -> Judged:
+def _judge_stranger(name: str, opener: Opener, *, whole: bool) -> CheckedSnapshot:
     size = 0
     try:
         with opener() as file, naming(name):
             size = file.size
-            return Judged(name, size, file.examine() if whole else file.peek())
+            return CheckedSnapshot(name, size, file.examine() if whole else file.peek())
     except (SnapshotError, OSError) as error:
-        return Judged(name, size, None, error)
+        return CheckedSnapshot(name, size, None, error)
 
 
-def _judge_stored(stored: Stored, disk: SnapshotDisk, *, whole: bool) -> Judged:
+def _judge_stored(stored: CatalogEntry, disk: SnapshotDisk, *, whole: bool) -> CheckedSnapshot:
     try:
         with opened(disk, stored.path) as file:
             header = file.examine() if whole else file.peek()
             require_place(header, stored.partition, stored.position)
     except (SnapshotError, OSError) as error:
-        return Judged(str(stored.path), stored.size_bytes, None, error)
-    return Judged(str(stored.path), stored.size_bytes, header)
+        return CheckedSnapshot(str(stored.path), stored.size_bytes, None, error)
+    return CheckedSnapshot(str(stored.path), stored.size_bytes, header)

@@ -16,7 +16,7 @@ import google_crc32c
 
 from rlmm.errors import InvalidArgument, SnapshotCorrupt, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, Uuid
 from rlmm.metadata.image import SHARD_VERSION
 
@@ -64,7 +64,7 @@ FILE_BYTES_MIN: Final = HEADER_BYTES_MIN + TRAILER.size + DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SnapshotHeader:
     """What a snapshot is of, and how much is in it."""
 
     identity: LogIdentity
@@ -72,13 +72,13 @@ class Header:
     """The metadata partition."""
     position: int
     """Next offset to apply: the state holds the effect of every record below it, and no other."""
-    history: History
+    history: ReplayHistory
     user_partitions: int
     written_ms: int
     """When it was written, by the wall clock of who wrote it; nothing is decided by it."""
 
 
-def encode_header(header: Header) -> bytes:
+def encode_header(header: SnapshotHeader) -> bytes:
     """The first bytes of the file. Raises `InvalidArgument` for what no shard can be."""
     fault = fault_of(header)
     if fault is not None:
@@ -105,7 +105,7 @@ def encode_header(header: Header) -> bytes:
     return covered + CRC.pack(google_crc32c.value(covered))
 
 
-def decode_header(take: Callable[[int, str], bytes]) -> Header:
+def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     """
     Read the header through *take*, which gives the next bytes, and nothing behind it.
 
@@ -138,14 +138,16 @@ def decode_header(take: Callable[[int, str], bytes]) -> Header:
     except UnicodeDecodeError as error:
         msg = f"the cluster id is not UTF-8: {cluster_id[:64]!r}"
         raise SnapshotCorrupt(msg) from error
-    header = Header(identity, partition, position, History(*counts), user_partitions, written_ms)
+    header = SnapshotHeader(
+        identity, partition, position, ReplayHistory(*counts), user_partitions, written_ms
+    )
     fault = fault_of(header)
     if fault is not None:
         raise SnapshotCorrupt(fault)
     return header
 
 
-def fault_of(header: Header) -> str | None:
+def fault_of(header: SnapshotHeader) -> str | None:
     """What cannot be true of any snapshot, in words."""
     identity, history = header.identity, header.history
     if not 1 <= identity.partition_count <= INT32_MAX:

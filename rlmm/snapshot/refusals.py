@@ -35,7 +35,7 @@ class RefusalKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SnapshotRefusal:
     """One snapshot that was not used."""
 
     path: Path
@@ -60,10 +60,10 @@ class Refusals:
 
     def __init__(self) -> None:
         self._counts: Counter[RefusalKind] = Counter()
-        self._latest: deque[Refusal] = deque(maxlen=_NAMED_MAX)
+        self._latest: deque[SnapshotRefusal] = deque(maxlen=_NAMED_MAX)
         self._kinds: dict[Path, RefusalKind] = {}
 
-    def note(self, refusal: Refusal) -> None:
+    def note(self, refusal: SnapshotRefusal) -> None:
         """Count one and remember it."""
         self._counts[refusal.kind] += 1
         self._latest.append(refusal)
@@ -83,6 +83,6 @@ class Refusals:
         return {str(kind): self._counts[kind] for kind in RefusalKind}
 
     @property
-    def latest(self) -> tuple[Refusal, ...]:
+    def latest(self) -> tuple[SnapshotRefusal, ...]:
         """The latest, oldest first."""
         return tuple(self._latest)

@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rlmm.log.replay_progress import History
+    from rlmm.log.replay_progress import ReplayHistory
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen:
+class ShardImages:
     """One shard as it was at one moment; its parts can be made into bytes later, in any thread."""
 
     partition: int
     """The metadata partition."""
     position: int
-    history: History
+    history: ReplayHistory
     parts: Sequence[Callable[[], bytes]]
     """One for each user partition, by rising key; it returns its partition image."""
 
 
-class Source(Protocol):
+class SnapshotSource(Protocol):
     """The shards that can be saved."""
 
     def positions(self) -> Mapping[int, int]:
         """Metadata partition to position, of every shard that may be saved now."""
 
-    async def freeze(self, partition: int) -> Frozen | None:
+    async def freeze(self, partition: int) -> ShardImages | None:
         """
         The shard as it is now, or `None` when it is not there any more.
 

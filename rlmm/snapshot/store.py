@@ -15,36 +15,36 @@ from rlmm.base.background_work import in_background
 from rlmm.base.clock import SystemClock
 from rlmm.errors import ConfigError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
-from rlmm.snapshot.format import Header
-from rlmm.snapshot.refusals import Refusal, RefusalKind, Refusals
+from rlmm.snapshot.format import SnapshotHeader
+from rlmm.snapshot.refusals import RefusalKind, Refusals, SnapshotRefusal
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.store_io import Shelf
+from rlmm.snapshot.store_io import SnapshotFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from rlmm.base.background_work import Work
+    from rlmm.base.background_work import BackgroundWork
     from rlmm.base.clock import Clock
     from rlmm.log.protocol import LogIdentity
-    from rlmm.log.replay_progress import History
+    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.catalog import Stored
-    from rlmm.snapshot.source import Frozen
+    from rlmm.snapshot.catalog import CatalogEntry
+    from rlmm.snapshot.source import ShardImages
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredSnapshot:
     """A shard as it was when its snapshot was taken."""
 
     shard: Shard
-    history: History
+    history: ReplayHistory
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedSnapshot:
     """The newest good snapshot of a metadata partition that this process knows of."""
 
     path: Path
@@ -61,9 +61,9 @@ class StoreStatistics:
     restored: int
     refused: Mapping[str, int]
     """By kind; every kind is there."""
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[SnapshotRefusal, ...]
     """The latest, by name."""
-    saved: Mapping[int, Saved]
+    saved: Mapping[int, SavedSnapshot]
     """By metadata partition."""
 
 
@@ -93,16 +93,16 @@ class SnapshotStore:
         self.settings = SnapshotSettings() if settings is None else settings
         self.clock: Clock = SystemClock() if clock is None else clock
         self._identity = identity
-        self._shelf = Shelf(root, identity, make_shard, self.settings, disk)
+        self._shelf = SnapshotFolder(root, identity, make_shard, self.settings, disk)
         self._reading = asyncio.Lock()
         self._writing = asyncio.Lock()
-        self._saved: dict[int, Saved] = {}
+        self._saved: dict[int, SavedSnapshot] = {}
         self._refusals = Refusals()
         self._restored = 0
         self.free_bytes: int | None = None
         """Room on the disk when it was looked at last; `None` while it was not, or could not be."""
 
-    def saved(self, partition: int) -> Saved | None:
+    def saved(self, partition: int) -> SavedSnapshot | None:
         """The newest good snapshot of *partition*: the one restored from, or the last written."""
         return self._saved.get(partition)
 
@@ -112,7 +112,9 @@ class SnapshotStore:
             self._restored, self._refusals.counts, self._refusals.latest, dict(self._saved)
         )
 
-    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
+    async def restore(
+        self, partition: int, log_start: int, next_offset: int
+    ) -> RestoredSnapshot | None:
         """
         The shard of the newest snapshot that is good and fits into the log's bounds, or an older
         one's; `None` when there is none.
@@ -122,7 +124,9 @@ class SnapshotStore:
         that the log's start has passed. Cancelled, it ends after the next user partition.
         """
 
-        def work(given: Work) -> tuple[tuple[Stored, Header, Shard] | None, list[Refusal]]:
+        def work(
+            given: BackgroundWork,
+        ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
             return self._shelf.restore(given, partition, log_start, next_offset)
 
         async with self._reading:
@@ -134,7 +138,7 @@ class SnapshotStore:
         stored, header, shard = found
         self._restored += 1
         self._keep(stored, header.written_ms)
-        return Restored(shard, header.history, stored.path)
+        return RestoredSnapshot(shard, header.history, stored.path)
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
         """
@@ -144,7 +148,7 @@ class SnapshotStore:
         longer be told from one of its own.
         """
 
-        def work(_: Work) -> list[Refusal]:
+        def work(_: BackgroundWork) -> list[SnapshotRefusal]:
             return self._shelf.fitting(partition, 0, next_offset)[1]
 
         async with self._reading:
@@ -156,12 +160,12 @@ class SnapshotStore:
     async def look_at_room(self) -> None:
         """Look how much room the disk has."""
 
-        def work(_: Work) -> int | None:
+        def work(_: BackgroundWork) -> int | None:
             return self._shelf.free_bytes()
 
         self.free_bytes = await in_background(work, "snapshot-room", self.settings.niceness)
 
-    async def write(self, frozen: Frozen) -> Saved:
+    async def write(self, frozen: ShardImages) -> SavedSnapshot:
         """
         Put a snapshot on the medium, then remove what it makes superfluous.
 
@@ -174,7 +178,7 @@ class SnapshotStore:
         kinds = RefusalKind
         damaged = self._refusals.paths(kinds.CORRUPT)
         foreign = self._refusals.paths(kinds.FOREIGN, kinds.UNSUPPORTED)
-        header = Header(
+        header = SnapshotHeader(
             self._identity,
             frozen.partition,
             frozen.position,
@@ -183,7 +187,7 @@ class SnapshotStore:
             self.clock.now_ms(),
         )
 
-        def work(given: Work) -> Stored:
+        def work(given: BackgroundWork) -> CatalogEntry:
             written = self._shelf.write(given, header, frozen.parts, expected_bytes)
             self._shelf.prune(written, damaged, foreign)
             return written
@@ -193,11 +197,13 @@ class SnapshotStore:
         self._refusals.forget(written.path)
         return self._keep(written, header.written_ms)
 
-    def _keep(self, stored: Stored, written_ms: int) -> Saved:
-        saved = Saved(stored.path, stored.partition, stored.position, written_ms, stored.size_bytes)
+    def _keep(self, stored: CatalogEntry, written_ms: int) -> SavedSnapshot:
+        saved = SavedSnapshot(
+            stored.path, stored.partition, stored.position, written_ms, stored.size_bytes
+        )
         self._saved[stored.partition] = saved
         return saved
 
-    def _note(self, refusals: Iterable[Refusal]) -> None:
+    def _note(self, refusals: Iterable[SnapshotRefusal]) -> None:
         for refusal in refusals:
             self._refusals.note(refusal)

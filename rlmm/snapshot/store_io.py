@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import SnapshotCorrupt, SnapshotError, SnapshotRefused
 from rlmm.snapshot.atomic import make_durable_folder, write_atomically
-from rlmm.snapshot.catalog import Catalog, Stored, identity_folder
+from rlmm.snapshot.catalog import Catalog, CatalogEntry, identity_folder
 from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.files import opened, require_identity, require_place
-from rlmm.snapshot.refusals import Refusal, RefusalKind, kind_of
+from rlmm.snapshot.refusals import RefusalKind, SnapshotRefusal, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
     from pathlib import Path
 
-    from rlmm.base.background_work import Work
+    from rlmm.base.background_work import BackgroundWork
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
     from rlmm.snapshot.settings import SnapshotSettings
 
 _log = logging.getLogger("rlmm.snapshot.shelf")
@@ -35,7 +35,7 @@ _ROOM_CHECKED_EVERY = 8 * 1024 * 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Shelf:
+class SnapshotFolder:
     """The snapshots of one log as files, below *root*."""
 
     def __init__(
@@ -59,8 +59,8 @@ class Shelf:
     # ------------------------------------------------------------------------------ reading
 
     def restore(
-        self, given: Work, partition: int, log_start: int, next_offset: int
-    ) -> tuple[tuple[Stored, Header, Shard] | None, list[Refusal]]:
+        self, given: BackgroundWork, partition: int, log_start: int, next_offset: int
+    ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
         """The newest that is good and fits, with what is in it, and why none before it was."""
         fitting, refusals = self.fitting(partition, log_start, next_offset)
         for stored in fitting:
@@ -74,19 +74,19 @@ class Shelf:
 
     def fitting(
         self, partition: int, log_start: int, next_offset: int
-    ) -> tuple[list[Stored], list[Refusal]]:
+    ) -> tuple[list[CatalogEntry], list[SnapshotRefusal]]:
         """
         Those whose position fits, the newest first, and why the others do not.
 
         What lies beyond the log's end is set aside; at the first call what a crash left is removed.
         """
-        fitting: list[Stored] = []
-        refusals: list[Refusal] = []
+        fitting: list[CatalogEntry] = []
+        refusals: list[SnapshotRefusal] = []
         try:
             self._sweep()
             found = self._catalog.newest_first(partition)
         except OSError as error:
-            folder = Stored(self._catalog.folder_of(partition), partition, 0, 0)
+            folder = CatalogEntry(self._catalog.folder_of(partition), partition, 0, 0)
             return [], [_refused(folder, RefusalKind.UNREADABLE, str(error))]
         for stored in found:
             if stored.position > next_offset:
@@ -104,7 +104,7 @@ class Shelf:
                 _log.info("removed %s: a crash left it unfinished", path)
             self._is_swept = True
 
-    def _set_aside(self, stored: Stored, next_offset: int) -> Refusal:
+    def _set_aside(self, stored: CatalogEntry, next_offset: int) -> SnapshotRefusal:
         detail = f"the log ends at {next_offset}; set aside, its history is not this log's"
         try:
             self._catalog.set_aside(stored)
@@ -112,7 +112,7 @@ class Shelf:
             detail = f"the log ends at {next_offset}; it could not be set aside: {error}"
         return _refused(stored, RefusalKind.BEYOND_LOG, detail)
 
-    def _load(self, given: Work, stored: Stored) -> tuple[Header, Shard]:
+    def _load(self, given: BackgroundWork, stored: CatalogEntry) -> tuple[SnapshotHeader, Shard]:
         """Verify in one pass, then import in another, one user partition at a time."""
         with opened(self._disk, stored.path) as file:
             header = file.verify()
@@ -137,11 +137,11 @@ class Shelf:
 
     def write(
         self,
-        given: Work,
-        header: Header,
+        given: BackgroundWork,
+        header: SnapshotHeader,
         parts: Iterable[Callable[[], bytes]],
         expected_bytes: int,
-    ) -> Stored:
+    ) -> CatalogEntry:
         """
         Put a snapshot on the medium; what was there stays.
 
@@ -167,14 +167,16 @@ class Shelf:
             "%s: snapshot of %d bytes written to %s", where, size, path,
             extra=_where(header.partition, header.position),
         )  # fmt: skip
-        return Stored(path, header.partition, header.position, size)
+        return CatalogEntry(path, header.partition, header.position, size)
 
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._durable or not folder.exists():
             make_durable_folder(self._disk, folder, self._root)
             self._durable.add(folder)
 
-    def prune(self, newest: Stored, damaged: Container[Path], foreign: Container[Path]) -> None:
+    def prune(
+        self, newest: CatalogEntry, damaged: Container[Path], foreign: Container[Path]
+    ) -> None:
         """Remove what *newest* makes superfluous; that it cannot be removed is no failure."""
         try:
             self._catalog.prune(newest, self._settings.generations, damaged, foreign)
@@ -185,7 +187,9 @@ class Shelf:
                 extra=_where(newest.partition, newest.position),
             )  # fmt: skip
 
-    def _watched(self, given: Work, folder: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    def _watched(
+        self, given: BackgroundWork, folder: Path, chunks: Iterable[bytes]
+    ) -> Iterator[bytes]:
         unchecked = 0
         for chunk in chunks:
             given.go_on()
@@ -216,7 +220,9 @@ class Shelf:
             raise SnapshotRefused(msg)
 
 
-def _one_by_one(given: Work, parts: Iterable[Callable[[], bytes]]) -> Iterator[Callable[[], bytes]]:
+def _one_by_one(
+    given: BackgroundWork, parts: Iterable[Callable[[], bytes]]
+) -> Iterator[Callable[[], bytes]]:
     for part in parts:
         given.go_on()
         yield part
@@ -237,10 +243,10 @@ def _where(partition: int, position: int) -> dict[str, object]:
     return {"metadata_partition": partition, "offset": position}
 
 
-def _refused(stored: Stored, kind: RefusalKind, detail: str) -> Refusal:
+def _refused(stored: CatalogEntry, kind: RefusalKind, detail: str) -> SnapshotRefusal:
     _log.warning(
         "metadata partition %d, position %d: snapshot %s is not used, it is %s: %s",
         stored.partition, stored.position, stored.path, kind, detail,
         extra=_where(stored.partition, stored.position),
     )  # fmt: skip
-    return Refusal(stored.path, stored.partition, stored.position, kind, detail)
+    return SnapshotRefusal(stored.path, stored.partition, stored.position, kind, detail)

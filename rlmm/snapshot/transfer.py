@@ -20,7 +20,7 @@ from rlmm.snapshot.atomic import SNAPSHOT_DISK, make_durable_folder, write_atomi
 from rlmm.snapshot.catalog import SUFFIX, Catalog, identity_folder
 from rlmm.snapshot.files import opened, require_identity
 from rlmm.snapshot.folder_check import (
-    Judged,
+    CheckedSnapshot,
     chosen_folder,
     examine,
     examine_stranger,
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 
     from rlmm.snapshot.archive import Opener
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.catalog import Stored
+    from rlmm.snapshot.catalog import CatalogEntry
     from rlmm.snapshot.files import SnapshotFile
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
 
 TAR = ".tar"
 """How the name of an export ends that is one file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Transferred:
+class TransferResult:
     """What an export or an import did."""
 
-    done: tuple[Judged, ...] = ()
+    done: tuple[CheckedSnapshot, ...] = ()
     """Written, and on the medium."""
-    unchanged: tuple[Judged, ...] = ()
+    unchanged: tuple[CheckedSnapshot, ...] = ()
     """There already, byte for byte."""
-    refused: tuple[Judged, ...] = ()
+    refused: tuple[CheckedSnapshot, ...] = ()
     """Not good. An export takes an older one in its place; an import then installs nothing."""
-    in_the_way: tuple[Judged, ...] = ()
+    in_the_way: tuple[CheckedSnapshot, ...] = ()
     """Not installed: another file stands at their place, and it stays."""
 
     @property
@@ -68,7 +68,7 @@ def export(
     cluster_id: str | None = None,
     topic_id: str | None = None,
     disk: SnapshotDisk = SNAPSHOT_DISK,
-) -> Transferred:
+) -> TransferResult:
     """
     Copy the newest good snapshot of each metadata partition of one log into *target*: a tar when
     its name ends so, else a folder that is not there yet or is empty.
@@ -80,8 +80,8 @@ def export(
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         msg = f"{target} is there already, and nothing is overwritten: name another"
         raise ConfigError(msg)
-    good: dict[int, tuple[Stored, Judged]] = {}
-    refused: list[Judged] = []
+    good: dict[int, tuple[CatalogEntry, CheckedSnapshot]] = {}
+    refused: list[CheckedSnapshot] = []
     for stored in stored_in(folder, disk):
         if stored.partition in good:
             continue
@@ -91,7 +91,7 @@ def export(
         else:
             refused.append(judged)
     if not good:
-        return Transferred(refused=tuple(refused))
+        return TransferResult(refused=tuple(refused))
     if target.name.endswith(TAR):
         write_atomically(disk, target, _tar(good.values(), root, disk))
     else:
@@ -100,7 +100,7 @@ def export(
             make_durable_folder(disk, copy.parent, target)
             with opened(disk, stored.path) as file:
                 write_atomically(disk, copy, _checked(file, judged))
-    return Transferred(tuple(judged for _, judged in good.values()), refused=tuple(refused))
+    return TransferResult(tuple(judged for _, judged in good.values()), refused=tuple(refused))
 
 
 def import_from(
@@ -109,7 +109,7 @@ def import_from(
     cluster_id: str | None = None,
     topic_id: str | None = None,
     disk: SnapshotDisk = SNAPSHOT_DISK,
-) -> Transferred:
+) -> TransferResult:
     """
     Install the snapshots of *source*, a folder, a tar or one snapshot, below *root*.
 
@@ -127,10 +127,10 @@ def import_from(
     judged = _of_one_log(judged, root, disk, cluster_id, topic_id)
     refused = tuple(found for found in judged if not found.is_good)
     if refused:
-        return Transferred(refused=refused)
-    done: list[Judged] = []
-    unchanged: list[Judged] = []
-    in_the_way: list[Judged] = []
+        return TransferResult(refused=refused)
+    done: list[CheckedSnapshot] = []
+    unchanged: list[CheckedSnapshot] = []
+    in_the_way: list[CheckedSnapshot] = []
     for found in judged:
         path = _place_of(found, root, disk)
         with files[found.name]() as file:
@@ -142,7 +142,7 @@ def import_from(
                 unchanged.append(found)
             else:
                 in_the_way.append(found)
-    return Transferred(tuple(done), tuple(unchanged), (), tuple(in_the_way))
+    return TransferResult(tuple(done), tuple(unchanged), (), tuple(in_the_way))
 
 
 def files_of(source: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[tuple[str, Opener]]:
@@ -168,12 +168,12 @@ def files_of(source: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[tuple
 
 
 def _of_one_log(
-    judged: list[Judged],
+    judged: list[CheckedSnapshot],
     root: Path,
     disk: SnapshotDisk,
     cluster_id: str | None,
     topic_id: str | None,
-) -> list[Judged]:
+) -> list[CheckedSnapshot]:
     """The same, but what is not of the log that is meant has an error."""
     first = next((found.header.identity for found in judged if found.header is not None), None)
     if first is None:
@@ -191,18 +191,18 @@ def _of_one_log(
     return [_require_log(found, expected) for found in judged]
 
 
-def _require_log(found: Judged, expected: LogIdentity) -> Judged:
+def _require_log(found: CheckedSnapshot, expected: LogIdentity) -> CheckedSnapshot:
     if found.header is None:
         return found
     try:
         require_identity(found.header, expected)
     except SnapshotForeign as error:
         named = SnapshotForeign(f"{found.name}: {error}")
-        return Judged(found.name, found.size_bytes, None, named)
+        return CheckedSnapshot(found.name, found.size_bytes, None, named)
     return found
 
 
-def _place_of(found: Judged, root: Path, disk: SnapshotDisk) -> Path:
+def _place_of(found: CheckedSnapshot, root: Path, disk: SnapshotDisk) -> Path:
     header = found.header
     assert header is not None, found
     catalog = Catalog(identity_folder(root, header.identity), disk)
@@ -216,7 +216,7 @@ def _is_same(file: SnapshotFile, path: Path, disk: SnapshotDisk) -> bool:
         )
 
 
-def _checked(file: SnapshotFile, examined: Judged) -> Iterator[bytes]:
+def _checked(file: SnapshotFile, examined: CheckedSnapshot) -> Iterator[bytes]:
     """Yield the file as it is, and raise when it is not the one that was examined."""
     if (file.size, file.peek()) != (examined.size_bytes, examined.header):
         msg = f"{examined.name} changed while it was copied"
@@ -233,7 +233,9 @@ def _checked(file: SnapshotFile, examined: Judged) -> Iterator[bytes]:
         raise SnapshotCorrupt(msg)
 
 
-def _tar(good: Iterable[tuple[Stored, Judged]], root: Path, disk: SnapshotDisk) -> Iterator[bytes]:
+def _tar(
+    good: Iterable[tuple[CatalogEntry, CheckedSnapshot]], root: Path, disk: SnapshotDisk
+) -> Iterator[bytes]:
     return tar_of(
         (
             stored.path.relative_to(root).as_posix(),
@@ -245,10 +247,10 @@ def _tar(good: Iterable[tuple[Stored, Judged]], root: Path, disk: SnapshotDisk) 
     )
 
 
-def _written_s(header: Header | None) -> int:
+def _written_s(header: SnapshotHeader | None) -> int:
     return 0 if header is None else header.written_ms // 1_000
 
 
-def _content(stored: Stored, judged: Judged, disk: SnapshotDisk) -> Iterator[bytes]:
+def _content(stored: CatalogEntry, judged: CheckedSnapshot, disk: SnapshotDisk) -> Iterator[bytes]:
     with opened(disk, stored.path) as file:
         yield from _checked(file, judged)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.errors import RlmmError
-    from rlmm.snapshot.source import Source
-    from rlmm.snapshot.store import Saved, SnapshotStore
+    from rlmm.snapshot.source import SnapshotSource
+    from rlmm.snapshot.store import SavedSnapshot, SnapshotStore
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _LOOKS_PER_INTERVAL = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Flushed:
+class FlushResult:
     """What a flush did, by metadata partition."""
 
     written: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ class Flushed:
 
 
 @dataclass(frozen=True, slots=True)
-class WriterStatistics:
+class SnapshotWriterStatistics:
     """What was written since the start, and how the newest snapshots stand."""
 
     written: int
@@ -66,7 +66,7 @@ class WriterStatistics:
     last_failure: str | None
     writing: int | None
     """The metadata partition that is being written now."""
-    saved: Mapping[int, Saved]
+    saved: Mapping[int, SavedSnapshot]
     """
     By metadata partition, those read at the start included: `written_ms` is what its age is
     counted from.
@@ -76,7 +76,7 @@ class WriterStatistics:
 class SnapshotWriter:
     """Writes what *source* holds into *store*. One `run` at a time; `flush` at any time."""
 
-    def __init__(self, source: Source, store: SnapshotStore) -> None:
+    def __init__(self, source: SnapshotSource, store: SnapshotStore) -> None:
         self._source = source
         self._store = store
         self._interval_s = store.settings.interval_ms / 1_000
@@ -107,7 +107,7 @@ class SnapshotWriter:
             look_s = self._interval_s / _LOOKS_PER_INTERVAL
             await asyncio.sleep(max(0.0, min(next_s - self._now_s(), look_s)))
 
-    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+    async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
         """
         Write every partition that changed, or those of *partitions* that did, now.
 
@@ -122,11 +122,11 @@ class SnapshotWriter:
                 done[await self._save(partition)].append(partition)
             except SnapshotError as error:
                 failed[partition] = error
-        return Flushed(tuple(done[True]), tuple(done[False]), tuple(done[None]), failed)
+        return FlushResult(tuple(done[True]), tuple(done[False]), tuple(done[None]), failed)
 
-    def statistics(self) -> WriterStatistics:
+    def statistics(self) -> SnapshotWriterStatistics:
         """How the snapshots stand."""
-        return WriterStatistics(
+        return SnapshotWriterStatistics(
             self._written,
             self._written_bytes,
             self._failures,

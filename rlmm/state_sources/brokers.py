@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from rlmm.errors import LogError, LogNotPermitted, UnsupportedVersion
 from rlmm.inspection.cluster_facts import (
+    ClusterSetting,
     LogDir,
     PartitionOffsets,
     PartitionPlace,
     Rights,
-    Setting,
     TopicFacts,
 )
 from rlmm.kafka_client.admin.user_topics import UserTopics
@@ -34,14 +34,14 @@ from rlmm.kafka_client.offsets.log_ends import (
 )
 from rlmm.kafka_messages.brokers import DescribeBrokerRequest, LogDirsRequest
 from rlmm.kafka_messages.cluster_rights import DescribeClusterRequest, operations_of
-from rlmm.kafka_messages.error_codes import DENIED, Code
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode
 from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.kafka_messages.topics import DescribeTopicsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
-    from rlmm.kafka_client.offsets.log_ends import End
+    from rlmm.kafka_client.offsets.log_ends import LogEnd
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.metadata import PartitionLeader, TopicMetadata
     from rlmm.kafka_messages.wire import Request
@@ -88,19 +88,19 @@ class Brokers:
     async def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
         """See `Cluster`."""
         told = await self._topics.metadata(None if names is None else sorted(names))
-        found = {one.name: one for one in told.topics if one.code == Code.NONE}
+        found = {one.name: one for one in told.topics if one.code == ErrorCode.NONE}
         settings = await self._settings(sorted(found))
         return {name: _facts(one, settings.get(name)) for name, one in found.items()}
 
-    async def _settings(self, names: list[str]) -> dict[str, dict[str, Setting]]:
+    async def _settings(self, names: list[str]) -> dict[str, dict[str, ClusterSetting]]:
         """Of those topics whose settings we may read."""
-        found: dict[str, dict[str, Setting]] = {}
+        found: dict[str, dict[str, ClusterSetting]] = {}
         for first in range(0, len(names), _TOPICS_MAX):
             request = DescribeTopicsRequest(names[first : first + _TOPICS_MAX], None)
             for described in await self._topics.ask(request):
-                if described.code == Code.NONE:
+                if described.code == ErrorCode.NONE:
                     found[described.name] = {
-                        name: Setting(one.value, not one.is_default)
+                        name: ClusterSetting(one.value, not one.is_default)
                         for name, one in described.settings.items()
                     }
         return found
@@ -116,7 +116,7 @@ class Brokers:
         """
         led = await self._led(partitions)
         log = await self._ends(led, LOG_START, LAST_STABLE, HIGH_WATERMARK)
-        tier: defaultdict[TopicIdPartition, dict[End, int | None]] = defaultdict(dict)
+        tier: defaultdict[TopicIdPartition, dict[LogEnd, int | None]] = defaultdict(dict)
         for end in (LOCAL_START, TIER_END, UPLOAD_START):
             # One by one: an old broker may know some of them only.
             for partition, (offset,) in (await self._ends(led, end)).items():
@@ -145,12 +145,12 @@ class Brokers:
             (topic.topic_id, one.partition)
             for topic in told.topics
             for one in topic.partitions
-            if topic.code == Code.NONE and one.leader >= 0
+            if topic.code == ErrorCode.NONE and one.leader >= 0
         }
         return [one for one in partitions if (one.topic_id, one.partition) in led]
 
     async def _ends(
-        self, partitions: Collection[TopicIdPartition], *ends: End
+        self, partitions: Collection[TopicIdPartition], *ends: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
         """Nothing where a leader does not know the question."""
         try:
@@ -160,13 +160,13 @@ class Brokers:
 
     # ------------------------------------------------------------------- brokers and rights
 
-    async def broker_settings(self, broker: int) -> Mapping[str, Setting] | None:
+    async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:
         """See `Cluster`."""
         told = await self._of_broker(broker, DescribeBrokerRequest(broker))
-        if told is None or told.code != Code.NONE:
+        if told is None or told.code != ErrorCode.NONE:
             return None
         return {
-            name: Setting(setting.value, setting.is_explicit)
+            name: ClusterSetting(setting.value, setting.is_explicit)
             for name, setting in told.settings.items()
         }
 
@@ -177,12 +177,12 @@ class Brokers:
 
     async def _log_dirs_of(self, broker: int) -> list[LogDir]:
         told = await self._of_broker(broker, LogDirsRequest())
-        if told is None or told.code != Code.NONE:
+        if told is None or told.code != ErrorCode.NONE:
             return []
         return [
             LogDir(broker, one.path, one.total_bytes, one.usable_bytes, one.sizes)
             for one in told.log_dirs
-            if one.code == Code.NONE
+            if one.code == ErrorCode.NONE
         ]
 
     async def _of_broker(self, broker: int, request: Request[T]) -> T | None:
@@ -202,7 +202,7 @@ class Brokers:
         told = await self._topics.ask(request)
         on_topic: dict[str, frozenset[str] | None] = dict.fromkeys(topics)
         for topic in told.topics:
-            if topic.code == Code.NONE:
+            if topic.code == ErrorCode.NONE:
                 on_topic[topic.name] = operations_of(topic.operations)
             elif topic.code in DENIED:
                 on_topic[topic.name] = frozenset()
@@ -213,10 +213,10 @@ class Brokers:
             told = await self._topics.ask(DescribeClusterRequest())
         except UnsupportedVersion:
             return None
-        return operations_of(told.operations) if told.code == Code.NONE else None
+        return operations_of(told.operations) if told.code == ErrorCode.NONE else None
 
 
-def _facts(topic: TopicMetadata, settings: Mapping[str, Setting] | None) -> TopicFacts:
+def _facts(topic: TopicMetadata, settings: Mapping[str, ClusterSetting] | None) -> TopicFacts:
     return TopicFacts(
         topic.name,
         topic.topic_id,

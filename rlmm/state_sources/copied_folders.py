@@ -17,7 +17,7 @@ from rlmm.log.files.log_folder import (
     TOPIC,
     UNKNOWN_CLUSTER_ID,
     UNKNOWN_TOPIC_ID,
-    LogFolder,
+    FilesLogFolder,
     parse_properties,
     topic_id_of,
 )
@@ -37,7 +37,7 @@ _OURS = "log"
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class CopiedFolders:
     """The copies of one topic."""
 
     folders: Mapping[int, tuple[Path, ...]]
@@ -55,7 +55,7 @@ class Copies:
         return max(self.folders)
 
 
-def find_copies(given: Sequence[Path]) -> Copies:
+def find_copies(given: Sequence[Path]) -> CopiedFolders:
     """
     What the folders *given* hold. Raises `ConfigError`, one line, for one that is no folder of the
     metadata topic, and for folders of several topics.
@@ -71,7 +71,7 @@ def find_copies(given: Sequence[Path]) -> Copies:
     folders = {place: tuple(copies.values()) for place, copies in sorted(found.items())}
     every = [folder for copies in folders.values() for folder in copies]
     above = [_said_above(root) for root in dict.fromkeys(folder.parent for folder in every)]
-    return Copies(
+    return CopiedFolders(
         folders,
         _agreed("cluster id", ((one.cluster_id, one.path) for one in above)) or UNKNOWN_CLUSTER_ID,
         _agreed("topic id", ((topic_id_of([one]), one) for one in every)) or UNKNOWN_TOPIC_ID,
@@ -121,7 +121,7 @@ def _place_below(path: Path) -> bool:
     return path.is_dir() and any(_place_of(one) is not None for one in path.iterdir())
 
 
-def _said_above(root: Path) -> LogFolder:
+def _said_above(root: Path) -> FilesLogFolder:
     """What the small file above the folders of partitions says."""
     path = root / META_PROPERTIES
     try:
@@ -130,7 +130,7 @@ def _said_above(root: Path) -> LogFolder:
         msg = f"{path} cannot be read: {error.strerror or error}"
         raise ConfigError(msg) from error
     properties = None if content is None else parse_properties(content)
-    return LogFolder(root, True, properties, frozenset(), None, False, (), None)
+    return FilesLogFolder(root, True, properties, frozenset(), None, False, (), None)
 
 
 def _agreed(what: str, said: Iterable[tuple[Value | None, Path]]) -> Value | None:

@@ -1,5 +1,5 @@
 """
-The records of copied folders as one log, read-only; see `rlmm.inspection.replay.ReadableLog`.
+The records of copied folders as one log, read-only; see `rlmm.inspection.replay.EventLog`.
 
 Where several brokers' replicas of a metadata partition were copied, the one that reaches farthest
 is read. A folder is opened as it is: nothing is made, changed or locked in it, and it ends where it
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rlmm.errors import LogDamaged, LogError, LogUnavailable
 from rlmm.log.files.log_folder import TOPIC
-from rlmm.log.protocol import Bounds, LogIdentity
+from rlmm.log.protocol import LogBounds, LogIdentity
 from rlmm.log.request_checks import require_partition, require_position
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.records.batch import Batch, walk
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.partition import PartitionLog
     from rlmm.records.record_set import RecordSet
-    from rlmm.state_sources.copied_folders import Copies
+    from rlmm.state_sources.copied_folders import CopiedFolders
 
 _COMPARED_BYTES = 1 << 20
 
@@ -41,7 +41,7 @@ class _Chosen(NamedTuple):
 class FoldersLog:
     """A log of what was copied. `open` it, `settle` its partition count, and close it."""
 
-    def __init__(self, copies: Copies) -> None:
+    def __init__(self, copies: CopiedFolders) -> None:
         self.notes: list[str] = []
         """What else there is to know of the folders."""
         self._copies = copies
@@ -51,7 +51,7 @@ class FoldersLog:
         self._closing = AsyncExitStack()
 
     @classmethod
-    async def open(cls, copies: Copies) -> Self:
+    async def open(cls, copies: CopiedFolders) -> Self:
         """Open every folder. One that cannot be read is told when it is asked for."""
         made = cls(copies)
         try:
@@ -115,14 +115,14 @@ class FoldersLog:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> dict[int, Bounds | LogError]:
+    ) -> dict[int, LogBounds | LogError]:
         """What each partition's best replica holds."""
         del timeout_s  # as above
-        found: dict[int, Bounds | LogError] = {}
+        found: dict[int, LogBounds | LogError] = {}
         for place in partitions:
             try:
                 log = self._log(place)
-                found[place] = Bounds(log.log_start, log.next_offset)
+                found[place] = LogBounds(log.log_start, log.next_offset)
             except LogError as error:
                 found[place] = error
         return found

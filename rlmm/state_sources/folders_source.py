@@ -18,7 +18,7 @@ from rlmm.log.request_checks import PARTITION_COUNT_MAX, require_count, require_
 from rlmm.state_sources.copied_folders import find_copies
 from rlmm.state_sources.folders_log import FoldersLog
 from rlmm.state_sources.partition_count import fitting_count
-from rlmm.state_sources.protocol import SourceKind, Standing
+from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
 from rlmm.state_sources.replayed_states import ReplayedStates, unread
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _NAMED_MAX = 10
 class FoldersSource:
     """See `Source`."""
 
-    kind = SourceKind.FOLDERS
+    kind = StateSourceKind.FOLDERS
 
     def __init__(
         self, log: FoldersLog, where: str, *, timeout_s: float, cluster: Brokers | None = None
@@ -165,7 +165,7 @@ class FoldersSource:
 
     # ------------------------------------------------------------------------ as any source
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> SourceStatus:
         """See `Source`; reads all that is there."""
         every = range(self.log.partition_count)
         missing = self.log.missing(every)
@@ -186,7 +186,7 @@ class FoldersSource:
             notes.append("the folders do not say which cluster they are of")
         notes += self._states.not_understood()
         in_order = tuple(places[place] for place in every)
-        return Standing(self.kind, self.where, identity, in_order, tuple(notes))
+        return SourceStatus(self.kind, self.where, identity, in_order, tuple(notes))
 
     async def now(
         self,

@@ -16,7 +16,7 @@ from rlmm.errors import ConfigError
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.state_sources.brokers import Brokers
-from rlmm.state_sources.protocol import SourceKind, Standing
+from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
 from rlmm.state_sources.replayed_states import ReplayedStates
 from rlmm.state_sources.snapshot_cache import SnapshotCache
 
@@ -35,7 +35,7 @@ FIRST_ANSWER_S = 10.0
 class KafkaSource:
     """See `Source`."""
 
-    kind = SourceKind.KAFKA
+    kind = StateSourceKind.KAFKA
 
     def __init__(
         self,
@@ -85,14 +85,14 @@ class KafkaSource:
         where = ",".join(settings.bootstrap_servers)
         return cls(log, cluster, where, timeout_s=timeout_s, cache=cache)
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> SourceStatus:
         """See `Source`; reads the whole topic, or what came since it was read."""
         identity = await self._states.identity()
         places = await self._states.standings(range(identity.partition_count))
         notes = self._notes(identity)
         if self._cache is not None and self._cache.trouble is not None:
             notes.append(self._cache.trouble)
-        return Standing(self.kind, self.where, identity, tuple(places.values()), tuple(notes))
+        return SourceStatus(self.kind, self.where, identity, tuple(places.values()), tuple(notes))
 
     async def now(
         self,

@@ -10,19 +10,19 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from rlmm.state_sources.protocol import SourceKind
+from rlmm.state_sources.protocol import StateSourceKind
 
 if TYPE_CHECKING:
     from rlmm.inspection.replay import Progress
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
     from rlmm.state_sources.settings import SourceSettings
 
 NODE_ID = "cli"
 """Stands in our client ids, so that an operator sees whose connections these are."""
 
 
-async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> Source:
+async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> StateSource:
     """
     The source that *settings* name, to be closed. *progress* is told where folders have to be read
     to find out what they hold.
@@ -30,11 +30,11 @@ async def open_source(settings: SourceSettings, *, progress: Progress | None = N
     Raises `ConfigError` for what contradicts itself or is none, and for a running service what
     keeps it from being reached; a cluster is connected to when it is asked.
     """
-    if settings.partition_count is not None and settings.kind is not SourceKind.FOLDERS:
+    if settings.partition_count is not None and settings.kind is not StateSourceKind.FOLDERS:
         msg = "--partition-count is for --log-dirs: whoever holds the topic knows it"
         raise ConfigError(msg)
     kafka = kafka_settings_of(settings)
-    if settings.kind is SourceKind.KAFKA:
+    if settings.kind is StateSourceKind.KAFKA:
         from rlmm.state_sources.kafka_source import KafkaSource  # noqa: PLC0415
 
         assert kafka is not None, "servers are named"
@@ -48,8 +48,8 @@ async def open_source(settings: SourceSettings, *, progress: Progress | None = N
 
             cluster = await Brokers.open(kafka, settings.timeout_s)
             opened.push_async_callback(cluster.close)
-        source: Source
-        if settings.kind is SourceKind.FOLDERS:
+        source: StateSource
+        if settings.kind is StateSourceKind.FOLDERS:
             from rlmm.state_sources.folders_source import FoldersSource  # noqa: PLC0415
 
             source = await FoldersSource.open(
@@ -60,9 +60,9 @@ async def open_source(settings: SourceSettings, *, progress: Progress | None = N
                 progress=progress,
             )
         else:
-            from rlmm.state_sources.sidecar_source import SidecarSource  # noqa: PLC0415
+            from rlmm.state_sources.sidecar_source import ServiceStateSource  # noqa: PLC0415
 
-            source = await SidecarSource.open(settings, cluster=cluster)
+            source = await ServiceStateSource.open(settings, cluster=cluster)
         opened.pop_all()
     return source
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from rlmm.inspection.source_status import PlaceStanding, SourceKind, Standing
+from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.inspection.cluster_facts import Cluster
+    from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.inspection.replay import EventLog, Progress
 
-__all__ = ["PlaceStanding", "Source", "SourceKind", "Standing"]
+__all__ = ["MetadataPartitionStatus", "SourceStatus", "StateSource", "StateSourceKind"]
 
 
-class Source(Protocol):
+class StateSource(Protocol):
     """One of the three. Opened for one command, and closed by it."""
 
     @property
-    def kind(self) -> SourceKind:
+    def kind(self) -> StateSourceKind:
         """Which of the three it is."""
         ...
 
@@ -30,16 +30,16 @@ class Source(Protocol):
         ...
 
     @property
-    def log(self) -> ReadableLog:
+    def log(self) -> EventLog:
         """The metadata topic's records, for who needs history."""
         ...
 
     @property
-    def cluster(self) -> Cluster | None:
+    def cluster(self) -> ClusterFacts | None:
         """The cluster, where it can be asked."""
         ...
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> SourceStatus:
         """How it stands; never raises for want of readiness."""
         ...
 

@@ -22,18 +22,18 @@ from rlmm.errors import (
     first_of,
 )
 from rlmm.gate.state import GateState
-from rlmm.inspection.replay import PLACES_AT_ONCE, Bound, Replay, ShardsMoment
-from rlmm.log.replay_progress import History, Why
+from rlmm.inspection.replay import PLACES_AT_ONCE, PartitionReplay, ReplayEnd, ShardsMoment
+from rlmm.log.replay_progress import NotReadyReason, ReplayHistory
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.verdicts import COUNTED_APART, RejectReason
-from rlmm.state_sources.protocol import PlaceStanding
+from rlmm.state_sources.protocol import MetadataPartitionStatus
 from rlmm.views.status import segments_by_state
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from rlmm.inspection.replay import Progress, ReadableLog
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.inspection.replay import EventLog, Progress
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import ShardStatistics
     from rlmm.metadata.shard import Shard
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.sources.replayed")
 
 
-class Astray(NamedTuple):
+class MisplacedPartition(NamedTuple):
     """A user partition of which events lie in another metadata partition than they should."""
 
     partition: TopicIdPartition
@@ -52,11 +52,11 @@ class Astray(NamedTuple):
 
 
 @dataclass(slots=True)
-class Held:
+class ReplayedPartition:
     """One metadata partition, as far as it was read."""
 
-    replay: Replay
-    base: History
+    replay: PartitionReplay
+    base: ReplayHistory
     """What its state was made of before this process read on."""
     is_lent: bool = False
     """Whether somebody holds the state: then nothing more is applied to it."""
@@ -67,7 +67,7 @@ class Held:
         return self.replay.shard
 
     @property
-    def history(self) -> History:
+    def history(self) -> ReplayHistory:
         """What the state is made of."""
         return history_of(self.base, self.shard.statistics())
 
@@ -77,7 +77,7 @@ class ReplayedStates:
 
     def __init__(
         self,
-        log: ReadableLog,
+        log: EventLog,
         *,
         timeout_s: float,
         first_answer_s: float = math.inf,
@@ -92,13 +92,13 @@ class ReplayedStates:
         self._first_answer_s = first_answer_s
         self._cache = cache
         self._identity: LogIdentity | None = None
-        self._held: dict[int, Held] = {}
-        self._astray: dict[int, tuple[tuple[int, int], list[Astray]]] = {}
+        self._held: dict[int, ReplayedPartition] = {}
+        self._astray: dict[int, tuple[tuple[int, int], list[MisplacedPartition]]] = {}
         """By metadata partition, for the position and the partition count of the last look."""
         self._told: set[str] = set()
         self._turn = asyncio.Lock()
 
-    def held(self) -> Mapping[int, Held]:
+    def held(self) -> Mapping[int, ReplayedPartition]:
         """Everything that was read."""
         return self._held
 
@@ -130,14 +130,14 @@ class ReplayedStates:
         async with self._turn:
             found = await self._advance(asked, max(self._timeout_s, wait_s), progress)
             for error in found.values():
-                if not isinstance(error, Held):
+                if not isinstance(error, ReplayedPartition):
                     raise error
             held = {place: self._held[place] for place in asked}
             for one in held.values():
                 one.is_lent = True
         return ShardsMoment(identity, {place: one.replay for place, one in held.items()})
 
-    async def standings(self, places: Collection[int]) -> dict[int, PlaceStanding]:
+    async def standings(self, places: Collection[int]) -> dict[int, MetadataPartitionStatus]:
         """How each of *places* stands once it is read as far as the log reaches now."""
         async with self._turn:
             found = await self._advance(places, self._timeout_s, None)
@@ -158,11 +158,11 @@ class ReplayedStates:
 
     async def _advance(
         self, places: Collection[int], timeout_s: float, progress: Progress | None
-    ) -> dict[int, Held | RlmmError]:
+    ) -> dict[int, ReplayedPartition | RlmmError]:
         """Read each of *places* to the end that the log has now; what keeps one from it."""
         bounds = await self._log.bounds(list(places), timeout_s=self._timeout_s)
-        begun: dict[int, tuple[Shard | None, History]] = {}
-        found: dict[int, Held | RlmmError] = {}
+        begun: dict[int, tuple[Shard | None, ReplayHistory]] = {}
+        found: dict[int, ReplayedPartition | RlmmError] = {}
         for place in places:
             told = bounds[place]
             if isinstance(told, LogError):
@@ -179,7 +179,7 @@ class ReplayedStates:
 
         async def run(place: int) -> None:
             shard, base = begun[place]
-            one = Replay(self._log, place, Bound(), timeout_s=timeout_s, shard=shard)
+            one = PartitionReplay(self._log, place, ReplayEnd(), timeout_s=timeout_s, shard=shard)
             try:
                 async with turns:
                     await one.run(progress)
@@ -187,8 +187,8 @@ class ReplayedStates:
                 found[place] = error
                 return
             if one.shard is not shard:
-                base = History(first_offset=one.log_start)
-            found[place] = self._held[place] = Held(one, base)
+                base = ReplayHistory(first_offset=one.log_start)
+            found[place] = self._held[place] = ReplayedPartition(one, base)
 
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -198,11 +198,11 @@ class ReplayedStates:
             raise first_of(errors) from None
         return {place: found[place] for place in places}
 
-    def _is_unchanged(self, place: int, bounds: Bounds) -> bool:
+    def _is_unchanged(self, place: int, bounds: LogBounds) -> bool:
         held = self._held.get(place)
         return held is not None and held.shard.position == bounds.next_offset
 
-    async def _beginning(self, place: int, bounds: Bounds) -> tuple[Shard | None, History]:
+    async def _beginning(self, place: int, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory]:
         """A state to go on from, with what it is made of; None: the log from its start."""
         held = self._held.get(place)
         if held is not None and not held.is_lent:
@@ -211,11 +211,11 @@ class ReplayedStates:
             kept = await self._cache.restore(place, bounds)
             if kept is not None:
                 return kept.shard, kept.history
-        return None, History()
+        return None, ReplayHistory()
 
     # ------------------------------------------------------------------------------ telling
 
-    def astray(self, partition_count: int) -> list[Astray]:
+    def astray(self, partition_count: int) -> list[MisplacedPartition]:
         """
         User partitions of which events lie where nobody would look for them in a topic of so many.
         """
@@ -223,7 +223,7 @@ class ReplayedStates:
             seen = one.shard.position, partition_count
             if self._astray.get(place, (None,))[0] != seen:
                 found = [
-                    Astray(partition, place, wanted)
+                    MisplacedPartition(partition, place, wanted)
                     for partition in one.shard.partitions()
                     if (wanted := place_of(partition, partition_count)) != place
                 ]
@@ -246,11 +246,13 @@ class ReplayedStates:
                 self._told.add(note)
                 _log.warning("%s", note)
 
-    def _standing(self, place: int, found: Held | RlmmError) -> PlaceStanding:
+    def _standing(
+        self, place: int, found: ReplayedPartition | RlmmError
+    ) -> MetadataPartitionStatus:
         if isinstance(found, RlmmError):
             return standing_of_trouble(place, found)
         figures, end = found.shard.statistics(), found.shard.position
-        return PlaceStanding(
+        return MetadataPartitionStatus(
             metadata_partition=place,
             state=GateState.OPEN.value,
             why=None,
@@ -273,16 +275,16 @@ class ReplayedStates:
         )
 
 
-def standing_of_trouble(place: int, error: RlmmError) -> PlaceStanding:
+def standing_of_trouble(place: int, error: RlmmError) -> MetadataPartitionStatus:
     """How a metadata partition stands of which *error* keeps us from reading."""
-    why, state = Why.END_UNKNOWN, GateState.REPLAYING
+    why, state = NotReadyReason.END_UNKNOWN, GateState.REPLAYING
     position = target = None
     if isinstance(error, LogNotPermitted):
-        why, state = Why.NOT_PERMITTED, GateState.CLOSED
+        why, state = NotReadyReason.NOT_PERMITTED, GateState.CLOSED
     elif isinstance(error, LogDamaged):
-        why, state = Why.DAMAGED, GateState.CLOSED
+        why, state = NotReadyReason.DAMAGED, GateState.CLOSED
     elif isinstance(error, NotReady):
-        why, position, target = Why.BEHIND, error.position, error.target
+        why, position, target = NotReadyReason.BEHIND, error.position, error.target
     return unread(place, state.value, why.value, str(error), position=position, target=target)
 
 
@@ -294,14 +296,14 @@ def unread(
     *,
     position: int | None = None,
     target: int | None = None,
-) -> PlaceStanding:
+) -> MetadataPartitionStatus:
     """How a metadata partition stands of which next to nothing is known."""
-    return PlaceStanding(
+    return MetadataPartitionStatus(
         place, state, why, detail, None, position, target, None, None, None, None, None, None
     )
 
 
-def history_of(base: History, figures: ShardStatistics) -> History:
+def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
     """What a state is made of that began with *base* and has counted *figures* since."""
     undecodable = figures.undecodable_by_reason
     apart = sum(count for reason, count in undecodable.items() if reason in COUNTED_APART)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from rlmm.state_sources.protocol import SourceKind
+from rlmm.state_sources.protocol import StateSourceKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,8 +58,8 @@ class SourceSettings:
             raise ConfigError(msg)
 
     @property
-    def kind(self) -> SourceKind:
+    def kind(self) -> StateSourceKind:
         """Who is asked for the state."""
         if self.log_dirs:
-            return SourceKind.FOLDERS
-        return SourceKind.SIDECAR if self.sidecar else SourceKind.KAFKA
+            return StateSourceKind.FOLDERS
+        return StateSourceKind.SIDECAR if self.sidecar else StateSourceKind.KAFKA

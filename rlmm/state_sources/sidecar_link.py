@@ -13,8 +13,8 @@ import ssl
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from broker_adapter.connection import Connection
-from broker_adapter.retry_policies import Policy
+from broker_adapter.connection import ServiceConnection
+from broker_adapter.retry_policies import RetryPolicy
 from rlmm.base.backoff import Pauses
 from rlmm.errors import (
     ConfigError,
@@ -34,13 +34,13 @@ from rlmm.errors import (
 if TYPE_CHECKING:
     from broker_adapter.address import Address
     from broker_adapter.calls import Call
-    from rlmm.wire.hello import Hello, HelloAnswer
+    from rlmm.wire.hello import ClientHello, HelloAnswer
 
 A = TypeVar("A")
 
 CONNECT_S: Final = 5.0
 """By then whoever says nothing at all is not there."""
-_REPEATED: Final = Policy(
+_REPEATED: Final = RetryPolicy(
     "looking", (TooBusy, LogUnavailable), Pauses(0.05, 1.0), attempts_max=100, last_s=0.05
 )
 _REFUSED: Final = (NotPermitted, WrongCluster, UnsupportedVersion, TooBusy)
@@ -50,17 +50,17 @@ _REFUSED: Final = (NotPermitted, WrongCluster, UnsupportedVersion, TooBusy)
 class SidecarLink:
     """Asks a service, one connection at a time; one that was lost is made anew once."""
 
-    def __init__(self, address: Address, hello: Hello, timeout_s: float) -> None:
+    def __init__(self, address: Address, hello: ClientHello, timeout_s: float) -> None:
         self._address = address
         self._hello = hello
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
-        self._connection: Connection | None = None
+        self._connection: ServiceConnection | None = None
         self._server: HelloAnswer | None = None
         self._connecting = asyncio.Lock()
 
     @classmethod
-    async def open(cls, address: Address, hello: Hello, timeout_s: float) -> Self:
+    async def open(cls, address: Address, hello: ClientHello, timeout_s: float) -> Self:
         """Connect and say who this is; raises what keeps it from that, in one line."""
         link = cls(address, hello, timeout_s)
         await link._connected(link._loop.time() + timeout_s)
@@ -118,7 +118,7 @@ class SidecarLink:
 
     # -------------------------------------------------------------------------- the connection
 
-    async def _connected(self, deadline_s: float) -> Connection:
+    async def _connected(self, deadline_s: float) -> ServiceConnection:
         async with self._connecting:
             if self._connection is None or self._connection.is_lost:
                 connect_s = min(deadline_s, self._loop.time() + CONNECT_S)
@@ -141,10 +141,10 @@ class SidecarLink:
         if server.cluster_id:
             self._hello = replace(self._hello, cluster_id=server.cluster_id)
 
-    async def _dialled(self, deadline_s: float) -> Connection:
+    async def _dialled(self, deadline_s: float) -> ServiceConnection:
         try:
             async with asyncio.timeout_at(deadline_s):
-                return await self._address.dial(Connection)
+                return await self._address.dial(ServiceConnection)
         except ssl.SSLCertVerificationError as error:
             msg = f"its certificate is not trusted: {error.verify_message}"
             raise self._unavailable(msg) from error
@@ -165,7 +165,7 @@ class SidecarLink:
             return os.strerror(error.errno)
         return error.strerror or str(error) or type(error).__name__
 
-    async def _greeted(self, connection: Connection, deadline_s: float) -> HelloAnswer:
+    async def _greeted(self, connection: ServiceConnection, deadline_s: float) -> HelloAnswer:
         try:
             return await connection.greet(self._hello, deadline_s)
         except _REFUSED as error:

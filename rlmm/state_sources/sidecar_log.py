@@ -12,7 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import LogRecreated, LogUnavailable, NotPermitted, NotReady
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.record_set import RecordSet
 from rlmm.state_sources.sidecar_calls import log_bounds, read_log, status
 from rlmm.state_sources.sidecar_status import identity_of
@@ -62,12 +62,12 @@ class SidecarLog:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         """See `ReadableLog`."""
         self._require_role()
         identity = await self.identity(timeout_s=timeout_s)
         asked = list(partitions)
-        found: dict[int, Bounds | LogError] = {}
+        found: dict[int, LogBounds | LogError] = {}
         for start in range(0, len(asked), PLACES_MAX):
             part = asked[start : start + PLACES_MAX]
             topic_id, ends = await self._link.ask(log_bounds(part), timeout_s)
@@ -137,5 +137,5 @@ class SidecarLog:
             raise NotPermitted(msg)
 
 
-def _bounds(found: LogEnds | LogError) -> Bounds | LogError:
-    return Bounds(*found) if isinstance(found, LogEnds) else found
+def _bounds(found: LogEnds | LogError) -> LogBounds | LogError:
+    return LogBounds(*found) if isinstance(found, LogEnds) else found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.version import __version__
 from rlmm.errors import InvalidArgument, NotReady, RlmmError
-from rlmm.inspection.source_status import SourceKind, Standing
+from rlmm.inspection.source_status import SourceStatus, StateSourceKind
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedRecords
 from rlmm.state_sources.sidecar_access import address_of, token_of
@@ -17,13 +17,13 @@ from rlmm.state_sources.sidecar_link import SidecarLink
 from rlmm.state_sources.sidecar_log import SidecarLog
 from rlmm.state_sources.sidecar_moment import SidecarMoment
 from rlmm.state_sources.sidecar_status import standing_of, with_lag
-from rlmm.wire.hello import VERSIONS, Hello, hello_value, read_hello
+from rlmm.wire.hello import VERSIONS, ClientHello, hello_value, read_hello
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from rlmm.inspection.replay import Progress
-    from rlmm.inspection.source_status import PlaceStanding
+    from rlmm.inspection.source_status import MetadataPartitionStatus
     from rlmm.records.record_set import RecordSet
     from rlmm.state_sources.brokers import Brokers
     from rlmm.state_sources.settings import SourceSettings
@@ -35,10 +35,10 @@ _RECORD_S: Final = 2.0
 """What is waited for one record of a partition that lags."""
 
 
-class SidecarSource:
+class ServiceStateSource:
     """See `Source`."""
 
-    kind = SourceKind.SIDECAR
+    kind = StateSourceKind.SIDECAR
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class SidecarSource:
         Connect to the service that *settings* name. Raises what keeps it from that, in one line;
         *cluster* is then still the caller's.
         """
-        hello = Hello(VERSIONS, CLIENT, token_of(settings), settings.cluster_id or None)
+        hello = ClientHello(VERSIONS, CLIENT, token_of(settings), settings.cluster_id or None)
         read_hello(hello_value(hello))
         link = await SidecarLink.open(address_of(settings), hello, settings.timeout_s)
         return cls(link, cluster=cluster)
@@ -77,7 +77,7 @@ class SidecarSource:
 
     # -------------------------------------------------------------------------- how it stands
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> SourceStatus:
         """See `Source`. How old the last record is of what lags, only an administrator sees."""
         found = await self._standing()
         if not self.log.may_read:
@@ -89,15 +89,15 @@ class SidecarSource:
         }
         return with_lag(found, lags)
 
-    async def _standing(self) -> Standing:
+    async def _standing(self) -> SourceStatus:
         """As `standing`, but for how old the last record is of those that lag."""
         try:
             said = await self._link.ask(status())
         except NotReady as error:
-            return Standing(self.kind, self.where, None, (), (str(error),))
+            return SourceStatus(self.kind, self.where, None, (), (str(error),))
         return standing_of(said, self.where, self._link.server.mode)
 
-    async def _lag_s(self, place: PlaceStanding) -> float | None:
+    async def _lag_s(self, place: MetadataPartitionStatus) -> float | None:
         """How old the last record is that was applied; `None` where nobody says."""
         position, start = place.position, place.log_start
         if position is None or start is None or position <= start:
@@ -142,7 +142,7 @@ class SidecarSource:
                 raise self._not_ready(found, behind)
             await asyncio.sleep(min(_LOOK_S, left_s))
 
-    def _not_ready(self, found: Standing, behind: list[PlaceStanding]) -> NotReady:
+    def _not_ready(self, found: SourceStatus, behind: list[MetadataPartitionStatus]) -> NotReady:
         where = f"the service at {self.where}"
         if not behind:
             return NotReady(f"{where}: {'; '.join(found.notes)}", reason="connecting")
@@ -164,7 +164,7 @@ class SidecarSource:
         )
 
 
-def _asked(found: Standing, places: Collection[int] | None) -> list[PlaceStanding]:
+def _asked(found: SourceStatus, places: Collection[int] | None) -> list[MetadataPartitionStatus]:
     """How those stand that are asked about; none while the topic is not known."""
     if places is None or found.identity is None:
         return list(found.places)

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rlmm.inspection.source_status import NOT_ASSIGNED, PlaceStanding, SourceKind, Standing
+from rlmm.inspection.source_status import (
+    NOT_ASSIGNED,
+    MetadataPartitionStatus,
+    SourceStatus,
+    StateSourceKind,
+)
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.state_sources.replayed_states import lost_note, unread
@@ -25,13 +30,13 @@ then it is not assigned."""
 OBSERVER: Final = "observer"
 
 
-def standing_of(said: Said, where: str, mode: str) -> Standing:
+def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
     """How the service at *where* stands, which says *said* of itself; what it lags is not known."""
     identity = identity_of(said)
     notes = [] if mode != OBSERVER else ["the service observes: it writes nothing"]
     if identity is None:
         notes.append(f"the service has not reached its log: {said.get('last_trouble') or '?'}")
-        return Standing(SourceKind.SIDECAR, where, None, (), tuple(notes))
+        return SourceStatus(StateSourceKind.SIDECAR, where, None, (), tuple(notes))
     found = {
         number: one
         for one in _maps(said.get("metadata_partitions"))
@@ -52,7 +57,7 @@ def standing_of(said: Said, where: str, mode: str) -> Standing:
         if state == NOT_ASSIGNED:
             notes[-1] = left_out = f"{notes[-1]}; --bootstrap-server shows all"
     places = tuple(told[place] for place in sorted(told))
-    return Standing(SourceKind.SIDECAR, where, identity, places, tuple(notes), left_out)
+    return SourceStatus(StateSourceKind.SIDECAR, where, identity, places, tuple(notes), left_out)
 
 
 def _unread_as(is_assignment_known: object) -> tuple[str, str]:
@@ -81,7 +86,7 @@ def identity_of(said: Said) -> LogIdentity | None:
     return LogIdentity(str(said.get("cluster_id")), Uuid.parse(str(said["topic_id"])), count)
 
 
-def with_lag(standing: Standing, lags: Mapping[int, float | None]) -> Standing:
+def with_lag(standing: SourceStatus, lags: Mapping[int, float | None]) -> SourceStatus:
     """The same, with how old the last applied record is, by metadata partition."""
     places = tuple(
         replace(one, lag_s=lags.get(one.metadata_partition, one.lag_s)) for one in standing.places
@@ -89,12 +94,12 @@ def with_lag(standing: Standing, lags: Mapping[int, float | None]) -> Standing:
     return replace(standing, places=places)
 
 
-def _place(number: int, said: Said) -> PlaceStanding:
+def _place(number: int, said: Said) -> MetadataPartitionStatus:
     target, lag = _number(said.get("target")), _number(said.get("lag_records"))
     snapshot, history = _map(said.get("snapshot")), _map(said.get("history"))
     age_ms, is_complete = _number(snapshot.get("age_ms")), history.get("is_complete")
     segments = said.get("segments")
-    return PlaceStanding(
+    return MetadataPartitionStatus(
         metadata_partition=number,
         state=str(said.get("state")),
         why=None if said.get("why") is None else str(said["why"]),

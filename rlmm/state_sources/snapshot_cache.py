@@ -20,17 +20,17 @@ from rlmm.base.own_thread import in_own_thread
 from rlmm.errors import ConfigError, FolderInUse, SnapshotError
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.root import holds_a_log
-from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.base.clock import Clock
-    from rlmm.log.protocol import Bounds, LogIdentity
-    from rlmm.log.replay_progress import History
+    from rlmm.log.protocol import LogBounds, LogIdentity
+    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard
-    from rlmm.snapshot.store import Restored
+    from rlmm.snapshot.store import RestoredSnapshot
 
 _log = logging.getLogger("rlmm.sources.cache")
 
@@ -78,7 +78,7 @@ class SnapshotCache:
             self._store = SnapshotStore(self._folder, identity, PythonShard, clock=self._clock)
             self._identity = identity
 
-    async def restore(self, place: int, bounds: Bounds) -> Restored | None:
+    async def restore(self, place: int, bounds: LogBounds) -> RestoredSnapshot | None:
         """The newest state that fits into *bounds*; None where there is none."""
         if self._store is None:
             return None
@@ -89,7 +89,7 @@ class SnapshotCache:
         saved = None if self._store is None else self._store.saved(place)
         return None if saved is None else max(0, self._clock.now_ms() - saved.written_ms) / 1_000
 
-    async def keep(self, shard: Shard, history: History) -> bool:
+    async def keep(self, shard: Shard, history: ReplayHistory) -> bool:
         """
         Write the state of *shard*, unless the newest snapshot is nearly the same; whether it was
         written. That it cannot be is told, and no error: what was asked for is answered already.
@@ -105,7 +105,7 @@ class SnapshotCache:
             return False
         parts = list(shard.image_parts())
         try:
-            await self._store.write(Frozen(shard.partition, shard.position, history, parts))
+            await self._store.write(ShardImages(shard.partition, shard.position, history, parts))
         except SnapshotError as error:
             _log.warning("%s", error)
             return False

@@ -24,13 +24,13 @@ import structlog
 
 from rlmm.base.log_context import IS_ANSWER, bound_fields
 from rlmm.errors import InvalidArgument
-from rlmm.telemetry.repeats import LineKind, Repeats
+from rlmm.telemetry.repeats import LineKind, RepeatedLines
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
-    from rlmm.telemetry.repeats import Repeated
+    from rlmm.telemetry.repeats import RepeatCount
 
 _TICK_S = 1.0
 """How often windows of repeats are looked at when nothing is logged."""
@@ -63,7 +63,7 @@ class LogLines(logging.StreamHandler[TextIO]):
     ) -> None:
         super().__init__(stream)
         self._settings = settings
-        self._repeats = Repeats(settings.repeats_max, settings.repeats_window_ms)
+        self._repeats = RepeatedLines(settings.repeats_max, settings.repeats_window_ms)
         self._now_ms = now_ms
         self._written: Counter[str] = Counter()
         self._suppressed = self._failed = 0
@@ -149,7 +149,7 @@ class LogLines(logging.StreamHandler[TextIO]):
             await asyncio.sleep(_TICK_S)
             self.tell_repeats()
 
-    def _tell(self, repeated: list[Repeated]) -> None:
+    def _tell(self, repeated: list[RepeatCount]) -> None:
         for told in repeated:
             text = "%d more within %g s, not written: %s"
             kind = told.kind

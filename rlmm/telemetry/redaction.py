@@ -32,7 +32,7 @@ _OPAQUE = {"custom_metadata", "value", "value_hex", "key", "key_hex"}
 _STANDIN = re.compile(r"(?:topic|host|path)-[0-9a-f]{8}")
 
 
-class Redaction:
+class NameRedaction:
     """Stand-ins for names, of one bundle."""
 
     def __init__(self, key: bytes, topics: Iterable[str], *, is_on: bool = True) -> None:

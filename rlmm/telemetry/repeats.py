@@ -30,7 +30,7 @@ class LineKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatCount:
     """How many lines of a kind were not written in a window of this length."""
 
     kind: LineKind
@@ -47,7 +47,7 @@ class _Window:
     places: set[object] = field(default_factory=set)
 
 
-class Repeats:
+class RepeatedLines:
     """Counts messages by kind; takes the time from its caller, which may stand still."""
 
     def __init__(self, repeats_max: int, window_ms: int) -> None:
@@ -80,7 +80,7 @@ class Repeats:
         window.suppressed += 1
         return False
 
-    def due(self, now_ms: int | None) -> list[Repeated]:
+    def due(self, now_ms: int | None) -> list[RepeatCount]:
         """Close the windows that are over, or all without a time; those that held lines back."""
         over = [
             kind
@@ -89,7 +89,7 @@ class Repeats:
         ]
         closed = [(kind, self._windows.pop(kind)) for kind in over]
         return [
-            Repeated(kind, window.suppressed, window.length_ms)
+            RepeatCount(kind, window.suppressed, window.length_ms)
             for kind, window in closed
             if window.suppressed
         ]

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.inspection.moment import PartitionSummary
-    from rlmm.inspection.moment_diff import Both
+    from rlmm.inspection.moment_diff import PartitionPair
     from rlmm.inspection.state_changes import Change
 
 
-def change_view(both: Both, change: Change) -> View:
+def change_view(both: PartitionPair, change: Change) -> View:
     """One change of a user partition. Every field is always there."""
     view: View = {
         **partition_view(both.partition),
@@ -64,7 +64,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def partition_change_view(both: Both, counts: Mapping[str, int]) -> View:
+def partition_change_view(both: PartitionPair, counts: Mapping[str, int]) -> View:
     """A user partition at both moments, in figures, and how many changes of each kind it had."""
     before, after = both.summaries
     return {

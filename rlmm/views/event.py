@@ -11,14 +11,14 @@ from rlmm.metadata.verdicts import Rejected, Undecodable
 from rlmm.views.values import View, base64_text, iso_time
 
 if TYPE_CHECKING:
-    from rlmm.inspection.event_record import Happened
-    from rlmm.inspection.history import Line
+    from rlmm.inspection.event_record import EventRecord
+    from rlmm.inspection.history import HistoryLine
 
 HEX_BYTES_MAX = 4_096
 """Bytes of a record that are shown; of a damaged batch there may be megabytes."""
 
 
-def event_view(happened: Happened, *, knows_verdict: bool = True) -> View:
+def event_view(happened: EventRecord, *, knows_verdict: bool = True) -> View:
     """
     One record, or the offsets [offset, next_offset) that were lost. Every field is always there.
     Where it is not known what became of an event its verdict is None.
@@ -75,7 +75,7 @@ def _segment_fields(
     }
 
 
-def _detail(happened: Happened) -> str:
+def _detail(happened: EventRecord) -> str:
     """Why, in words; empty where there is nothing to say."""
     match happened.verdict:
         case Rejected(current=current, requested=requested):
@@ -87,7 +87,7 @@ def _detail(happened: Happened) -> str:
     return ""
 
 
-def line_view(line: Line) -> View:
+def line_view(line: HistoryLine) -> View:
     """One line of a history: the event, and what it changed."""
     displaced = line.displaced
     return {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rlmm.inspection.cluster_facts import PartitionOffsets
     from rlmm.inspection.explain import Explanation
     from rlmm.inspection.lookup_trace import LookUp
-    from rlmm.inspection.offset_history import Copy, Story
+    from rlmm.inspection.offset_history import OffsetHistory, SegmentCopy
 
 
 def explanation_view(explanation: Explanation, metadata_partition: int) -> View:
@@ -79,7 +79,7 @@ def offsets_view(offsets: PartitionOffsets | None) -> View | None:
     }
 
 
-def story_view(story: Story | None) -> View | None:
+def story_view(story: OffsetHistory | None) -> View | None:
     """Every copy that held the offset, with its events; None where the log was not read."""
     if story is None:
         return None
@@ -91,7 +91,7 @@ def story_view(story: Story | None) -> View | None:
     }
 
 
-def _copy_view(segment_id: str, copy: Copy) -> View:
+def _copy_view(segment_id: str, copy: SegmentCopy) -> View:
     return {
         "segment_id": segment_id,
         "start_offset": copy.started.start_offset,

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.views.values import View, age_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.engine.statistics import EngineStanding
+    from rlmm.engine.statistics import EngineStatus
 
 OPENING = "opening"
 """Why nothing is answered while the log of an engine is being opened."""
@@ -26,10 +26,10 @@ MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessStanding:
+class ProcessStatus:
     """What the process can be asked now."""
 
-    engines: Mapping[str, EngineStanding]
+    engines: Mapping[str, EngineStatus]
     """By name, of those whose log is open."""
     expected: tuple[str, ...] = ()
     """Names of the engines that the process begins with."""
@@ -105,7 +105,7 @@ class ProcessStanding:
         return "; ".join(said)
 
 
-def readiness_view(process: ProcessStanding, *, is_verbose: bool = False) -> View:
+def readiness_view(process: ProcessStatus, *, is_verbose: bool = False) -> View:
     """Which metadata partitions are not answered from, and why; all of them, where asked for."""
     opening = process.opening
     clusters = [_absent_view(name, OPENING, _opening_detail(process, name)) for name in opening]
@@ -123,7 +123,7 @@ def readiness_view(process: ProcessStanding, *, is_verbose: bool = False) -> Vie
     }
 
 
-def _opening_detail(process: ProcessStanding, name: str) -> str:
+def _opening_detail(process: ProcessStatus, name: str) -> str:
     what = process.waits.get(name)
     return "its log is being opened" if what is None else f"its log is being opened: {what}"
 
@@ -136,13 +136,19 @@ def _absent_view(name: str, reason: str, detail: str) -> View:
     }  # fmt: skip
 
 
-def _cluster_view(name: str, engine: EngineStanding, *, is_verbose: bool) -> View:
+def _cluster_view(name: str, engine: EngineStatus, *, is_verbose: bool) -> View:
     identity = engine.identity
     reason, detail = None, ""
     if identity is None:
-        reason, detail = Why.CONNECTING.value, engine.last_trouble or "the log has not answered yet"
+        reason, detail = (
+            NotReadyReason.CONNECTING.value,
+            engine.last_trouble or "the log has not answered yet",
+        )
     elif not engine.assignment.is_known:
-        reason, detail = Why.ASSIGNMENT_UNKNOWN.value, "nobody has said yet what is assigned"
+        reason, detail = (
+            NotReadyReason.ASSIGNMENT_UNKNOWN.value,
+            "nobody has said yet what is assigned",
+        )
     places, not_open = sorted(engine.places), engine.not_open
     if reason is None and not_open:
         reason = _word(engine, not_open[0])
@@ -161,7 +167,7 @@ def _cluster_view(name: str, engine: EngineStanding, *, is_verbose: bool) -> Vie
     }
 
 
-def place_view(engine: EngineStanding, place: int) -> View:
+def place_view(engine: EngineStatus, place: int) -> View:
     """Whether one metadata partition is answered from, and how far it is."""
     gate, progress = engine.gates.get(place), engine.progress.get(place)
     position = None if progress is None else progress.position
@@ -179,14 +185,14 @@ def place_view(engine: EngineStanding, place: int) -> View:
     }
 
 
-def _word(engine: EngineStanding, place: int) -> str | None:
+def _word(engine: EngineStatus, place: int) -> str | None:
     gate = engine.gates.get(place)
     if gate is None:
-        return Why.LOADING.value
+        return NotReadyReason.LOADING.value
     return None if gate.why is None else gate.why.value
 
 
-def liveness_view(process: ProcessStanding, now_s: float, age_s_max: float) -> View:
+def liveness_view(process: ProcessStatus, now_s: float, age_s_max: float) -> View:
     """
     Whether the process works. Who does not is to be started anew: a part of it has failed, or the
     partitions of an engine were not looked at for too long.

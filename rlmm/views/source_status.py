@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rlmm.inspection.source_status import PlaceStanding, Standing
+    from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus
     from rlmm.views.values import View
 
 
-def standing_view(standing: Standing) -> View:
+def standing_view(standing: SourceStatus) -> View:
     """Who was asked, and whose metadata it is."""
     identity = standing.identity
     return {
@@ -25,7 +25,7 @@ def standing_view(standing: Standing) -> View:
     }
 
 
-def place_standing_view(place: PlaceStanding) -> View:
+def place_standing_view(place: MetadataPartitionStatus) -> View:
     """One metadata partition; null is what cannot be known."""
     return {
         "metadata_partition": place.metadata_partition,
@@ -50,7 +50,7 @@ def place_standing_view(place: PlaceStanding) -> View:
     }
 
 
-def standing_totals(places: Iterable[PlaceStanding]) -> View:
+def standing_totals(places: Iterable[MetadataPartitionStatus]) -> View:
     """
     All metadata partitions together that the source is there for; null where one of them does not
     say.

@@ -33,7 +33,7 @@ ROLES: Final = ("reader", "broker", "admin")
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class ClientHello:
     """What a client says of itself."""
 
     versions: tuple[int, ...]
@@ -50,7 +50,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServiceLimits:
     """What the service allows."""
 
     frame_bytes_max: int = FRAME_BYTES_MAX
@@ -82,10 +82,10 @@ class HelloAnswer:
     partition_count: int | None
     role: str
     mode: str
-    limits: Limits
+    limits: ServiceLimits
 
 
-def hello_value(hello: Hello) -> dict[str, object]:
+def hello_value(hello: ClientHello) -> dict[str, object]:
     """What a client says of itself, as the one argument of `hello`."""
     value: dict[str, object] = {"versions": list(hello.versions), "client": hello.client}
     for name in ("token", "cluster_id", "broker_id", "instance", "bootstrap"):
@@ -95,10 +95,10 @@ def hello_value(hello: Hello) -> dict[str, object]:
     return value
 
 
-def read_hello(value: object) -> Hello:
+def read_hello(value: object) -> ClientHello:
     """What a client says of itself."""
     said = mapping(value, "hello")
-    return Hello(
+    return ClientHello(
         _versions(said.get("versions")),
         text(said.get("client"), "the client of hello", CLIENT_CHARS_MAX),
         _text(said, "token", TOKEN_CHARS_MAX),
@@ -142,7 +142,7 @@ def read_hello_answer(value: object) -> HelloAnswer:
         _uint31(said, "partition_count"),
         _one_of(said, "role", ROLES),
         _one_of(said, "mode", MODES),
-        Limits(
+        ServiceLimits(
             **{name: uint31(limits.get(name), name) for name in _LIMITS},
             **{name: uint31(limits.get(name, 0), name) for name in _LIMITS_ADDED},
         ),
@@ -151,7 +151,7 @@ def read_hello_answer(value: object) -> HelloAnswer:
 
 _LIMITS_ADDED: Final = ("timeout_ms_max", "assign_max")
 """Limits that a server of an earlier time says nothing of."""
-_LIMITS: Final = tuple(one.name for one in fields(Limits) if one.name not in _LIMITS_ADDED)
+_LIMITS: Final = tuple(one.name for one in fields(ServiceLimits) if one.name not in _LIMITS_ADDED)
 
 
 def _versions(value: object) -> tuple[int, ...]:

@@ -47,13 +47,13 @@ _SHORT_ARRAY: Final = 16
 """Arrays of fewer elements have their length in their first byte."""
 
 
-class Packed(bytes):
+class PackedResult(bytes):
     """A result, or a part of one, as it is sent: packed before, because it is sent often."""
 
     __slots__ = ()
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What came back for the request *id*; `None` where the other side could not tell which."""
 
     id: int | None
@@ -87,7 +87,7 @@ def request_frame(
 
 def answer_frame(request_id: int, result: object, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
     """The frame that answers; `InvalidArgument` where it would be larger than a frame may be."""
-    if type(result) is Packed:
+    if type(result) is PackedResult:
         if request_id >= _LONG_ID and len(result) <= frame_bytes_max - _HEAD_BYTES:
             return _pack_head(len(result) + _HEAD_BYTES, 0x93, 0xCE, request_id, 0xC0) + result
         payload: bytes = b"\x93" + _local.pack(request_id) + b"\xc0" + result
@@ -99,19 +99,19 @@ def answer_frame(request_id: int, result: object, frame_bytes_max: int = FRAME_B
     return _pack_length(size) + payload
 
 
-def packed(value: object) -> Packed:
+def packed(value: object) -> PackedResult:
     """*value* as it is sent."""
-    return Packed(_local.pack(value))
+    return PackedResult(_local.pack(value))
 
 
-def packed_array(elements: list[bytes]) -> Packed:
+def packed_array(elements: list[bytes]) -> PackedResult:
     """The array of *elements*, each of them packed."""
     count = len(elements)
     if count < _SHORT_ARRAY:
         head = bytes((0x90 | count,))
     else:
         head = b"\xdd" + _pack_length(count) if count >> 16 else b"\xdc" + count.to_bytes(2)
-    return Packed(head + b"".join(elements))
+    return PackedResult(head + b"".join(elements))
 
 
 def refusal_frame(request_id: int | None, error: RlmmError) -> bytes:
@@ -143,7 +143,7 @@ def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
     return request_id, method, args
 
 
-def read_answer(payload: bytes | memoryview) -> Answer:
+def read_answer(payload: bytes | memoryview) -> Response:
     """What a server sent."""
     message = _unpack(payload)
     if type(message) is not list or len(message) != 3:
@@ -154,14 +154,14 @@ def read_answer(payload: bytes | memoryview) -> Answer:
         if type(request_id) is not int or not 0 <= request_id <= ID_MAX:
             msg = f"the id of an answer is a number from 0 to {ID_MAX}, got {form(request_id)}"
             raise ProtocolError(msg)
-        return Answer(request_id, None, result)
+        return Response(request_id, None, result)
     if request_id is not None and (type(request_id) is not int or not 0 <= request_id <= ID_MAX):
         msg = f"the id of a refusal is nil or 0 to {ID_MAX}, got {form(request_id)}"
         raise ProtocolError(msg)
     if result is not None:
         msg = f"a refusal has no result, got {form(result)}"
         raise ProtocolError(msg)
-    return Answer(request_id, read_error(error), None)
+    return Response(request_id, read_error(error), None)
 
 
 def id_of(payload: bytes | memoryview) -> int | None:

@@ -30,7 +30,7 @@ _SUMMARY_BYTES: Final = 96
 """Most bytes of a summary beside the name of its topic."""
 
 
-class Summary(NamedTuple):
+class PartitionFigures(NamedTuple):
     """One user partition, in figures."""
 
     partition: TopicIdPartition
@@ -54,7 +54,7 @@ class SummaryPage(NamedTuple):
     """Of the metadata partition, when this was so."""
     is_whole: bool
     """Whether nothing was left out that whoever asks may not see."""
-    summaries: list[Summary]
+    summaries: list[PartitionFigures]
     after: bytes | None
     """What the next page is asked for with; `None`: there is none."""
 
@@ -92,7 +92,7 @@ def summary_page_value(page: SummaryPage) -> list[object]:
     return [page.position, page.is_whole, [_summary(one) for one in page.summaries], page.after]
 
 
-def _summary(one: Summary) -> list[object]:
+def _summary(one: PartitionFigures) -> list[object]:
     return [
         partition_value(one.partition), one.started, one.finished, one.being_deleted,
         one.size_bytes, None if one.delete is None else deletion_value(one.delete),
@@ -110,10 +110,10 @@ def read_summary_page(value: object) -> SummaryPage:
     )
 
 
-def _read_summary(value: object) -> Summary:
+def _read_summary(value: object) -> PartitionFigures:
     partition, started, finished, being_deleted, size, delete = array(value, "a user partition", 6)
     found = read_partition(partition)
-    return Summary(
+    return PartitionFigures(
         found,
         uint63(started, "a number of segments"),
         uint63(finished, "a number of segments"),

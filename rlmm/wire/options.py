@@ -22,7 +22,7 @@ Unassigned = Literal["refuse", "store"]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
+class FreshnessOptions:
     """How fresh an answer must be, and how long it may take to become so."""
 
     at_least: Mapping[int, int] | None = None
@@ -46,11 +46,11 @@ class WriteOptions:
     timeout_ms: int | None = None
 
 
-READ_DEFAULTS: Final = ReadOptions()
+READ_DEFAULTS: Final = FreshnessOptions()
 WRITE_DEFAULTS: Final = WriteOptions()
 
 
-def read_options_value(options: ReadOptions) -> dict[str, object] | None:
+def read_options_value(options: FreshnessOptions) -> dict[str, object] | None:
     """The options of a read; `None` where they need not be said."""
     value: dict[str, object] = {}
     if options.at_least:
@@ -79,14 +79,14 @@ def _with_timeout(value: dict[str, object], timeout_ms: int | None) -> dict[str,
     return value or None
 
 
-def read_read_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> ReadOptions:
+def read_read_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> FreshnessOptions:
     """The options of a read; nil is as good as none. A longer time-out is cut to the longest."""
     if value is None:
         return READ_DEFAULTS
     options = mapping(value, "the options of a read")
     _require_known(options, ("at_least", "linearizable", "timeout_ms"), "a read")
     at_least = options.get("at_least")
-    return ReadOptions(
+    return FreshnessOptions(
         None if at_least is None else read_token(at_least, "at_least"),
         flag(options.get("linearizable", False), "linearizable"),
         _timeout_ms(options, timeout_ms_max),

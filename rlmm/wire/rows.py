@@ -12,7 +12,7 @@ from typing import Final
 
 from rlmm.metadata.ids import UUID_BYTES, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.row import EPOCHS_AT, ONE_EPOCH, segment_of
-from rlmm.wire.messages import Packed, packed
+from rlmm.wire.messages import PackedResult, packed
 from rlmm.wire.values import segment_value
 
 _ONE_EPOCH_ROW: Final = struct.Struct(">b?8xiqqqqxiqxiB").unpack_from
@@ -62,9 +62,9 @@ class _Rows:
     """
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[bytes, Packed]] = {}
+        self._known: dict[bytes, tuple[bytes, PackedResult]] = {}
 
-    def packed(self, uuid: bytes, row: bytes) -> Packed:
+    def packed(self, uuid: bytes, row: bytes) -> PackedResult:
         """The segment *uuid* that *row* holds, as it is sent."""
         known = self._known.get(uuid)
         if known is not None and known[0] is row:  # every change of a segment makes another row

@@ -11,17 +11,17 @@ from rlmm.log.files.log_folder import TOPIC as METADATA_TOPIC
 from rlmm.metadata.ids import Uuid
 from rlmm_demo.broker import clients
 from rlmm_demo.broker.process import BrokerProcess
-from rlmm_demo.broker.tools import Tools, shown
+from rlmm_demo.broker.tools import KafkaTools, shown
 from rlmm_demo.world.records import PARTITIONS, SEGMENT_BYTES, TOPIC
-from rlmm_demo.world.world import World, versions
+from rlmm_demo.world.world import DemoWorld, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm_demo.broker.jars import Jars
-    from rlmm_demo.world.records import Portion
+    from rlmm_demo.broker.jars import KafkaJars
+    from rlmm_demo.world.records import RecordPortion
 
 _METADATA_PARTITIONS: Final = 16
 _DEADLINE_S, _PAUSE_S = 60.0, 0.05
@@ -57,14 +57,14 @@ _CONSUME: Final = (
 )  # fmt: skip
 
 
-class BrokerWorld(World):
+class BrokerWorld(DemoWorld):
     """A broker, its service beside it, and a tier that both our plugins and Spark work on."""
 
     has_broker = True
     producer = shown("topics", _CREATE)
     reader = "Kafka's console consumer"
 
-    def __init__(self, folder: Path, socket: Path, jars: Jars) -> None:
+    def __init__(self, folder: Path, socket: Path, jars: KafkaJars) -> None:
         super().__init__(folder, socket)
         self._jars = jars
         self._broker: BrokerProcess
@@ -103,7 +103,7 @@ class BrokerWorld(World):
             "--kafka-topic-replication-factor", "1", "--kafka-topic-min-isr", "1",
         ]  # fmt: skip
 
-    def produce(self, portions: Sequence[Portion]) -> list[list[int]]:
+    def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
         """By ordinary producers, to a topic that tiers."""
         self._tools().run("topics", _CREATE)
         offsets = clients.produce(self._broker.bootstrap, TOPIC, portions)
@@ -166,8 +166,8 @@ class BrokerWorld(World):
             self._tools().run("topics", words)
         return "\n".join(shown("topics", words) for words in (delete, create))
 
-    def _tools(self) -> Tools:
-        return Tools(self._jars, self._broker.bootstrap)
+    def _tools(self) -> KafkaTools:
+        return KafkaTools(self._jars, self._broker.bootstrap)
 
     def before_rebuild(self) -> None:
         """Nothing: events are written into the topic itself."""

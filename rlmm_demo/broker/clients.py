@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from aiokafka import BatchBuilder, RecordMetadata
 
-    from rlmm_demo.world.records import Portion
+    from rlmm_demo.world.records import RecordPortion
 
 _BATCH_BYTES: Final = 32_768
 
 
-def produce(bootstrap: str, topic: str, portions: Sequence[Portion]) -> list[list[int]]:
+def produce(bootstrap: str, topic: str, portions: Sequence[RecordPortion]) -> list[list[int]]:
     """
     Send all portions in their order, those that are to be aborted in a transaction that is. The
     offsets of each portion's records.
@@ -30,7 +30,9 @@ def produce(bootstrap: str, topic: str, portions: Sequence[Portion]) -> list[lis
     return asyncio.run(_produce(bootstrap, topic, portions))
 
 
-async def _produce(bootstrap: str, topic: str, portions: Sequence[Portion]) -> list[list[int]]:
+async def _produce(
+    bootstrap: str, topic: str, portions: Sequence[RecordPortion]
+) -> list[list[int]]:
     offsets: list[list[int]] = []
     for (is_aborted, codec), alike in groupby(portions, lambda one: (one.is_aborted, one.codec)):
         options = {"transactional_id": "rlmm-demo"} if is_aborted else {}

@@ -28,7 +28,7 @@ _METADATA_MANAGER, _STORAGE_MANAGER = "metadata-manager", "storage-manager"
 
 
 @dataclass(frozen=True, slots=True)
-class Jars:
+class KafkaJars:
     """Where all of it lies."""
 
     java: str
@@ -55,7 +55,7 @@ class Jars:
         ]  # fmt: skip
 
 
-def make_jars(cache: Path) -> Jars:
+def make_jars(cache: Path) -> KafkaJars:
     """
     All of it, fetched and built where it is not there yet. `EngineUnfit` says in a few words why
     there is no broker here.
@@ -71,7 +71,7 @@ def make_jars(cache: Path) -> Jars:
     kafka, plugins = _folders(cache)
     _make(kafka, lambda at: _fetch(pom, at))
     _make(plugins, lambda at: _build(project, at))
-    return Jars(java, kafka, plugins, version)
+    return KafkaJars(java, kafka, plugins, version)
 
 
 def is_made(cache: Path) -> bool:

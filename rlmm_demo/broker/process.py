@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rlmm_demo.broker.jars import Jars
+    from rlmm_demo.broker.jars import KafkaJars
 
 _STARTED: Final = "Kafka Server started"
 _START_S, _STOP_S, _PAUSE_S = 60.0, 20.0, 0.05
@@ -38,7 +38,7 @@ _ALONE: Final = {
 class BrokerProcess:
     """A broker with *properties*, started and stopped on the same port; killed at the end."""
 
-    def __init__(self, jars: Jars, folder: Path, properties: Mapping[str, str]) -> None:
+    def __init__(self, jars: KafkaJars, folder: Path, properties: Mapping[str, str]) -> None:
         self._jars = jars
         self._folder = folder
         self._properties = {**_ALONE, **properties}

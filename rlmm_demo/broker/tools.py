@@ -10,7 +10,7 @@ from rlmm.errors import EngineFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rlmm_demo.broker.jars import Jars
+    from rlmm_demo.broker.jars import KafkaJars
 
 _CLASSES: Final = {
     "topics": "org.apache.kafka.tools.TopicCommand",
@@ -21,10 +21,10 @@ _DEADLINE_S: Final = 60.0
 _PRINTED: Final = ("partition", "offset", "value")
 
 
-class Tools:
+class KafkaTools:
     """Kafka's commands, run at one broker."""
 
-    def __init__(self, jars: Jars, bootstrap: str) -> None:
+    def __init__(self, jars: KafkaJars, bootstrap: str) -> None:
         self._jars = jars
         self._bootstrap = bootstrap
 

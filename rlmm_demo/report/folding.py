@@ -12,16 +12,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from rlmm_demo.report.markup import coordinate
-from rlmm_demo.report.story import Kind
+from rlmm_demo.report.story import RangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rlmm_demo.report.numbers import Scale
-    from rlmm_demo.report.story import Range
+    from rlmm_demo.report.story import MapRange
 
 
-class Mark(Enum):
+class LaneMark(Enum):
     """How a piece of a lane is drawn; of two in one pixel, the later one is."""
 
     DISK = "disk"
@@ -30,7 +30,7 @@ class Mark(Enum):
     GAP = "gap"
 
 
-class Lane(Enum):
+class MapLane(Enum):
     """One of the two places where a segment can lie."""
 
     DISK = "disk"
@@ -38,27 +38,31 @@ class Lane(Enum):
 
 
 MARKS: Final = {
-    Lane.DISK: {
-        Kind.LOCAL: Mark.DISK,
-        Kind.BOTH: Mark.DISK,
-        Kind.ACTIVE: Mark.ACTIVE,
-        Kind.GAP: Mark.GAP,
+    MapLane.DISK: {
+        RangeKind.LOCAL: LaneMark.DISK,
+        RangeKind.BOTH: LaneMark.DISK,
+        RangeKind.ACTIVE: LaneMark.ACTIVE,
+        RangeKind.GAP: LaneMark.GAP,
     },
-    Lane.TIER: {Kind.TIERED: Mark.TIER, Kind.BOTH: Mark.TIER, Kind.GAP: Mark.GAP},
+    MapLane.TIER: {
+        RangeKind.TIERED: LaneMark.TIER,
+        RangeKind.BOTH: LaneMark.TIER,
+        RangeKind.GAP: LaneMark.GAP,
+    },
 }
 """What is seen of each kind in each lane; nothing where it is not named."""
 
 _CELL_PX: Final = 3.0
 """From here on a segment is a cell, with a gutter of one pixel behind it."""
 _GUTTER_PX: Final = 1.0
-_RANK: Final = {mark: rank for rank, mark in enumerate(Mark)}
-_Cells = dict[Mark, list[tuple[float, float]]]
+_RANK: Final = {mark: rank for rank, mark in enumerate(LaneMark)}
+_Cells = dict[LaneMark, list[tuple[float, float]]]
 
 
-def fold(segments: Iterable[Range], lane: Lane, scale: Scale) -> _Cells:
+def fold(segments: Iterable[MapRange], lane: MapLane, scale: Scale) -> _Cells:
     """What is drawn in *lane*, by mark: from where to where, in pixels."""
-    wide: dict[tuple[float, float, Mark], None] = {}
-    columns: dict[int, Mark] = {}
+    wide: dict[tuple[float, float, LaneMark], None] = {}
+    columns: dict[int, LaneMark] = {}
     for one in segments:
         mark = MARKS[lane].get(one.kind)
         if mark is None or one.last < one.first:
@@ -70,7 +74,7 @@ def fold(segments: Iterable[Range], lane: Lane, scale: Scale) -> _Cells:
             continue
         last = max(math.ceil(end) - 1, math.floor(start))
         # A gap of one pixel is missed by whoever is not looking for it.
-        for column in range(math.floor(start), last + 1 + (mark is Mark.GAP)):
+        for column in range(math.floor(start), last + 1 + (mark is LaneMark.GAP)):
             seen = columns.get(column)
             if seen is None or _RANK[mark] > _RANK[seen]:
                 columns[column] = mark
@@ -79,12 +83,12 @@ def fold(segments: Iterable[Range], lane: Lane, scale: Scale) -> _Cells:
         cells.setdefault(mark, []).append((start, end))
     for first, last, mark in _runs(columns):
         cells.setdefault(mark, []).append((float(first), float(last)))
-    return {mark: cells[mark] for mark in Mark if mark in cells}
+    return {mark: cells[mark] for mark in LaneMark if mark in cells}
 
 
-def _runs(columns: dict[int, Mark]) -> list[tuple[int, int, Mark]]:
+def _runs(columns: dict[int, LaneMark]) -> list[tuple[int, int, LaneMark]]:
     """Columns side by side that look the same."""
-    runs: list[tuple[int, int, Mark]] = []
+    runs: list[tuple[int, int, LaneMark]] = []
     for column in sorted(columns):
         mark = columns[column]
         if runs and runs[-1][1] == column and runs[-1][2] is mark:

@@ -20,10 +20,10 @@ from rlmm_demo.report.tier_map import tier_map
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm_demo.report.story import Story
+    from rlmm_demo.report.story import DemoStory
 
 
-def report_page(story: Story) -> str:
+def report_page(story: DemoStory) -> str:
     """The page of *story*."""
     parts = (
         _top(story),
@@ -54,7 +54,7 @@ def report_page(story: Story) -> str:
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def _verdict(story: Story) -> str:
+def _verdict(story: DemoStory) -> str:
     """What came of the demo, in a sentence."""
     count = len(story.screens)
     if not count:
@@ -66,7 +66,7 @@ def _verdict(story: Story) -> str:
     return f"{left} of {count} claims {was} not shown"
 
 
-def _top(story: Story) -> Markup:
+def _top(story: DemoStory) -> Markup:
     verdict = _verdict(story)
     return element(
         "header",
@@ -79,7 +79,7 @@ def _top(story: Story) -> Markup:
     )
 
 
-def _lead(story: Story) -> str:
+def _lead(story: DemoStory) -> str:
     took = f"The story took {amount_text(round(story.seconds, 1), 's')}"
     if story.with_broker:
         return f"{took}, with an unmodified Kafka broker that runs its remote tier on rlmm."
@@ -98,7 +98,7 @@ def _pictured(name: str, draw: Callable[[Frame], Drawing]) -> tuple[Markup, Draw
     return join(*shown), drawings[0]
 
 
-def _tier(story: Story) -> Markup | None:
+def _tier(story: DemoStory) -> Markup | None:
     if not story.tier_maps:
         return None
     picture, drawing = _pictured("tier", lambda frame: tier_map(story.tier_maps, frame))
@@ -119,7 +119,7 @@ def _tier(story: Story) -> Markup | None:
     )
 
 
-def _replay(story: Story) -> Markup | None:
+def _replay(story: DemoStory) -> Markup | None:
     if not story.replays:
         return None
     picture, drawing = _pictured("replay", lambda frame: replay_chart(story.replays, frame))
@@ -132,7 +132,7 @@ def _replay(story: Story) -> Markup | None:
     )
 
 
-def _stall(story: Story) -> Markup | None:
+def _stall(story: DemoStory) -> Markup | None:
     samples = story.stalls
     if samples is None:
         return None
@@ -146,7 +146,7 @@ def _stall(story: Story) -> Markup | None:
     )
 
 
-def _scoreboard(story: Story) -> Markup | None:
+def _scoreboard(story: DemoStory) -> Markup | None:
     if not story.scoreboard:
         return None
     board = tables.scoreboard_table(story.scoreboard)
@@ -157,7 +157,7 @@ def _scoreboard(story: Story) -> Markup | None:
     )
 
 
-def _screens(story: Story) -> Markup:
+def _screens(story: DemoStory) -> Markup:
     shown = [screen_section(screen) for screen in story.screens]
     nothing = element("p", "No screen was reached.")
     return element(
@@ -167,7 +167,7 @@ def _screens(story: Story) -> Markup:
     )
 
 
-def _foot(story: Story) -> Markup:
+def _foot(story: DemoStory) -> Markup:
     when = f" {story.told_at}." if story.told_at else ""
     said = (
         "Every figure of this page was measured or counted in the run it tells of; "

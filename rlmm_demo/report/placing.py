@@ -10,7 +10,7 @@ from bisect import bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rlmm_demo.report.story import Kind, PartitionMap, Range
+from rlmm_demo.report.story import MapRange, PartitionMap, RangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,18 +42,18 @@ def place(
     edges = sorted({low, *(cut for cut in cuts if cut > low)})
     disk, tier, writing = (_Cover(one) for one in (on_disk, in_tier, written))
     ranges = [
-        Range(first, following - 1, _kind(disk.has(first), tier.has(first), writing.has(first)))
+        MapRange(first, following - 1, _kind(disk.has(first), tier.has(first), writing.has(first)))
         for first, following in pairwise(edges)
     ]
     return PartitionMap(name, tuple(ranges))
 
 
-def _kind(is_on_disk: bool, is_in_tier: bool, is_active: bool) -> Kind:
+def _kind(is_on_disk: bool, is_in_tier: bool, is_active: bool) -> RangeKind:
     if is_in_tier:
-        return Kind.BOTH if is_on_disk or is_active else Kind.TIERED
+        return RangeKind.BOTH if is_on_disk or is_active else RangeKind.TIERED
     if is_active:
-        return Kind.ACTIVE
-    return Kind.LOCAL if is_on_disk else Kind.GAP
+        return RangeKind.ACTIVE
+    return RangeKind.LOCAL if is_on_disk else RangeKind.GAP
 
 
 def _known(segments: Iterable[Offsets]) -> list[Offsets]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm_demo.report.markup import Markup, coordinate, element, join
 from rlmm_demo.report.numbers import Scale, amount_text, number_text, short_text, ticks
-from rlmm_demo.report.svg import Drawing, Entry, Plot, label, legend, line, text_px
+from rlmm_demo.report.svg import Drawing, LegendEntry, Plot, label, legend, line, text_px
 
 if TYPE_CHECKING:
     from rlmm_demo.report.story import ReplayCurve
@@ -23,7 +23,9 @@ _CURVES: Final = 3
 def replay_chart(curves: tuple[ReplayCurve, ...], frame: Frame) -> Drawing:
     """A step line for each curve, and a drop from where it was ready."""
     drawn = tuple(curve for curve in curves if curve.points)
-    entries = [Entry(partial(_swatch, number), curve.label) for number, curve in enumerate(drawn)]
+    entries = [
+        LegendEntry(partial(_swatch, number), curve.label) for number, curve in enumerate(drawn)
+    ]
     head, top = legend(entries, frame.width)
     if not drawn:
         return Drawing(

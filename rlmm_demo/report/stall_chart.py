@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm_demo.report.markup import Markup, coordinate, element, join
 from rlmm_demo.report.numbers import Scale, amount_text, decades, number_text, ticks
-from rlmm_demo.report.svg import Drawing, Entry, Plot, apart, label, legend, line
+from rlmm_demo.report.svg import Drawing, LegendEntry, Plot, apart, label, legend, line
 
 if TYPE_CHECKING:
     from rlmm_demo.report.story import StallSamples
@@ -57,12 +57,12 @@ def _statement(samples: StallSamples | None) -> str:
     )
 
 
-def _entries(samples: StallSamples) -> list[Entry]:
-    entries = [Entry(_dot_swatch, "one look-up")]
+def _entries(samples: StallSamples) -> list[LegendEntry]:
+    entries = [LegendEntry(_dot_swatch, "one look-up")]
     if samples.replayed_s is not None:
-        entries.append(Entry(_busy_swatch, "the pump replays"))
+        entries.append(LegendEntry(_busy_swatch, "the pump replays"))
     named = (("p50", "median"), ("p99", "99 of 100 are faster"), ("max", "longest"))
-    return entries + [Entry(partial(_line_swatch, kind), name) for kind, name in named]
+    return entries + [LegendEntry(partial(_line_swatch, kind), name) for kind, name in named]
 
 
 def _plot(samples: StallSamples, frame: Frame, top: float) -> Plot:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class Better(Enum):
+class PreferredDirection(Enum):
     """Which way of a figure is the good one."""
 
     HIGHER = "higher"
@@ -35,7 +35,7 @@ class Figure:
     value: float | str
     unit: str = ""
     compared_with: Comparison | None = None
-    better: Better = Better.NEITHER
+    better: PreferredDirection = PreferredDirection.NEITHER
 
     @property
     def ratio(self) -> float | None:
@@ -64,7 +64,7 @@ class ScreenResult:
     """Why it was not shown."""
 
 
-class Kind(Enum):
+class RangeKind(Enum):
     """Where the records of a range lie."""
 
     LOCAL = "local"
@@ -75,12 +75,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MapRange:
     """Offsets that lie in one place, both ends included: a segment, or a gap."""
 
     first: int
     last: int
-    kind: Kind
+    kind: RangeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class PartitionMap:
     """A user partition from its first offset to its last."""
 
     name: str
-    segments: tuple[Range, ...]
+    segments: tuple[MapRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class StallSamples:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class DemoStory:
     """A whole demo."""
 
     versions: Mapping[str, str]

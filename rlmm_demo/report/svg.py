@@ -136,14 +136,14 @@ def shortened(text: str, width_px: float, font_px: float = 12) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LegendEntry:
     """A line of a legend: how something is drawn, in a field of 16 by 10 at a place; its name."""
 
     swatch: Callable[[float, float], Markup]
     name: str
 
 
-def legend(entries: Iterable[Entry], width: float) -> tuple[Markup, float]:
+def legend(entries: Iterable[LegendEntry], width: float) -> tuple[Markup, float]:
     """All entries side by side as far as they fit, and how high that is."""
     x, y = 0.0, 0.0
     parts = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rlmm_demo.report.markup import Markup, element, join
 from rlmm_demo.report.numbers import UNKNOWN, amount_text, bytes_text, number_text
-from rlmm_demo.report.story import Better, Kind
+from rlmm_demo.report.story import PreferredDirection, RangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -80,9 +80,13 @@ def ratio_text(figure: Figure) -> str:
 def verdict(figure: Figure) -> str | None:
     """`good` or `bad`, where one way of the figure is the good one, and it went one."""
     ratio = figure.ratio
-    if ratio is None or figure.better is Better.NEITHER or ratio_text(figure) == "equal":
+    if (
+        ratio is None
+        or figure.better is PreferredDirection.NEITHER
+        or ratio_text(figure) == "equal"
+    ):
         return None
-    return "good" if (ratio > 1) == (figure.better is Better.HIGHER) else "bad"
+    return "good" if (ratio > 1) == (figure.better is PreferredDirection.HIGHER) else "bad"
 
 
 def scoreboard_table(figures: Iterable[Figure]) -> Markup:
@@ -125,13 +129,13 @@ def tier_table(maps: Iterable[TierMap]) -> Markup:
 
 
 def _counts(row: PartitionMap) -> Iterable[str]:
-    for kind in (Kind.LOCAL, Kind.BOTH, Kind.TIERED, Kind.ACTIVE):
+    for kind in (RangeKind.LOCAL, RangeKind.BOTH, RangeKind.TIERED, RangeKind.ACTIVE):
         lengths = _lengths(row, kind)
         yield f"{len(lengths):,} ({sum(lengths):,})" if lengths else UNKNOWN
-    yield f"{sum(_lengths(row, Kind.GAP)):,}"
+    yield f"{sum(_lengths(row, RangeKind.GAP)):,}"
 
 
-def _lengths(row: PartitionMap, kind: Kind) -> list[int]:
+def _lengths(row: PartitionMap, kind: RangeKind) -> list[int]:
     return [max(one.last - one.first + 1, 0) for one in row.segments if one.kind is kind]
 
 

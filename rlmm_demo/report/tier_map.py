@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rlmm_demo.report.folding import Lane, Mark, fold, path
+from rlmm_demo.report.folding import LaneMark, MapLane, fold, path
 from rlmm_demo.report.markup import Markup, element, join
 from rlmm_demo.report.numbers import Scale, bytes_text, number_text, short_text, ticks
-from rlmm_demo.report.story import Kind
-from rlmm_demo.report.svg import Drawing, Entry, label, legend, line, shortened, text_px
+from rlmm_demo.report.story import RangeKind
+from rlmm_demo.report.svg import Drawing, LegendEntry, label, legend, line, shortened, text_px
 
 if TYPE_CHECKING:
     from rlmm_demo.report.story import PartitionMap, TierMap
@@ -38,10 +38,10 @@ _BOLD_PX: Final = 15.0
 _NAMES_WIDE_PX: Final = 150.0
 _LANE_NAMES_PX: Final = 30.0
 _NAMES: Final = {
-    Mark.DISK: "on the broker\N{RIGHT SINGLE QUOTATION MARK}s disk",
-    Mark.TIER: "in the tier",
-    Mark.ACTIVE: "active segment, still written",
-    Mark.GAP: "gap, held nowhere",
+    LaneMark.DISK: "on the broker\N{RIGHT SINGLE QUOTATION MARK}s disk",
+    LaneMark.TIER: "in the tier",
+    LaneMark.ACTIVE: "active segment, still written",
+    LaneMark.GAP: "gap, held nowhere",
 }
 
 
@@ -61,7 +61,9 @@ class _Layout:
 def tier_map(maps: tuple[TierMap, ...], frame: Frame) -> Drawing:
     """All moments on one scale of offsets."""
     layout = _layout(maps, frame)
-    entries = [Entry(partial(_swatch, layout.hatch, mark), _NAMES[mark]) for mark in _used(maps)]
+    entries = [
+        LegendEntry(partial(_swatch, layout.hatch, mark), _NAMES[mark]) for mark in _used(maps)
+    ]
     head, y = legend(entries, frame.width)
     y += 6
     parts = [_hatch(layout.hatch), head]
@@ -80,13 +82,13 @@ def tier_map(maps: tuple[TierMap, ...], frame: Frame) -> Drawing:
     return Drawing(join(*parts), y, TITLE, CAPTION, _description(maps))
 
 
-def _used(maps: tuple[TierMap, ...]) -> list[Mark]:
+def _used(maps: tuple[TierMap, ...]) -> list[LaneMark]:
     """Marks that stand in the legend: both places always, others where they occur."""
     kinds = {one.kind for moment in maps for row in moment.partitions for one in row.segments}
-    shown = {Mark.DISK, Mark.TIER}
-    shown |= {Mark.ACTIVE} if Kind.ACTIVE in kinds else set()
-    shown |= {Mark.GAP} if Kind.GAP in kinds else set()
-    return [mark for mark in Mark if mark in shown]
+    shown = {LaneMark.DISK, LaneMark.TIER}
+    shown |= {LaneMark.ACTIVE} if RangeKind.ACTIVE in kinds else set()
+    shown |= {LaneMark.GAP} if RangeKind.GAP in kinds else set()
+    return [mark for mark in LaneMark if mark in shown]
 
 
 def _layout(maps: tuple[TierMap, ...], frame: Frame) -> _Layout:
@@ -148,7 +150,7 @@ def _row(row: PartitionMap, layout: _Layout, top: float) -> Markup:
         room = _NAMES_WIDE_PX - 14
         name = label(0, top + _LANES_PX / 2 + 4, shortened(row.name, room, 12.5), "name")
     parts = [element("title", row.name), name]
-    for lane, y in ((Lane.DISK, top), (Lane.TIER, top + _LANE_PX + 2)):
+    for lane, y in ((MapLane.DISK, top), (MapLane.TIER, top + _LANE_PX + 2)):
         left, right = layout.scale.start, layout.scale.end
         parts.append(label(left - 6, y + 9.5, lane.value, "small end"))
         track = element(
@@ -160,8 +162,8 @@ def _row(row: PartitionMap, layout: _Layout, top: float) -> Markup:
     return element("g", *parts)
 
 
-def _marked(mark: Mark, drawn: str, hatch: str) -> Markup:
-    if mark is Mark.GAP:
+def _marked(mark: LaneMark, drawn: str, hatch: str) -> Markup:
+    if mark is LaneMark.GAP:
         return join(
             element("path", d=drawn, class_="gap-ground"),
             element("path", d=drawn, fill=f"url(#{hatch})"),
@@ -170,7 +172,7 @@ def _marked(mark: Mark, drawn: str, hatch: str) -> Markup:
     return element("path", d=drawn, class_=mark.value)
 
 
-def _swatch(hatch: str, mark: Mark, x: float, y: float) -> Markup:
+def _swatch(hatch: str, mark: LaneMark, x: float, y: float) -> Markup:
     return _marked(mark, path([(x, x + 16)], y, 10), hatch)
 
 
@@ -229,9 +231,9 @@ def _description(maps: tuple[TierMap, ...]) -> str:
 
 
 _SPOKEN: Final = {
-    Kind.LOCAL: "on disk alone",
-    Kind.BOTH: "in both places",
-    Kind.TIERED: "in the tier alone",
-    Kind.ACTIVE: "active",
-    Kind.GAP: "gaps",
+    RangeKind.LOCAL: "on disk alone",
+    RangeKind.BOTH: "in both places",
+    RangeKind.TIERED: "in the tier alone",
+    RangeKind.ACTIVE: "active",
+    RangeKind.GAP: "gaps",
 }

@@ -29,12 +29,12 @@ from rlmm_demo.world.records import Checksum, checksum_of
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm_demo.screens.watching import Start
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens.watching import DemoStart
+    from rlmm_demo.world.world import DemoWorld
 
 
 @dataclass(slots=True)
-class Told:
+class DemoFigures:
     """What the screens so far have found out."""
 
     versions: dict[str, str] = field(default_factory=dict)
@@ -46,11 +46,11 @@ class Told:
     """Partition -> the offset behind its last record."""
     archive: TopicIdPartition | None = None
     """Another topic's partition, whose long history is beside that of the first one."""
-    full: Start | None = None
+    full: DemoStart | None = None
     """The start that read everything."""
     answers: dict[str, Any] = field(default_factory=dict)
 
-    def expected(self, world: World) -> Checksum:
+    def expected(self, world: DemoWorld) -> Checksum:
         """Of what the reader of that world has to be given from offset 0 on."""
         if world.has_broker:
             return checksum_of(self.rows)

@@ -11,12 +11,12 @@ from rlmm_demo.screens.maps import tier_map
 from rlmm_demo.world.records import checksum_of
 
 if TYPE_CHECKING:
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """By a stock consumer where there is a broker, from offset 0."""
     claim = f"The local data is gone; {world.reader} reads everything from offset 0, unchanged."
     with stage.screen("read cold", claim) as screen:

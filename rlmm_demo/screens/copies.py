@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.metadata.segment import SegmentState
-from rlmm_demo.report.story import Better, Comparison, Figure
+from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
 from rlmm_demo.screens.maps import local_ranges, tier_map
 from rlmm_demo.world.records import PARTITIONS, TOPIC
 from rlmm_demo.world.world import has_spark
@@ -16,17 +16,17 @@ from rlmm_demo.world.world import has_spark
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Screen, Stage
-    from rlmm_demo.world.commands import Said
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoScreen, DemoStage
+    from rlmm_demo.world.commands import CommandResult
+    from rlmm_demo.world.world import DemoWorld
 
 _RECEIPTS, _PLAN_LINES, _PROGRESS_LINES = 3, 3, 2
 """So many are shown."""
 _PROGRESS: Final = re.compile(r"\d+ of \d+ segments")
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """Plan, progress, receipts; how fast, beside the plainest program."""
     who = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
     claim = f"{who} copies the closed segments, each once and verified; the metadata says so."
@@ -52,7 +52,7 @@ def show(stage: Stage, world: World, told: Told) -> None:
                 pace,
                 "MB/s",
                 Comparison(f"{world.store.yardstick}, one at a time", plain),
-                Better.HIGHER,
+                PreferredDirection.HIGHER,
             )
         )
         others = f", {len(closed) - len(copied)} by the broker itself" if world.has_broker else ""
@@ -70,7 +70,7 @@ def _is_closed(segment: Path) -> bool:
     return segment.name != max(path.name for path in segment.parent.glob("*.log"))
 
 
-def _run(world: World) -> tuple[Said, dict[str, Any]]:
+def _run(world: DemoWorld) -> tuple[CommandResult, dict[str, Any]]:
     """What the job says, its plan first, and its own report; of an adoption that of its topic."""
     report = world.folder / "copies.json"
     said = world.run_told(
@@ -83,7 +83,7 @@ def _run(world: World) -> tuple[Said, dict[str, Any]]:
     return said, document
 
 
-def _tell(screen: Screen, report: dict[str, Any]) -> None:
+def _tell(screen: DemoScreen, report: dict[str, Any]) -> None:
     standing = f", topic {report['standing']}" if "standing" in report else ""
     screen.tell(f"job {report['jobId']}{standing}; of its receipts:")
     for one in report["copies"][:_RECEIPTS]:
@@ -93,7 +93,7 @@ def _tell(screen: Screen, report: dict[str, Any]) -> None:
         )
 
 
-def _covered(world: World, told: Told) -> bool:
+def _covered(world: DemoWorld, told: DemoFigures) -> bool:
     """Whether finished copies of each partition follow each other to its active segment."""
     ends: dict[int, int] = {}
     for segment in sorted(world.segments(), key=lambda one: one.start_offset):

@@ -11,16 +11,16 @@ from spark_tiering.layout.object_names import object_keys
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Screen, Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoScreen, DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 _CLAIM = "The metadata topic is lost: the bucket alone tells everything anew. An orphan is found."
 _FILE = "rebuilt.jsonl"
 _GONE = "payments"
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """Rebuild, compare, audit."""
     with stage.screen("disaster", _CLAIM) as screen:
         answers = world.answers()
@@ -55,13 +55,13 @@ def show(stage: Stage, world: World, told: Told) -> None:
         screen.check("the audit names the planted orphan", holds=_names(audited))
 
 
-def _show(screen: Screen, world: World, words: list[str]) -> None:
+def _show(screen: DemoScreen, world: DemoWorld, words: list[str]) -> None:
     """Where the metadata is and where the objects are is said, and not at length."""
     flag, _ = world.metadata_flags()
     screen.command(f"rlmm {' '.join(words)} {flag} ...")
 
 
-def _rebuild(screen: Screen, world: World, words: list[str]) -> str:
+def _rebuild(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
     is_saving = "--save" in words
     _show(screen, world, ["tier", "rebuild", *words, *(["--store", "..."] if is_saving else [])])
     placed = [str(world.folder / _FILE) if word == _FILE else word for word in words]
@@ -71,7 +71,7 @@ def _rebuild(screen: Screen, world: World, words: list[str]) -> str:
     return text
 
 
-def _plant(world: World, beside: SegmentMetadata) -> None:
+def _plant(world: DemoWorld, beside: SegmentMetadata) -> None:
     """The objects of a topic that is no more, as a deletion that died leaves them."""
     gone = TopicIdPartition(Uuid(b"a topic of once."), _GONE, 0)
     nobodys = SegmentId(gone, Uuid(b"nobody knows it."))
@@ -87,7 +87,7 @@ def _names(audited: str) -> bool:
     return bool(found) and _GONE in next(iter(behind.splitlines()[1:]), "")
 
 
-def _audit(screen: Screen, world: World) -> str:
+def _audit(screen: DemoScreen, world: DemoWorld) -> str:
     words = ["tier", "audit", "--min-age", "1s"]
     _show(screen, world, [*words, "--store", "..."])
     # Of the topic itself: a service beside a broker has what that broker leads and follows.

@@ -11,14 +11,14 @@ from rlmm_demo.world.events import LATE_BROKER, late_finish
 from rlmm_demo.world.records import TOPIC
 
 if TYPE_CHECKING:
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Screen, Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoScreen, DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 _CLAIM = "Every answer can be asked for its reasons, and every event for what became of it."
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """Why an offset is found; a finish that came too late; what is different since the start."""
     with stage.screen("explain", _CLAIM) as screen:
         first = world.partitions()[0]
@@ -47,7 +47,7 @@ def show(stage: Stage, world: World, told: Told) -> None:
         )
 
 
-def _run(screen: Screen, world: World, words: list[str]) -> str:
+def _run(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
     screen.command(f"rlmm {' '.join(words)}")
     text = world.run(words, "--sidecar", str(world.socket))
     screen.tell("\n".join(shown(text)))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from rlmm_demo.report.story import Better, Comparison, Figure
+from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
 from rlmm_demo.screens.watching import watch
 
 if TYPE_CHECKING:
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 _CLAIM = (
     "Killed with SIGKILL, it has its state again from the snapshot in a fraction of a full replay."
 )
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """The same answers, sooner."""
     with stage.screen("kill", _CLAIM) as screen:
         words = ["snapshot", "write", "--data-dir"]
@@ -35,13 +35,13 @@ def show(stage: Stage, world: World, told: Told) -> None:
         screen.figure(
             Figure(
                 "ready after it knows what to read", ready_s, "s",
-                Comparison("a full replay", full_s), Better.LOWER,
+                Comparison("a full replay", full_s), PreferredDirection.LOWER,
             )
         )  # fmt: skip
         screen.figure(
             Figure(
                 "start of the process included", start.whole_s, "s",
-                Comparison("with a full replay", told.full.whole_s), Better.LOWER,
+                Comparison("with a full replay", told.full.whole_s), PreferredDirection.LOWER,
             )
         )  # fmt: skip
         screen.check(f"it was killed, status {status}", holds=status == -signal.SIGKILL)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm_demo.screens import Told
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.world.world import DemoWorld
 
 
-def local_ranges(world: World, ends: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
+def local_ranges(world: DemoWorld, ends: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
     """Partition -> first and last offset of each local segment, the active one last."""
     found: dict[int, list[tuple[int, int]]] = {}
     for partition in range(PARTITIONS):
@@ -31,7 +31,7 @@ def local_ranges(world: World, ends: dict[int, int]) -> dict[int, list[tuple[int
     return found
 
 
-def tier_map(label: str, world: World, told: Told) -> TierMap:
+def tier_map(label: str, world: DemoWorld, told: DemoFigures) -> TierMap:
     """All of the topic as it lies now."""
     local = local_ranges(world, told.ends)
     tiered: dict[int, list[tuple[int, int]]] = {number: [] for number in range(PARTITIONS)}
@@ -46,7 +46,7 @@ def tier_map(label: str, world: World, told: Told) -> TierMap:
     return TierMap(label, partitions, world.local_bytes(), tier_bytes)
 
 
-def _finished(world: World) -> Iterator[SegmentMetadata]:
+def _finished(world: DemoWorld) -> Iterator[SegmentMetadata]:
     """What the tier has of the topic, of which nothing may be known yet."""
     for partition in world.partitions():
         with suppress(UnknownPartition):

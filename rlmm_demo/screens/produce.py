@@ -12,12 +12,12 @@ from rlmm_demo.screens.maps import local_ranges, tier_map
 from rlmm_demo.world.records import CODECS, PARTITIONS, checksum_of, committed_rows, portions
 
 if TYPE_CHECKING:
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """200,000 of them, in three codecs, one transaction of which is aborted."""
     sent = portions()
     total = sum(len(one.values) for one in sent)

@@ -11,9 +11,9 @@ from rlmm_demo.world.events import EVENTS, archive_in, copies
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 _CLAIM = (
     "While the pump has more to read, where 'absent' would be wrong, the answer is NotReady: with "
@@ -21,7 +21,7 @@ _CLAIM = (
 )
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """A long history comes while no service runs; the next one has to read it first."""
     with stage.screen("refuse", _CLAIM) as screen:
         asked, beside = _two_places(world)
@@ -61,7 +61,7 @@ def show(stage: Stage, world: World, told: Told) -> None:
         )
 
 
-def _two_places(world: World) -> tuple[TopicIdPartition, TopicIdPartition | None]:
+def _two_places(world: DemoWorld) -> tuple[TopicIdPartition, TopicIdPartition | None]:
     """A user partition, and one whose metadata is in another place, where there is one."""
     first, *others = world.partitions()
     place = world.place(first)

@@ -11,16 +11,16 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
-from rlmm_demo.report.story import Better, Comparison, Figure
+from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
 from rlmm_demo.screens.watching import percentile_ms
 from rlmm_demo.world.events import copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 _SAMPLE: Final = 10_000
 """Copies that are kept once by the engine and once by the plainest program."""
@@ -30,7 +30,7 @@ _FETCH_MS: Final = 500.0
 _CLAIM: Final = "What was measured in this run, beside the plainest program or a broker's limits."
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """Events, memory, look-ups, stall."""
     with stage.screen("scoreboard", _CLAIM) as screen:
         for figure in _figures(stage, world, told):
@@ -48,7 +48,7 @@ def show(stage: Stage, world: World, told: Told) -> None:
         )
 
 
-def _figures(stage: Stage, world: World, told: Told) -> list[Figure]:
+def _figures(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> list[Figure]:
     assert told.archive is not None, "it was made before"
     assert told.full is not None, "it was told before"
     first, client = world.partitions()[0], world.service.client
@@ -61,19 +61,25 @@ def _figures(stage: Stage, world: World, told: Told) -> list[Figure]:
     figures = [
         Figure(
             "events replayed, judged and indexed a second", told.full.events_per_s, "",
-            Comparison("decoded one by one into a dict", plain_pace), Better.HIGHER,
+            Comparison("decoded one by one into a dict", plain_pace), PreferredDirection.HIGHER,
         ),
         Figure(
             "memory of the engine for each segment", _held(lambda: _engine(values)),
             "bytes", Comparison("as an object in a dict", _held(lambda: _plain(values))),
-            Better.LOWER,
+            PreferredDirection.LOWER,
         ),
-        Figure("look-up through the socket, p99", lookup_ms, "ms", waits, Better.LOWER),
+        Figure("look-up through the socket, p99", lookup_ms, "ms", waits, PreferredDirection.LOWER),
     ]  # fmt: skip
     if stage.stalls is not None:
         stall_ms = stage.stalls.max_ms
         figures.append(
-            Figure("longest look-up beside a full replay", stall_ms, "ms", waits, Better.LOWER)
+            Figure(
+                "longest look-up beside a full replay",
+                stall_ms,
+                "ms",
+                waits,
+                PreferredDirection.LOWER,
+            )
         )
     return figures
 

@@ -25,7 +25,7 @@ SCREENS: Final = 9
 _WIDTH: Final = 96
 
 
-class Screen:
+class DemoScreen:
     """One screen while it is told."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Screen:
 
 
 @dataclass
-class Stage:
+class DemoStage:
     """What was told so far."""
 
     screens: list[ScreenResult] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Stage:
     scoreboard: list[Figure] = field(default_factory=list)
 
     @contextmanager
-    def screen(self, title: str, claim: str) -> Iterator[Screen]:
+    def screen(self, title: str, claim: str) -> Iterator[DemoScreen]:
         """
         The next screen. Any error ends it as not shown, so that a report is left; so does a screen
         that checks nothing.
@@ -85,7 +85,7 @@ class Stage:
         head = f"{number} of {SCREENS} · {title} "
         click.echo(f"\n{head}{'─' * max(2, _WIDTH - len(head))}" if _is_wide() else f"\n{head}")
         click.echo(f"  {claim}\n")
-        screen = Screen()
+        screen = DemoScreen()
         try:
             yield screen
         except RlmmError as error:

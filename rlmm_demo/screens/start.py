@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from rlmm_demo.report.story import Figure
 
 if TYPE_CHECKING:
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 _SERVE = "rlmm serve --bootstrap-server broker:9092 --mode serve --assignment broker"
 _DEADLINE_S, _PAUSE_S = 30.0, 0.05
 
 
-def show(stage: Stage, world: World, told: Told) -> None:
+def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """Broker, service and store."""
     claim = (
         "An unmodified Kafka broker asks rlmm for the metadata of its tier: two folders of jars."
@@ -34,7 +34,7 @@ def show(stage: Stage, world: World, told: Told) -> None:
         screen.check(f"the service follows the metadata topic of {where}", holds=_follows(world))
 
 
-def _follows(world: World) -> bool:
+def _follows(world: DemoWorld) -> bool:
     deadline_s = time.monotonic() + _DEADLINE_S
     while time.monotonic() < deadline_s:
         status = world.service.status()

@@ -30,7 +30,7 @@ _ASKED_S: Final = 0.005
 
 
 @dataclass(slots=True)
-class Start:
+class DemoStart:
     """How one start went."""
 
     curve: ReplayCurve
@@ -53,7 +53,7 @@ class Start:
 
 def watch(
     service: DemoService, label: str, asked: TopicIdPartition, beside: TopicIdPartition | None
-) -> Start:
+) -> DemoStart:
     """
     Follow a service that was just started until it answers for everything. Times are counted from
     when it knows what to read, but for the whole.
@@ -85,7 +85,7 @@ def watch(
     ready_s = points[-1][0]
     stalls = None if looking is None else stalls_of(looking.answered, begun_s, ready_s)
     curve = ReplayCurve(label, tuple(points), ready_s)
-    return Start(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
+    return DemoStart(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
 
 
 def stalls_of(

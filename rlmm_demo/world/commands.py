@@ -18,7 +18,7 @@ _ROWS_MAX: Final = 4
 """Of a table with a line for each metadata partition, most of which are empty."""
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command wrote."""
 
     answer: str
@@ -28,7 +28,7 @@ class Said(NamedTuple):
 
 def run_command(
     words: list[str], *, finds: bool = False, environ: Mapping[str, str] | None = None
-) -> Said:
+) -> CommandResult:
     """
     What `rlmm` answers to *words*, as a table. Raises `EngineFailed` where it found something,
     unless that is what it *finds*.
@@ -43,7 +43,7 @@ def run_command(
         told = (done.stderr.strip() or done.stdout.strip())[-2_000:]
         msg = f"rlmm {' '.join(words)} ended with status {done.returncode}: {told}"
         raise EngineFailed(msg)
-    return Said(done.stdout, done.stderr)
+    return CommandResult(done.stdout, done.stderr)
 
 
 def shown(text: str) -> Iterator[str]:

@@ -34,13 +34,13 @@ from rlmm.records.writer import (
 )
 from rlmm_demo.world.events import place_of
 from rlmm_demo.world.records import PARTITIONS, SEGMENT_BYTES, TOPIC
-from rlmm_demo.world.world import World, has_spark, versions
+from rlmm_demo.world.world import DemoWorld, has_spark, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rlmm_demo.world.records import Portion
+    from rlmm_demo.world.records import RecordPortion
 
 _BATCH_RECORDS: Final = 250
 _EVENTS_BATCH: Final = 1_000
@@ -52,7 +52,7 @@ _MARKED: Final = PartitionDeleteState.DELETE_PARTITION_MARKED
 _STARTED: Final = PartitionDeleteState.DELETE_PARTITION_STARTED
 
 
-class MadeUpWorld(World):
+class MadeUpWorld(DemoWorld):
     """A service, a store, and the folder of a broker that does not run."""
 
     has_broker = False
@@ -75,12 +75,12 @@ class MadeUpWorld(World):
         """As a broker has it."""
         return self.folder / "broker"
 
-    def produce(self, portions: Sequence[Portion]) -> list[list[int]]:
+    def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
         """Into files, as a broker has them."""
         with closing(LoopThread("demo-broker")) as loop:
             return loop.wait(self._write(portions))
 
-    async def _write(self, portions: Sequence[Portion]) -> list[list[int]]:
+    async def _write(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
         settings = LogSettings(sync=SyncPolicy.NEVER, segment_bytes=SEGMENT_BYTES)
         offsets: list[list[int]] = []
         async with await LogRegistry.open(self.log_folder(), settings) as registry:
@@ -185,7 +185,7 @@ def _place(topic_id: Uuid, number: int) -> int:
     return place_of(TopicIdPartition(topic_id, TOPIC, number), _METADATA_PARTITIONS)
 
 
-def _batches(portion: Portion, timestamp_ms: int) -> Iterator[tuple[bytes, int]]:
+def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes, int]]:
     """Its batches, each with how many offsets it takes; a marker at the end of a transaction."""
     codec = Compression[portion.codec.upper()]
     sequence = 0

@@ -19,7 +19,7 @@ _COMMITTED, _ABORTED = 22_000, 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class RecordPortion:
     """Records that are sent together to one partition."""
 
     partition: int
@@ -28,16 +28,16 @@ class Portion:
     is_aborted: bool = False
 
 
-def portions() -> list[Portion]:
+def portions() -> list[RecordPortion]:
     """All that is produced, in order: each codec in each partition, and a transaction, aborted."""
     chance = random.Random(1)  # noqa: S311  # the same records in every run
     found = [
-        Portion(partition, codec, [_value(chance, partition) for _ in range(_COMMITTED)])
+        RecordPortion(partition, codec, [_value(chance, partition) for _ in range(_COMMITTED)])
         for codec in CODECS
         for partition in range(PARTITIONS)
     ]
     aborted = [_value(chance, 0) for _ in range(_ABORTED)]
-    found.insert(PARTITIONS, Portion(0, CODECS[0], aborted, is_aborted=True))
+    found.insert(PARTITIONS, RecordPortion(0, CODECS[0], aborted, is_aborted=True))
     return found
 
 
@@ -81,7 +81,7 @@ def checksum_of(rows: Iterable[tuple[int, int, bytes]]) -> Checksum:
 
 
 def committed_rows(
-    sent: Sequence[Portion], offsets: Sequence[Sequence[int]]
+    sent: Sequence[RecordPortion], offsets: Sequence[Sequence[int]]
 ) -> Iterator[tuple[int, int, bytes]]:
     """What a reader of committed records is given, by partition and offset."""
     rows = [

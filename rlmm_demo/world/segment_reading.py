@@ -18,7 +18,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from rlmm_demo.world.records import PARTITIONS, TOPIC
 from spark_tiering.execution.session import open_session
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.storage import open_storage
 from spark_tiering.stores.s3_settings import S3Settings
 
@@ -30,7 +30,7 @@ Row = tuple[int, int, bytes]
 
 def rows_by_spark(asked: dict[str, Any]) -> Iterator[Row]:
     """By the data source."""
-    settings = EngineSettings(
+    settings = ExecutionSettings(
         "local[2]", conf={"spark.local.dir": asked["folder"]}, cache_folder=asked["folder"]
     )
     with closing(open_session(settings)) as opened:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm_demo.world.commands import Said
-    from rlmm_demo.world.records import Portion
+    from rlmm_demo.world.commands import CommandResult
+    from rlmm_demo.world.records import RecordPortion
     from rlmm_demo.world.store import DemoStore
 
 _DEADLINE_S, _PAUSE_S = 60.0, 0.05
@@ -35,7 +35,7 @@ SLOTS: Final = 2
 """Tasks of Spark at a time."""
 
 
-class World(ABC):
+class DemoWorld(ABC):
     """A store, a service, and where segments come from; left, nothing of it runs any more."""
 
     has_broker: bool
@@ -68,7 +68,7 @@ class World(ABC):
         """Of `rlmm serve`."""
 
     @abstractmethod
-    def produce(self, portions: Sequence[Portion]) -> list[list[int]]:
+    def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
         """Write records; the offsets of each portion."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class World(ABC):
         """What `rlmm` answers to *words*, with *flags* that are not worth showing."""
         return self.run_told(words, *flags, finds=finds).answer
 
-    def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> Said:
+    def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> CommandResult:
         """The same, and what it says meanwhile."""
         return run_command([*words, *flags], finds=finds, environ=self.environ)
 
@@ -205,7 +205,7 @@ class World(ABC):
                 found[f"{partition.partition} {ask[2]}"] = meaning(answer)
         return found
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> DemoWorld:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -11,35 +11,35 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, StoreError, TopicBusy
 from spark_tiering.adopt.journal_store import open_windows
-from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
+from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.adopt.steps import WindowOptions
-from spark_tiering.adopt.topic_actions import TopicHands
-from spark_tiering.adopt.window import Window
+from spark_tiering.adopt.topic_actions import AdoptionTopicActions
+from spark_tiering.adopt.window import AdoptionWindow
 from spark_tiering.copy_job.job import nobody_listens, nobody_stops
 from spark_tiering.copy_job.job_lease import open_life, stop_signs
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.job_registry.heartbeats import newest_beat
 from spark_tiering.job_registry.job_list import standing_of
-from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.job_registry.job_store import JobTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_tiering.adopt.journal import Journal
-    from spark_tiering.copy_job.job_lease import Life
+    from spark_tiering.adopt.journal import AdoptionJournal
+    from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.stop_signals import StopSigns
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
-    from spark_tiering.job_registry.heartbeats import Standing as JobStanding
+    from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding
     from spark_tiering.job_registry.job_store import JobStore
 
 _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Listeners:
+class AdoptionListeners:
     """
     Who is told what happens, and asked whether to stop.
 
@@ -56,14 +56,14 @@ class Listeners:
 class OpenWindow:
     """A window that is open, by its newest journal, and how the job stands that wrote it."""
 
-    journal: Journal
+    journal: AdoptionJournal
     job: JobStanding
 
 
 def adopt(
-    at: Surroundings,
+    at: CopyJobContext,
     options: WindowOptions | None = None,
-    listeners: Listeners | None = None,
+    listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
     Copy what is closed of every topic that the request wants, and have its brokers adopt it.
@@ -73,9 +73,9 @@ def adopt(
     another mode, or with the metadata of another cluster.
     """
     _require_adoptable(at)
-    listeners = listeners or Listeners()
+    listeners = listeners or AdoptionListeners()
     topics, refused = _wanted(at)
-    with open_life(at, Mode.ADOPT) as life:
+    with open_life(at, CopyMode.ADOPT) as life:
         at.engine()
         work = _Work(at, "adopt", life, options or WindowOptions(), listeners)
         for outcome in refused:
@@ -88,20 +88,20 @@ def adopt(
 
 
 def resume(
-    at: Surroundings,
+    at: CopyJobContext,
     topic: str,
     options: WindowOptions | None = None,
-    listeners: Listeners | None = None,
+    listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """Go on with the window of *topic* that a job has left open, and close it. Raises likewise."""
     return _taken_up(at, topic, "resume", options, listeners)
 
 
 def abort(
-    at: Surroundings,
+    at: CopyJobContext,
     topic: str,
     options: WindowOptions | None = None,
-    listeners: Listeners | None = None,
+    listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
     Close the window of *topic* that a job has left open: copies that are open are ended, those that
@@ -119,27 +119,27 @@ def windows(jobs: JobStore) -> list[OpenWindow]:
 
 
 def _taken_up(
-    at: Surroundings,
+    at: CopyJobContext,
     topic: str,
     way: str,
     options: WindowOptions | None,
-    listeners: Listeners | None,
+    listeners: AdoptionListeners | None,
 ) -> AdoptionReport:
     _require_adoptable(at)
-    listeners = listeners or Listeners()
-    with open_life(at, Mode.ADOPT) as life:
+    listeners = listeners or AdoptionListeners()
+    with open_life(at, CopyMode.ADOPT) as life:
         if way == "resume":
             at.engine()
         work = _Work(at, way, life, options or WindowOptions(), listeners)
         found = [one for one in open_windows(at.jobs) if one.topic.name == topic]
         if not found:
-            why = Refused(Refusal.NO_WINDOW, "none is open")
-            work.tell(TopicOutcome(topic, Standing.REFUSED, why))
+            why = RefusedTopic(AdoptionRefusal.NO_WINDOW, "none is open")
+            work.tell(TopicOutcome(topic, TopicStatus.REFUSED, why))
         for journal in found:
             assert at.cluster is not None
             if journal.cluster_id != at.cluster.cluster_id:
                 detail = f"it is one of cluster {journal.cluster_id}"
-                work.tell(_left(topic, Refusal.TROUBLE, detail))
+                work.tell(_left(topic, AdoptionRefusal.TROUBLE, detail))
                 continue
             work.do(journal.topic)
         return work.report()
@@ -149,7 +149,12 @@ class _Work:
     """One job's topics, one after the other."""
 
     def __init__(
-        self, at: Surroundings, way: str, life: Life, options: WindowOptions, listeners: Listeners
+        self,
+        at: CopyJobContext,
+        way: str,
+        life: JobLease,
+        options: WindowOptions,
+        listeners: AdoptionListeners,
     ) -> None:
         self._at = at
         self._way = way
@@ -167,16 +172,18 @@ class _Work:
         self._stopped = self._stopped or self._signs.why_stop()
         return bool(self._stopped)
 
-    def do(self, topic: Topic) -> None:
+    def do(self, topic: JobTopic) -> None:
         """One topic, from its claim to its end."""
         try:
             self._life.claim(self._at, [topic])
         except TopicBusy as error:
             self.tell(
-                TopicOutcome(topic.name, self._if_busy, Refused(Refusal.TOPIC_BUSY, str(error)))
+                TopicOutcome(
+                    topic.name, self._if_busy, RefusedTopic(AdoptionRefusal.TOPIC_BUSY, str(error))
+                )
             )
             return
-        hands = TopicHands(
+        hands = AdoptionTopicActions(
             self._at,
             topic,
             self._life,
@@ -184,7 +191,7 @@ class _Work:
             on_plan=self._listeners.on_plan,
             on_progress=self._listeners.on_progress,
         )
-        window = Window(topic.name, hands, self._options)
+        window = AdoptionWindow(topic.name, hands, self._options)
         ways = {"adopt": window.adopt, "resume": window.resume, "abort": window.abort}
         outcome = ways[self._way]()
         self._unused |= dict.fromkeys(hands.unused)
@@ -193,8 +200,8 @@ class _Work:
         self.tell(outcome)
 
     @property
-    def _if_busy(self) -> Standing:
-        return Standing.REFUSED if self._way == "adopt" else Standing.LEFT_OPEN
+    def _if_busy(self) -> TopicStatus:
+        return TopicStatus.REFUSED if self._way == "adopt" else TopicStatus.LEFT_OPEN
 
     def tell(self, outcome: TopicOutcome) -> None:
         """One more topic is done."""
@@ -216,8 +223,8 @@ class _Work:
         return report
 
 
-def _require_adoptable(at: Surroundings) -> None:
-    if at.request.mode is not Mode.ADOPT or at.cluster is None:
+def _require_adoptable(at: CopyJobContext) -> None:
+    if at.request.mode is not CopyMode.ADOPT or at.cluster is None:
         msg = "brokers adopt copies only where that is asked for, and their cluster is named"
         raise ConfigError(msg)
     if at.metadata.cluster_id != at.cluster.cluster_id:
@@ -228,20 +235,20 @@ def _require_adoptable(at: Surroundings) -> None:
         raise ConfigError(msg)
 
 
-def _wanted(at: Surroundings) -> tuple[list[Topic], list[TopicOutcome]]:
+def _wanted(at: CopyJobContext) -> tuple[list[JobTopic], list[TopicOutcome]]:
     """The tiered topics that are wanted, and what is said of those that were named and are not."""
     assert at.cluster is not None
     facts = at.cluster.partition_facts(at.request.filters.wants_topic)
-    is_tiered = {Topic(one.topic, one.topic_id): told.is_tiered for one, told in facts.items()}
+    is_tiered = {JobTopic(one.topic, one.topic_id): told.is_tiered for one, told in facts.items()}
     refused = []
     known = {topic.name: tiered for topic, tiered in is_tiered.items()}
     for name in at.request.filters.topics:
         if _PATTERN & set(name) or known.get(name):
             continue
-        reason = Refusal.NOT_TIERED if name in known else Refusal.NO_SUCH_TOPIC
-        refused.append(TopicOutcome(name, Standing.REFUSED, Refused(reason, "")))
+        reason = AdoptionRefusal.NOT_TIERED if name in known else AdoptionRefusal.NO_SUCH_TOPIC
+        refused.append(TopicOutcome(name, TopicStatus.REFUSED, RefusedTopic(reason, "")))
     return sorted(topic for topic, tiered in is_tiered.items() if tiered), refused
 
 
-def _left(topic: str, reason: Refusal, detail: str) -> TopicOutcome:
-    return TopicOutcome(topic, Standing.LEFT_OPEN, Refused(reason, detail))
+def _left(topic: str, reason: AdoptionRefusal, detail: str) -> TopicOutcome:
+    return TopicOutcome(topic, TopicStatus.LEFT_OPEN, RefusedTopic(reason, detail))

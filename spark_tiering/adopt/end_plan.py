@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.inputs import ObjectsFound, Writer, evidence_by_id
+from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects, evidence_by_id
 from spark_tiering.copy_plan.plan import (
     CopyPlan,
     OpenCopy,
-    PartitionPlan,
+    PartitionCopyPlan,
     PlannedEnd,
     partition_order,
 )
-from spark_tiering.copy_plan.reasons import Ended, LeftOpen
+from spark_tiering.copy_plan.reasons import EndReason, LeftOpen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_plan.inputs import (
-        Evidence,
         MetadataImage,
+        OpenCopyEvidence,
         PartitionImage,
         SourcePartition,
     )
@@ -40,7 +40,7 @@ def ending_plan(
     rules: PlanRules,
     metadata: MetadataImage,
     sources: Mapping[TopicIdPartition, SourcePartition],
-    evidence: Iterable[Evidence],
+    evidence: Iterable[OpenCopyEvidence],
 ) -> CopyPlan:
     """Ends, from the top down, and what stays open; nothing is copied."""
     by_id = evidence_by_id(evidence)
@@ -73,20 +73,20 @@ def _partition_plan(
     metadata: MetadataImage,
     image: PartitionImage,
     source: SourcePartition | None,
-    evidence: Mapping[SegmentId, Evidence],
-) -> PartitionPlan:
+    evidence: Mapping[SegmentId, OpenCopyEvidence],
+) -> PartitionCopyPlan:
     ends: list[PlannedEnd] = []
     left: list[OpenCopy] = []
     opened = [one for one in image.segments if one.state in _OPEN]
     for one in sorted(opened, key=lambda one: (-one.start_offset, -one.last_offset, one.id.uuid)):
         fate = _fate(one, source, evidence.get(one.id))
         span = (one.id.uuid, one.start_offset, one.last_offset, one.state)
-        if isinstance(fate, Ended):
+        if isinstance(fate, EndReason):
             ends.append(PlannedEnd(*span, fate, one.custom_metadata, rules.costs.end_cost))
         else:
             left.append(OpenCopy(*span, one.broker_id, fate))
     left.reverse()
-    return PartitionPlan(
+    return PartitionCopyPlan(
         image.partition,
         metadata.metadata_partition_of(image.partition),
         image.digest,
@@ -98,19 +98,21 @@ def _partition_plan(
 
 
 def _fate(
-    segment: SegmentMetadata, source: SourcePartition | None, evidence: Evidence | None
-) -> Ended | LeftOpen:
+    segment: SegmentMetadata, source: SourcePartition | None, evidence: OpenCopyEvidence | None
+) -> EndReason | LeftOpen:
     if evidence is None:
         return LeftOpen.EVIDENCE_MISSING
-    if evidence.writer is not Writer.ENDED:
-        return LeftOpen.WRITER_ALIVE if evidence.writer is Writer.ALIVE else LeftOpen.NOT_OURS
+    if evidence.writer is not OpenCopyWriter.ENDED:
+        return (
+            LeftOpen.WRITER_ALIVE if evidence.writer is OpenCopyWriter.ALIVE else LeftOpen.NOT_OURS
+        )
     if segment.state is SegmentState.DELETE_SEGMENT_STARTED:
-        return Ended.DELETION_BEGUN
-    if evidence.objects is ObjectsFound.UNKNOWN:
+        return EndReason.DELETION_BEGUN
+    if evidence.objects is StoredObjects.UNKNOWN:
         return LeftOpen.OBJECTS_UNKNOWN
-    if evidence.objects is ObjectsFound.WHOLE and not _is_at_source(segment, source):
+    if evidence.objects is StoredObjects.WHOLE and not _is_at_source(segment, source):
         return LeftOpen.LAST_COPY
-    return Ended.WINDOW_CLOSED
+    return EndReason.WINDOW_CLOSED
 
 
 def _is_at_source(segment: SegmentMetadata, source: SourcePartition | None) -> bool:

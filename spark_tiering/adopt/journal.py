@@ -15,7 +15,7 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from spark_tiering.adopt.settings import CHANGED
 from spark_tiering.job_registry.ids import began_ms
-from spark_tiering.job_registry.job_store import Topic, fields_bytes, read_fields
+from spark_tiering.job_registry.job_store import JobTopic, fields_bytes, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ VERSION: Final = 1
 TEXT_MAX: Final = 1_000
 
 
-class Step(StrEnum):
+class AdoptionStep(StrEnum):
     """What is begun. A closed list; its values stand in journals that people keep."""
 
     OPENING = "opening"
@@ -40,17 +40,21 @@ class Step(StrEnum):
 
 
 # An open window is closed at once where its topic is gone.
-_NEXT: Final[Mapping[Step, frozenset[Step]]] = {
-    Step.OPENING: frozenset({Step.OPENING, Step.OPEN, Step.CLOSING, Step.CLOSED}),
-    Step.OPEN: frozenset({Step.OPENING, Step.CLOSING, Step.CLOSED}),
-    Step.CLOSING: frozenset({Step.OPENING, Step.CLOSING, Step.RESTORING, Step.CLOSED}),
-    Step.RESTORING: frozenset({Step.RESTORING, Step.CLOSED}),
-    Step.CLOSED: frozenset({Step.OPENING}),
+_NEXT: Final[Mapping[AdoptionStep, frozenset[AdoptionStep]]] = {
+    AdoptionStep.OPENING: frozenset(
+        {AdoptionStep.OPENING, AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.CLOSED}
+    ),
+    AdoptionStep.OPEN: frozenset({AdoptionStep.OPENING, AdoptionStep.CLOSING, AdoptionStep.CLOSED}),
+    AdoptionStep.CLOSING: frozenset(
+        {AdoptionStep.OPENING, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED}
+    ),
+    AdoptionStep.RESTORING: frozenset({AdoptionStep.RESTORING, AdoptionStep.CLOSED}),
+    AdoptionStep.CLOSED: frozenset({AdoptionStep.OPENING}),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class AdoptionJournal:
     """
     One entry. *before* is what was set on the topic itself, *log_starts* where its partitions began
     when the window was opened.
@@ -58,11 +62,11 @@ class Journal:
     *trouble* says why the window could not be closed, empty while nothing stood against it.
     """
 
-    topic: Topic
+    topic: JobTopic
     cluster_id: str
     generation: int
     """From 1, without a gap, over all windows of the topic."""
-    step: Step
+    step: AdoptionStep
     job_id: str
     opened_ms: int
     """When the window was opened."""
@@ -74,9 +78,11 @@ class Journal:
     @property
     def is_open(self) -> bool:
         """Whether settings of the topic may not be what they were."""
-        return self.step is not Step.CLOSED
+        return self.step is not AdoptionStep.CLOSED
 
-    def to(self, step: Step, job_id: str, now_ms: int, trouble: str = "") -> Journal:
+    def to(
+        self, step: AdoptionStep, job_id: str, now_ms: int, trouble: str = ""
+    ) -> AdoptionJournal:
         """What follows; raises `InvalidArgument` for a step that never does."""
         if step not in _NEXT[self.step]:
             msg = f"a window that is {self.step} is never {step} next"
@@ -91,7 +97,7 @@ class Journal:
         )
 
 
-def format_journal(journal: Journal) -> bytes:
+def format_journal(journal: AdoptionJournal) -> bytes:
     """The object that a journal is."""
     return fields_bytes(
         {
@@ -111,7 +117,7 @@ def format_journal(journal: Journal) -> bytes:
     )
 
 
-def parse_journal(content: bytes | None) -> Journal | None:
+def parse_journal(content: bytes | None) -> AdoptionJournal | None:
     """The journal that *content* is; None for what is none that we could go on with."""
     found = read_fields(content)
     if found is None or found.get("version") != VERSION:
@@ -122,7 +128,7 @@ def parse_journal(content: bytes | None) -> Journal | None:
         return None
 
 
-def _journal(found: Mapping[str, Any]) -> Journal:
+def _journal(found: Mapping[str, Any]) -> AdoptionJournal:
     before = found["before"].items()
     log_starts = [(int(at), start) for at, start in found["logStarts"].items()]
     texts = [found[name] for name in ("topic", "clusterId", "jobId", "trouble")]
@@ -135,11 +141,11 @@ def _journal(found: Mapping[str, Any]) -> Journal:
         raise ValueError
     if began_ms(found["jobId"]) is None or any(name not in CHANGED for name, _ in before):
         raise ValueError
-    return Journal(
-        Topic(found["topic"], Uuid.parse(found["topicId"])),
+    return AdoptionJournal(
+        JobTopic(found["topic"], Uuid.parse(found["topicId"])),
         found["clusterId"],
         found["generation"],
-        Step(found["step"]),
+        AdoptionStep(found["step"]),
         found["jobId"],
         found["openedMs"],
         found["writtenMs"],

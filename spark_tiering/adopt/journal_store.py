@@ -9,43 +9,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import StoreUnsuitable, TopicBusy
-from spark_tiering.adopt.journal import Journal, Step, format_journal, parse_journal
+from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
 from spark_tiering.job_registry.job_store import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from spark_tiering.job_registry.job_store import JobStore, Topic
+    from spark_tiering.job_registry.job_store import JobStore, JobTopic
 
 
 class JournalBook:
     """The journals of one topic."""
 
-    def __init__(self, jobs: JobStore, topic: Topic) -> None:
+    def __init__(self, jobs: JobStore, topic: JobTopic) -> None:
         self.topic = topic
         self._jobs = jobs
 
-    def newest(self) -> Journal | None:
+    def newest(self) -> AdoptionJournal | None:
         """The entry that counts; None where no window was ever opened. Raises `StoreUnsuitable`."""
         number = self._jobs.highest(self._jobs.windows_folder(self.topic))
         return _read(self._jobs, self.topic, number) if number else None
 
     def first(
         self,
-        before: Journal | None,
+        before: AdoptionJournal | None,
         cluster_id: str,
         job_id: str,
         settings: Mapping[str, str],
         log_starts: Mapping[int, int],
-    ) -> Journal:
+    ) -> AdoptionJournal:
         """The first entry of a new window, behind *before*, which is closed; not written yet."""
         assert before is None or not before.is_open, before
         now_ms = self._jobs.now_ms()
-        return Journal(
+        return AdoptionJournal(
             self.topic,
             cluster_id,
             1 if before is None else before.generation + 1,
-            Step.OPENING,
+            AdoptionStep.OPENING,
             job_id,
             now_ms,
             now_ms,
@@ -53,7 +53,7 @@ class JournalBook:
             dict(log_starts),
         )
 
-    def write(self, journal: Journal) -> None:
+    def write(self, journal: AdoptionJournal) -> None:
         """
         Keep *journal*. Raises `TopicBusy` where another job has written that entry, and what the
         store raises: then it may be there.
@@ -64,7 +64,7 @@ class JournalBook:
             raise TopicBusy(msg)
 
 
-def open_windows(jobs: JobStore) -> Iterator[Journal]:
+def open_windows(jobs: JobStore) -> Iterator[AdoptionJournal]:
     """The newest entry of every topic whose window is open, by one listing. Raises likewise."""
     newest: dict[str, int] = {}
     for one in jobs.list(jobs.all_windows_folder):
@@ -78,7 +78,7 @@ def open_windows(jobs: JobStore) -> Iterator[Journal]:
             yield journal
 
 
-def _read(jobs: JobStore, topic: Topic, number: int) -> Journal:
+def _read(jobs: JobStore, topic: JobTopic, number: int) -> AdoptionJournal:
     key = jobs.window_key(topic, number)
     journal = _of_key(jobs, key)
     if (journal.topic, journal.generation) != (topic, number):
@@ -87,7 +87,7 @@ def _read(jobs: JobStore, topic: Topic, number: int) -> Journal:
     return journal
 
 
-def _of_key(jobs: JobStore, key: str) -> Journal:
+def _of_key(jobs: JobStore, key: str) -> AdoptionJournal:
     journal = parse_journal(jobs.read(key))
     if journal is None:
         msg = f"{key} is no journal that this version can read: nothing is done about the topic"

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
+    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
 
 
-class Refusal(StrEnum):
+class AdoptionRefusal(StrEnum):
     """Why no window is opened, or why an open one cannot be closed yet."""
 
     NO_SUCH_TOPIC = "no-such-topic"
@@ -60,17 +60,17 @@ class Refusal(StrEnum):
     """Something could not be asked or done; the detail says what."""
 
 
-class Refused(NamedTuple):
+class RefusedTopic(NamedTuple):
     """Why not; *detail* says where and what."""
 
-    reason: Refusal
+    reason: AdoptionRefusal
     detail: str
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}" if self.detail else self.reason.value
 
 
-class Standing(StrEnum):
+class TopicStatus(StrEnum):
     """Where a topic stands when the job leaves it."""
 
     REFUSED = "refused"
@@ -86,7 +86,7 @@ class Standing(StrEnum):
     @property
     def is_closed(self) -> bool:
         """Whether no window is open."""
-        return self is not Standing.LEFT_OPEN
+        return self is not TopicStatus.LEFT_OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ class TopicOutcome:
     """
 
     topic: str
-    standing: Standing
-    why: Refused | None = None
-    receipts: tuple[Receipt, ...] = ()
+    standing: TopicStatus
+    why: RefusedTopic | None = None
+    receipts: tuple[CopyReceipt, ...] = ()
     ends: tuple[EndReceipt, ...] = ()
     rounds: int = 0
     window_ms: int = 0
@@ -112,13 +112,17 @@ class TopicOutcome:
     findings: tuple[str, ...] = ()
 
     @property
-    def not_copied(self) -> tuple[Receipt, ...]:
+    def not_copied(self) -> tuple[CopyReceipt, ...]:
         """What became in the end of those segments that are not finished, although planned."""
         newest = {(one.partition, one.start_offset): one for one in self.receipts}
-        return tuple(one for one in newest.values() if one.fate is not Fate.FINISHED)
+        return tuple(one for one in newest.values() if one.fate is not CopyFate.FINISHED)
 
     @property
     def is_fine(self) -> bool:
         """Whether all that was planned is done, and nobody has to look at it."""
-        is_done = self.standing in (Standing.ADOPTED, Standing.ABORTED, Standing.NOTHING_TO_DO)
+        is_done = self.standing in (
+            TopicStatus.ADOPTED,
+            TopicStatus.ABORTED,
+            TopicStatus.NOTHING_TO_DO,
+        )
         return is_done and not (self.findings or self.stopped or self.not_copied)

@@ -8,36 +8,36 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.adopt.journal import Journal
-    from spark_tiering.adopt.safety import PartitionSeen
+    from spark_tiering.adopt.journal import AdoptionJournal
+    from spark_tiering.adopt.safety import AdoptedPartition
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
-    from spark_tiering.segment_sources.cluster import Setting
+    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from spark_tiering.segment_sources.cluster import TopicSettingInForce
 
 
-class Preview(NamedTuple):
+class RoundPreview(NamedTuple):
     """What a round would copy now; *why_nothing* says why not, where it would copy nothing."""
 
     copies: int
     why_nothing: str = ""
 
 
-class Round(NamedTuple):
+class AdoptionRound(NamedTuple):
     """What became of one plan within a window; *stopped* says why not all of it was begun."""
 
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...]
     stopped: str = ""
 
 
-class Ending(NamedTuple):
+class OpenCopiesResult(NamedTuple):
     """What became of the copies that were open; *left* names those of jobs that still are."""
 
     ends: tuple[EndReceipt, ...]
     left: tuple[str, ...] = ()
 
 
-class WindowHands(Protocol):
+class AdoptionWindowActions(Protocol):
     """
     One topic, to who opens and closes its window. For one thread.
 
@@ -67,18 +67,20 @@ class WindowHands(Protocol):
     def why_not_ours(self) -> str:
         """Why the topic is not this job's any more, empty while it is; the store is asked."""
 
-    def journal(self) -> Journal | None:
+    def journal(self) -> AdoptionJournal | None:
         """The newest entry; None where no window was ever opened."""
 
-    def first_journal(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> Journal:
+    def first_journal(
+        self, settings: Mapping[str, str], log_starts: Mapping[int, int]
+    ) -> AdoptionJournal:
         """The first entry of a new window; not written yet."""
 
-    def write(self, journal: Journal) -> None:
+    def write(self, journal: AdoptionJournal) -> None:
         """Keep the next entry; `TopicBusy` where another job has written one."""
 
     # ---------------------------------------------------------------------------- the cluster
 
-    def settings(self) -> Mapping[str, Setting] | None:
+    def settings(self) -> Mapping[str, TopicSettingInForce] | None:
         """What is set for the topic; None where there is no such topic (any more)."""
 
     def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
@@ -98,17 +100,17 @@ class WindowHands(Protocol):
 
     # ------------------------------------------------------------------- metadata and copies
 
-    def look(self) -> tuple[PartitionSeen, ...]:
+    def look(self) -> tuple[AdoptedPartition, ...]:
         """Every partition of the topic."""
 
-    def preview(self) -> Preview:
+    def preview(self) -> RoundPreview:
         """What a round would copy now; nothing is changed."""
 
     def hindrances(self) -> tuple[str, ...]:
         """What the newest plan leaves out until somebody has looked at it; nothing is asked."""
 
-    def copy_round(self, rest_bytes: int) -> Round | None:
+    def copy_round(self, rest_bytes: int) -> AdoptionRound | None:
         """Plan and copy; None, and nothing done, where at most *rest_bytes* are left to copy."""
 
-    def end_open(self) -> Ending:
+    def end_open(self) -> OpenCopiesResult:
         """End every open copy of this job and of those that are over, from the top down."""

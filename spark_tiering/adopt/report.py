@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.progress import span_text
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_job.report import end_fields, not_fine_lines, receipt_fields
 from spark_tiering.copy_plan.summary import size_text
 
@@ -45,7 +45,7 @@ class AdoptionReport:
     def is_busy(self) -> bool:
         """Whether nothing is wrong but that other jobs work on topics."""
         wrong = [one.why for one in self.topics if not one.is_fine]
-        is_busy = [why is not None and why.reason is Refusal.TOPIC_BUSY for why in wrong]
+        is_busy = [why is not None and why.reason is AdoptionRefusal.TOPIC_BUSY for why in wrong]
         return bool(wrong) and all(is_busy) and not self.stopped
 
     @property
@@ -94,7 +94,7 @@ def _fields(one: TopicOutcome) -> dict[str, Any]:
 
 
 def _lines(one: TopicOutcome) -> Iterator[str]:
-    finished = [receipt for receipt in one.receipts if receipt.fate is Fate.FINISHED]
+    finished = [receipt for receipt in one.receipts if receipt.fate is CopyFate.FINISHED]
     size = size_text(sum(receipt.log_bytes for receipt in finished))
     text = f"topic {one.topic}: {one.standing}"
     if one.window_ms:
@@ -106,12 +106,12 @@ def _lines(one: TopicOutcome) -> Iterator[str]:
     if one.stopped:
         yield f"  copying ended early: {one.stopped}"
     if one.ends:
-        ended = sum(end.fate is Fate.ENDED for end in one.ends)
+        ended = sum(end.fate is CopyFate.ENDED for end in one.ends)
         yield f"  {ended} of {len(one.ends)} open copies ended"
-    not_begun = sum(receipt.fate is Fate.NOT_BEGUN for receipt in one.not_copied)
+    not_begun = sum(receipt.fate is CopyFate.NOT_BEGUN for receipt in one.not_copied)
     if not_begun:
         yield f"  {not_begun} segments were not begun"
     yield from not_fine_lines(one.not_copied)
     yield from (f"  finding: {finding}" for finding in one.findings)
-    if one.standing is Standing.LEFT_OPEN:
+    if one.standing is TopicStatus.LEFT_OPEN:
         yield "  its window is open: copying and retention are off until it is resumed or aborted"

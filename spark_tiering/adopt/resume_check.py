@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rlmm.metadata.ids import Uuid
-    from spark_tiering.adopt.safety import PartitionSeen
+    from spark_tiering.adopt.safety import AdoptedPartition
     from spark_tiering.copy_job.receipts import EndReceipt
 
 SHOWN_MAX: Final = 5
 
 
-def moved_starts(seen: Iterable[PartitionSeen], log_starts: Mapping[int, int]) -> list[str]:
+def moved_starts(seen: Iterable[AdoptedPartition], log_starts: Mapping[int, int]) -> list[str]:
     """The partitions that do not begin any more where they began: nothing expires in a window."""
     return [
         f"{one.partition}: its log began at {before}, it begins at {one.log_start}"
@@ -26,7 +26,7 @@ def moved_starts(seen: Iterable[PartitionSeen], log_starts: Mapping[int, int]) -
 
 
 def copied_twice(
-    before: Iterable[PartitionSeen], seen: Iterable[PartitionSeen], ours: Collection[Uuid]
+    before: Iterable[AdoptedPartition], seen: Iterable[AdoptedPartition], ours: Collection[Uuid]
 ) -> list[str]:
     """Copies that somebody has begun since *before* of what is copied already."""
     known = {segment.id for one in before if one.image for segment in one.image.segments}

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.adopt.outcomes import Refusal, Refused
-from spark_tiering.copy_plan.lineage import Tier
+from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
+from spark_tiering.copy_plan.lineage import CopiedTier
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.leader_epochs import Epochs
 
 
-class PartitionSeen(NamedTuple):
+class AdoptedPartition(NamedTuple):
     """
     One partition of a topic: what its metadata, its leader and the source say.
 
@@ -43,33 +43,39 @@ class PartitionSeen(NamedTuple):
         return None if self.image is None else self.image.digest
 
 
-def why_not_enabled(seen: PartitionSeen) -> Refused | None:
+def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
     """What would be destroyed, or may be, if a copy task ran now; None where nothing would."""
     partition = seen.partition
     if seen.log_start is None:
-        return Refused(Refusal.NO_LEADER, f"{partition}: no leader tells where its log begins")
+        return RefusedTopic(
+            AdoptionRefusal.NO_LEADER, f"{partition}: no leader tells where its log begins"
+        )
     if seen.image is None:
-        return Refused(Refusal.METADATA_ABSENT, f"{partition}: its metadata could not be read")
+        return RefusedTopic(
+            AdoptionRefusal.METADATA_ABSENT, f"{partition}: its metadata could not be read"
+        )
     if not seen.image.segments:
         return None
     if not seen.history:
-        return Refused(Refusal.SOURCE_LACKS_PARTITION, f"{partition}: the tier has some of it")
+        return RefusedTopic(
+            AdoptionRefusal.SOURCE_LACKS_PARTITION, f"{partition}: the tier has some of it"
+        )
     first = _first_listed(seen.image, seen.history)
     if first is not None and first > seen.log_start:
         detail = f"{partition}: its first copy begins at {first}, its log at {seen.log_start}"
-        return Refused(Refusal.LONE_COPY, detail)
-    tier = Tier(seen.image, seen.history)
+        return RefusedTopic(AdoptionRefusal.LONE_COPY, detail)
+    tier = CopiedTier(seen.image, seen.history)
     hole = tier.hole_below(seen.log_start, tier.next_offset(seen.log_start))
     if hole is not None:
-        return Refused(Refusal.TIER_HAS_HOLE, f"{partition}: {hole}")
+        return RefusedTopic(AdoptionRefusal.TIER_HAS_HOLE, f"{partition}: {hole}")
     return None
 
 
-def highest_tiered(seen: PartitionSeen) -> int | None:
+def highest_tiered(seen: AdoptedPartition) -> int | None:
     """The offset that the leader will know to be tiered; None where there is nothing."""
     if seen.image is None or seen.log_start is None or not seen.history:
         return None
-    next_offset = Tier(seen.image, seen.history).next_offset(seen.log_start)
+    next_offset = CopiedTier(seen.image, seen.history).next_offset(seen.log_start)
     return next_offset - 1 if next_offset > seen.log_start else None
 
 

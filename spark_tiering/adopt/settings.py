@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_tiering.adopt.outcomes import Refusal, Refused
+from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segment_sources.cluster import Setting
+    from spark_tiering.segment_sources.cluster import TopicSettingInForce
 
 TIERED: Final = "remote.storage.enable"
 CLEANUP: Final = "cleanup.policy"
@@ -42,31 +42,31 @@ class SettingsChange(NamedTuple):
     unset: tuple[str, ...] = ()
 
 
-def why_not(settings: Mapping[str, Setting] | None) -> Refused | None:
+def why_not(settings: Mapping[str, TopicSettingInForce] | None) -> RefusedTopic | None:
     """What the settings of a topic say against a window; None where they say nothing."""
     if settings is None:
-        return Refused(Refusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
+        return RefusedTopic(AdoptionRefusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
     if _value(settings, TIERED) != "true":
-        return Refused(Refusal.NOT_TIERED, f"{TIERED} is not true")
+        return RefusedTopic(AdoptionRefusal.NOT_TIERED, f"{TIERED} is not true")
     if "compact" in _value(settings, CLEANUP):
-        return Refused(Refusal.COMPACTED, f"{CLEANUP} is {_value(settings, CLEANUP)}")
+        return RefusedTopic(AdoptionRefusal.COMPACTED, f"{CLEANUP} is {_value(settings, CLEANUP)}")
     for name in CHANGED:
         if name not in settings:
-            return Refused(Refusal.SETTING_UNKNOWN, f"the brokers know no {name}")
+            return RefusedTopic(AdoptionRefusal.SETTING_UNKNOWN, f"the brokers know no {name}")
     if _value(settings, DELETE_ON_DISABLE) == "true":
-        return Refused(Refusal.DELETED_ON_DISABLE, f"{DELETE_ON_DISABLE} is true")
+        return RefusedTopic(AdoptionRefusal.DELETED_ON_DISABLE, f"{DELETE_ON_DISABLE} is true")
     if is_copying_disabled(settings):
         detail = f"{COPY_DISABLE} is true, and no journal of ours says why"
-        return Refused(Refusal.COPYING_DISABLED, detail)
+        return RefusedTopic(AdoptionRefusal.COPYING_DISABLED, detail)
     return None
 
 
-def is_copying_disabled(settings: Mapping[str, Setting]) -> bool:
+def is_copying_disabled(settings: Mapping[str, TopicSettingInForce]) -> bool:
     """Whether brokers copy nothing."""
     return _value(settings, COPY_DISABLE) == "true"
 
 
-def explicitly_set(settings: Mapping[str, Setting]) -> dict[str, str]:
+def explicitly_set(settings: Mapping[str, TopicSettingInForce]) -> dict[str, str]:
     """What of `CHANGED` is set on the topic itself: what a journal keeps."""
     return {
         name: setting.value
@@ -100,7 +100,9 @@ def restoring_change(before: Mapping[str, str]) -> SettingsChange:
     return _as_before(before, (RETENTION_MS, RETENTION_BYTES))
 
 
-def differences(settings: Mapping[str, Setting], before: Mapping[str, str]) -> list[str]:
+def differences(
+    settings: Mapping[str, TopicSettingInForce], before: Mapping[str, str]
+) -> list[str]:
     """What is not as it was journalled."""
     now = explicitly_set(settings)
     return [
@@ -117,6 +119,6 @@ def _as_before(before: Mapping[str, str], names: tuple[str, ...]) -> SettingsCha
     )
 
 
-def _value(settings: Mapping[str, Setting], name: str) -> str:
+def _value(settings: Mapping[str, TopicSettingInForce], name: str) -> str:
     found = settings.get(name)
     return "" if found is None or found.value is None else found.value

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, TopicBusy
-from spark_tiering.adopt.outcomes import Refusal, Refused
+from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
 from spark_tiering.adopt.quiet_watch import QuietWatch
 from spark_tiering.adopt.resume_check import end_text, few
 from spark_tiering.adopt.safety import highest_tiered
 from spark_tiering.adopt.settings import differences
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.adopt.journal import Journal, Step
-    from spark_tiering.adopt.protocols import WindowHands
-    from spark_tiering.adopt.safety import PartitionSeen
+    from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep
+    from spark_tiering.adopt.protocols import AdoptionWindowActions
+    from spark_tiering.adopt.safety import AdoptedPartition
     from spark_tiering.adopt.settings import SettingsChange
     from spark_tiering.copy_job.receipts import EndReceipt
 
@@ -67,16 +67,16 @@ class GivenUp(Exception):
     No error: an outcome on its way out of nested steps, and never out of the window.
     """
 
-    def __init__(self, reason: Refusal, detail: str) -> None:
-        self.why = Refused(reason, detail)
+    def __init__(self, reason: AdoptionRefusal, detail: str) -> None:
+        self.why = RefusedTopic(reason, detail)
         super().__init__(str(self.why))
 
 
 class WindowSteps:
     """The steps of one topic's window; *journal* is None until one is open."""
 
-    def __init__(self, hands: WindowHands, options: WindowOptions) -> None:
-        self.journal: Journal | None = None
+    def __init__(self, hands: AdoptionWindowActions, options: WindowOptions) -> None:
+        self.journal: AdoptionJournal | None = None
         self._hands = hands
         self._options = options
 
@@ -92,7 +92,7 @@ class WindowSteps:
             self.journal = None
             raise
 
-    def move(self, step: Step, trouble: str = "") -> Journal:
+    def move(self, step: AdoptionStep, trouble: str = "") -> AdoptionJournal:
         """Journal what is begun next."""
         assert self.journal is not None
         following = self.journal.to(step, self._hands.job_id, self._hands.now_ms(), trouble)
@@ -104,7 +104,7 @@ class WindowSteps:
         """Give up where the topic is another job's by now."""
         why = self._hands.why_not_ours()
         if why:
-            raise GivenUp(Refusal.NOT_OURS, why)
+            raise GivenUp(AdoptionRefusal.NOT_OURS, why)
 
     def change(self, change: SettingsChange) -> None:
         """
@@ -117,11 +117,11 @@ class WindowSteps:
             self.require_ours()
             try:
                 if self._hands.settings() is None:
-                    raise GivenUp(Refusal.NO_SUCH_TOPIC, "it is gone, or was made anew")
+                    raise GivenUp(AdoptionRefusal.NO_SUCH_TOPIC, "it is gone, or was made anew")
                 self._hands.change(change)
             except LogUnavailable as error:
                 if not left:
-                    raise GivenUp(Refusal.CHANGE_UNKNOWN, str(error)) from error
+                    raise GivenUp(AdoptionRefusal.CHANGE_UNKNOWN, str(error)) from error
                 self._pause()
             else:
                 return
@@ -131,7 +131,7 @@ class WindowSteps:
         try:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:
-            raise GivenUp(Refusal.CHANGE_REFUSED, str(error)) from error
+            raise GivenUp(AdoptionRefusal.CHANGE_REFUSED, str(error)) from error
 
     # --------------------------------------------------------------------------------- waiting
 
@@ -152,7 +152,7 @@ class WindowSteps:
             self._pause()
         return why
 
-    def not_taken_up(self, seen: Sequence[PartitionSeen]) -> list[str]:
+    def not_taken_up(self, seen: Sequence[AdoptedPartition]) -> list[str]:
         """The partitions whose leaders do not know of the last copy, though they had their time."""
         wanted = {
             one.partition: highest for one in seen if (highest := highest_tiered(one)) is not None
@@ -199,15 +199,15 @@ class WindowSteps:
         if is_settling:
             why = self.why_not_quiet(lambda: "")
             if why:
-                raise GivenUp(Refusal.NOT_QUIET, why)
+                raise GivenUp(AdoptionRefusal.NOT_QUIET, why)
         ended: list[EndReceipt] = []
         for _ in range(ENDINGS_MAX):
             ending = self._hands.end_open()
             ended += ending.ends
             left = [*ending.left]
-            left += [end_text(one) for one in ending.ends if one.fate is not Fate.ENDED]
+            left += [end_text(one) for one in ending.ends if one.fate is not CopyFate.ENDED]
             if left:
-                raise GivenUp(Refusal.OPEN_COPIES, few(left))
+                raise GivenUp(AdoptionRefusal.OPEN_COPIES, few(left))
             if not ending.ends:
                 return ended
-        raise GivenUp(Refusal.OPEN_COPIES, "others go on beginning copies")
+        raise GivenUp(AdoptionRefusal.OPEN_COPIES, "others go on beginning copies")

@@ -13,46 +13,50 @@ from rlmm.errors import LogNotPermitted, Stopped, StoreError
 from rlmm.kafka_messages.metadata import LATEST_TIERED
 from spark_tiering.adopt.end_plan import blocking, ending_plan
 from spark_tiering.adopt.journal_store import JournalBook
-from spark_tiering.adopt.protocols import Ending, Preview, Round
-from spark_tiering.adopt.safety import PartitionSeen
+from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, RoundPreview
+from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import ASKED
 from spark_tiering.copy_job.current_state import evidence_of, look_around
-from spark_tiering.copy_job.job import Planned, carry_out, nobody_listens
-from spark_tiering.copy_job.planning import PlanningStopped, plan_now, rules_of
+from spark_tiering.copy_job.job import PlannedCopyJob, carry_out, nobody_listens
+from spark_tiering.copy_job.planning import PlanningStop, plan_now, rules_of
 from spark_tiering.copy_job.source_problems import hindrances
 from spark_tiering.copy_job.stop_signals import StopSigns
 from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.reasons import LeftOut
+from spark_tiering.copy_plan.reasons import NotCopiedReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.adopt.journal import Journal
+    from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.current_state import Seen
-    from spark_tiering.copy_job.job_lease import Life
+    from spark_tiering.copy_job.current_state import CopyJobState
+    from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.planning import Read
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.inputs import SegmentDetails
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.copy_plan.rules import Cost
-    from spark_tiering.job_registry.job_store import Topic
-    from spark_tiering.segment_sources.cluster import Setting, TierCluster
+    from spark_tiering.job_registry.job_store import JobTopic
+    from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
 
-_NOTHING_FITS = (LeftOut.NOT_AT_NEXT_OFFSET, LeftOut.TIER_HAS_HOLE, LeftOut.SOURCE_OUTDATED)
+_NOTHING_FITS = (
+    NotCopiedReason.NOT_AT_NEXT_OFFSET,
+    NotCopiedReason.TIER_HAS_HOLE,
+    NotCopiedReason.SOURCE_OUTDATED,
+)
 """Why a partition has nothing to copy though somebody might expect it."""
 
 
-class TopicHands:
+class AdoptionTopicActions:
     """See `WindowHands`; the topic is claimed already."""
 
     def __init__(
         self,
-        at: Surroundings,
-        topic: Topic,
-        life: Life,
+        at: CopyJobContext,
+        topic: JobTopic,
+        life: JobLease,
         signs: StopSigns,
         *,
         on_plan: Callable[[CopyPlan], None] = nobody_listens,
@@ -106,22 +110,24 @@ class TopicHands:
             return f"nobody can say whether it is still this job's: {error}"
         return "" if is_ours else "it is not this job's any more"
 
-    def journal(self) -> Journal | None:
+    def journal(self) -> AdoptionJournal | None:
         """See `WindowHands.journal`."""
         return self._book.newest()
 
-    def first_journal(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> Journal:
+    def first_journal(
+        self, settings: Mapping[str, str], log_starts: Mapping[int, int]
+    ) -> AdoptionJournal:
         """See `WindowHands.first_journal`."""
         cluster_id = self._cluster.cluster_id
         return self._book.first(self._book.newest(), cluster_id, self.job_id, settings, log_starts)
 
-    def write(self, journal: Journal) -> None:
+    def write(self, journal: AdoptionJournal) -> None:
         """See `WindowHands.write`."""
         self._book.write(journal)
 
     # ---------------------------------------------------------------------------- the cluster
 
-    def settings(self) -> Mapping[str, Setting] | None:
+    def settings(self) -> Mapping[str, TopicSettingInForce] | None:
         """See `WindowHands.settings`; a topic that was made anew is another one."""
         name = self._topic.name
         told = self._cluster.topic_settings([name], ASKED).get(name)
@@ -154,7 +160,7 @@ class TopicHands:
 
     # ------------------------------------------------------------------- metadata and copies
 
-    def look(self) -> tuple[PartitionSeen, ...]:
+    def look(self) -> tuple[AdoptedPartition, ...]:
         """See `WindowHands.look`."""
         seen = look_around(self._at)
         images = {one.partition: one for one in seen.image.partitions}
@@ -164,11 +170,11 @@ class TopicHands:
             history = None if surveyed is None else surveyed.source.history
             image = images.get(partition)
             found.append(
-                PartitionSeen(partition, image, facts.log_start, history, facts.local_start)
+                AdoptedPartition(partition, image, facts.log_start, history, facts.local_start)
             )
         return tuple(found)
 
-    def preview(self) -> Preview:
+    def preview(self) -> RoundPreview:
         """See `WindowHands.preview`; what it reads is not read again within the window."""
         plan = self._planned().plan
         left = [
@@ -177,13 +183,13 @@ class TopicHands:
             for run in one.left_out
             if run.reason in _NOTHING_FITS
         ]
-        return Preview(len(plan.in_turn()), "; ".join(left[:3]))
+        return RoundPreview(len(plan.in_turn()), "; ".join(left[:3]))
 
     def hindrances(self) -> tuple[str, ...]:
         """See `WindowHands.hindrances`."""
         return self._hindered
 
-    def copy_round(self, rest_bytes: int) -> Round | None:
+    def copy_round(self, rest_bytes: int) -> AdoptionRound | None:
         """See `WindowHands.copy_round`."""
         planned = self._planned()
         plan = planned.plan
@@ -191,20 +197,20 @@ class TopicHands:
             return None
         carried = self._carried(plan, planned.seen, self._signs)
         self._spend(plan.cost)
-        return Round(*carried)
+        return AdoptionRound(*carried)
 
-    def _planned(self) -> Planned:
+    def _planned(self) -> PlannedCopyJob:
         seen = look_around(self._at)
         try:
             plan = plan_now(self._at, seen, self._known, self._signs.why_stop)
-        except PlanningStopped as stopped:
+        except PlanningStop as stopped:
             # Whoever decides about the window takes it as what ends copying early.
             raise Stopped(str(stopped)) from stopped
         self._hindered = hindrances(plan)
         self.unused = tuple(f"not used: {one}" for one in seen.unusable)
-        return Planned(plan, seen)
+        return PlannedCopyJob(plan, seen)
 
-    def end_open(self) -> Ending:
+    def end_open(self) -> OpenCopiesResult:
         """See `WindowHands.end_open`."""
         seen = look_around(self._at)
         sources = {one: surveyed.source for one, surveyed in seen.surveyed.items()}
@@ -216,15 +222,17 @@ class TopicHands:
         ]
         left += blocking(plan)
         if plan.is_empty:
-            return Ending((), tuple(left))
+            return OpenCopiesResult((), tuple(left))
         carried = self._carried(plan, seen, StopSigns(time.monotonic))
-        return Ending(carried[1], tuple(left))
+        return OpenCopiesResult(carried[1], tuple(left))
 
-    def _carried(self, plan: CopyPlan, seen: Seen, signs: StopSigns) -> Round:
+    def _carried(self, plan: CopyPlan, seen: CopyJobState, signs: StopSigns) -> AdoptionRound:
         self._life.records.add_plan(format_plan(plan))
         self._on_plan(plan)
-        carried = carry_out(self._at, Planned(plan, seen), self._life, signs, self._on_progress)
-        return Round(carried.receipts, carried.ends, carried.stopped)
+        carried = carry_out(
+            self._at, PlannedCopyJob(plan, seen), self._life, signs, self._on_progress
+        )
+        return AdoptionRound(carried.receipts, carried.ends, carried.stopped)
 
     def _spend(self, cost: Cost) -> None:
         """Budgets are those of the topic's whole window."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, LogNotPermitted, RlmmError, TopicBusy
-from spark_tiering.adopt.journal import Step
-from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
+from spark_tiering.adopt.journal import AdoptionStep
+from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.resume_check import copied_twice, end_text, few, moved_starts
 from spark_tiering.adopt.safety import why_not_enabled
 from spark_tiering.adopt.settings import (
@@ -23,30 +23,30 @@ from spark_tiering.adopt.settings import (
 )
 from spark_tiering.adopt.steps import GivenUp, WindowOptions, WindowSteps
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spark_tiering.adopt.protocols import Preview, Round, WindowHands
-    from spark_tiering.adopt.safety import PartitionSeen
-    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
+    from spark_tiering.adopt.protocols import AdoptionRound, AdoptionWindowActions, RoundPreview
+    from spark_tiering.adopt.safety import AdoptedPartition
+    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
 
 _LOOKS_MAX: Final = 3
 _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"
 
 
-class Window:
+class AdoptionWindow:
     """One topic's window, for one call of `adopt`, `resume` or `abort`."""
 
     def __init__(
-        self, topic: str, hands: WindowHands, options: WindowOptions | None = None
+        self, topic: str, hands: AdoptionWindowActions, options: WindowOptions | None = None
     ) -> None:
         self._topic = topic
         self._hands = hands
         self._options = options or WindowOptions()
         self._steps = WindowSteps(hands, self._options)
-        self._receipts: list[Receipt] = []
+        self._receipts: list[CopyReceipt] = []
         self._ends: list[EndReceipt] = []
         self._findings: list[str] = []
         self._rounds = 0
@@ -75,14 +75,14 @@ class Window:
         except GivenUp as given_up:
             why = given_up.why
         except TopicBusy as error:
-            why = Refused(Refusal.NOT_OURS, str(error))
+            why = RefusedTopic(AdoptionRefusal.NOT_OURS, str(error))
         except RlmmError as error:
-            why = Refused(Refusal.TROUBLE, f"{error.code}: {error}")
+            why = RefusedTopic(AdoptionRefusal.TROUBLE, f"{error.code}: {error}")
         journal = self._steps.journal
         is_open = journal is not None and journal.is_open
-        return self._outcome(Standing.LEFT_OPEN if is_open else Standing.REFUSED, why)
+        return self._outcome(TopicStatus.LEFT_OPEN if is_open else TopicStatus.REFUSED, why)
 
-    def _outcome(self, standing: Standing, why: Refused | None = None) -> TopicOutcome:
+    def _outcome(self, standing: TopicStatus, why: RefusedTopic | None = None) -> TopicOutcome:
         journal = self._steps.journal
         return TopicOutcome(
             self._topic,
@@ -96,8 +96,8 @@ class Window:
             tuple(self._findings),
         )
 
-    def _refused(self, reason: Refusal, detail: str) -> TopicOutcome:
-        return self._outcome(Standing.REFUSED, Refused(reason, detail))
+    def _refused(self, reason: AdoptionRefusal, detail: str) -> TopicOutcome:
+        return self._outcome(TopicStatus.REFUSED, RefusedTopic(reason, detail))
 
     # -------------------------------------------------------------------------- steps 1 and 2
 
@@ -105,27 +105,27 @@ class Window:
         newest = self._hands.journal()
         if newest is not None and newest.is_open:
             detail = f"job {newest.job_id} left it {newest.step}: resume or abort it"
-            return self._refused(Refusal.WINDOW_OPEN, detail)
+            return self._refused(AdoptionRefusal.WINDOW_OPEN, detail)
         settings = self._hands.settings()
         refused = why_not(settings)
         if refused is not None or settings is None:
-            return self._outcome(Standing.REFUSED, refused)
+            return self._outcome(TopicStatus.REFUSED, refused)
         too_old = self._hands.why_too_old()
         if too_old:
-            return self._refused(Refusal.BROKER_TOO_OLD, too_old)
+            return self._refused(AdoptionRefusal.BROKER_TOO_OLD, too_old)
         seen, refused = self._looked()
         if refused is not None:
-            return self._outcome(Standing.REFUSED, refused)
+            return self._outcome(TopicStatus.REFUSED, refused)
         preview = self._previewed()
         if not preview.copies:
             if preview.why_nothing:
-                return self._refused(Refusal.NOT_AT_NEXT_OFFSET, preview.why_nothing)
+                return self._refused(AdoptionRefusal.NOT_AT_NEXT_OFFSET, preview.why_nothing)
             self._findings += self._hands.hindrances()
-            return self._outcome(Standing.NOTHING_TO_DO)
+            return self._outcome(TopicStatus.NOTHING_TO_DO)
         try:
             self._hands.change(opening_change(), is_only_checked=True)
         except (ConfigError, LogNotPermitted) as error:
-            return self._refused(Refusal.CHANGE_REFUSED, str(error))
+            return self._refused(AdoptionRefusal.CHANGE_REFUSED, str(error))
         starts = {
             one.partition.partition: one.log_start for one in seen if one.log_start is not None
         }
@@ -133,11 +133,11 @@ class Window:
         try:
             self._steps.change(opening_change())
         except (ConfigError, LogNotPermitted) as error:
-            self._steps.move(Step.CLOSED)  # it was surely not made
-            return self._refused(Refusal.CHANGE_REFUSED, str(error))
+            self._steps.move(AdoptionStep.CLOSED)  # it was surely not made
+            return self._refused(AdoptionRefusal.CHANGE_REFUSED, str(error))
         return self._copy_and_close()
 
-    def _looked(self) -> tuple[Sequence[PartitionSeen], Refused | None]:
+    def _looked(self) -> tuple[Sequence[AdoptedPartition], RefusedTopic | None]:
         """All partitions, and what speaks against a window in what the tier has of them."""
         seen = self._hands.look()
         for _ in range(_LOOKS_MAX - 1):
@@ -148,7 +148,7 @@ class Window:
             seen = self._hands.look()
         return seen, _why_not_enabled(seen)
 
-    def _previewed(self) -> Preview:
+    def _previewed(self) -> RoundPreview:
         """What there is to copy; looked at again while something is in the way of all of it."""
         preview = self._hands.preview()
         for _ in range(_LOOKS_MAX - 1):
@@ -164,21 +164,21 @@ class Window:
     def _take_up(self, *, is_aborted: bool) -> TopicOutcome:
         newest = self._hands.journal()
         if newest is None or not newest.is_open:
-            return self._refused(Refusal.NO_WINDOW, "none is open")
+            return self._refused(AdoptionRefusal.NO_WINDOW, "none is open")
         self._steps.journal = newest
         settings = self._hands.settings()
         if settings is None:
-            self._steps.move(Step.CLOSED, "the topic is gone")
+            self._steps.move(AdoptionStep.CLOSED, "the topic is gone")
             self._findings.append("the topic is gone: there was nothing to restore")
-            return self._outcome(Standing.ABORTED)
-        if newest.step is Step.RESTORING:
-            return self._restore(Standing.ADOPTED)
+            return self._outcome(TopicStatus.ABORTED)
+        if newest.step is AdoptionStep.RESTORING:
+            return self._restore(TopicStatus.ADOPTED)
         # Where copying was never switched off, or is on again, brokers do not come to rest; and
         # no event can come late that the end of what is open would not have found.
         self._is_settling = is_copying_disabled(settings)
-        if newest.step is Step.CLOSING or is_aborted:
-            return self._close(Standing.ABORTED if is_aborted else Standing.ADOPTED)
-        self._steps.move(Step.OPENING)
+        if newest.step is AdoptionStep.CLOSING or is_aborted:
+            return self._close(TopicStatus.ABORTED if is_aborted else TopicStatus.ADOPTED)
+        self._steps.move(AdoptionStep.OPENING)
         self._is_settling = True
         self._steps.change_back(opening_change())
         return self._copy_and_close()
@@ -186,7 +186,7 @@ class Window:
     # -------------------------------------------------------------------------- steps 3 to 6
 
     def _copy_and_close(self) -> TopicOutcome:
-        self._steps.move(Step.OPEN)
+        self._steps.move(AdoptionStep.OPEN)
         try:
             self._stopped = self._steps.why_not_quiet(self._hands.why_stop)
             if not self._stopped:
@@ -198,7 +198,7 @@ class Window:
             self._stopped = f"{error.code}: {error}"
             self._is_settling = True
         self._findings += self._hands.hindrances()
-        return self._close(Standing.ADOPTED)
+        return self._close(TopicStatus.ADOPTED)
 
     def _copy(self) -> None:
         # What is rolled while the last round copies is left to the brokers.
@@ -215,28 +215,28 @@ class Window:
             if self._stopped:
                 return
 
-    def _take(self, found: Round) -> None:
+    def _take(self, found: AdoptionRound) -> None:
         self._receipts += found.receipts
         self._ends += found.ends
         reasons = [*(one.why for one in found.receipts), *(one.detail for one in found.ends)]
         if any(PublishFailure.UNKNOWN.value in why for why in reasons):
             self._is_settling = True
         self._stopped = found.stopped
-        is_of_use = any(one.fate is Fate.FINISHED for one in found.receipts)
-        is_of_use = is_of_use or any(one.fate is Fate.ENDED for one in found.ends)
+        is_of_use = any(one.fate is CopyFate.FINISHED for one in found.receipts)
+        is_of_use = is_of_use or any(one.fate is CopyFate.ENDED for one in found.ends)
         if not self._stopped and not is_of_use:
             self._stopped = "a round of copies finished nothing"
 
     # -------------------------------------------------------------------------- steps 6 and 7
 
-    def _close(self, standing: Standing) -> TopicOutcome:
+    def _close(self, standing: TopicStatus) -> TopicOutcome:
         self._steps.require_ours()
         self._ends += self._steps.end_open(is_settling=self._is_settling)
         seen = self._hands.look()
         refused = _why_not_enabled(seen)
         if refused is not None:
             raise GivenUp(*refused)
-        before = self._steps.move(Step.CLOSING).before
+        before = self._steps.move(AdoptionStep.CLOSING).before
         self._steps.change_back(enabling_change(before))
         late = self._steps.not_taken_up(seen)
         if late:
@@ -246,14 +246,14 @@ class Window:
 
     def _open_again(self, detail: str) -> None:
         """Stop copying once more, and leave it so: somebody must look."""
-        self._steps.move(Step.OPENING, f"{_NOBODY_COPIES} {detail}")
+        self._steps.move(AdoptionStep.OPENING, f"{_NOBODY_COPIES} {detail}")
         self._steps.change_back(opening_change())
-        self._steps.move(Step.OPEN, f"{_NOBODY_COPIES} {detail}")
-        raise GivenUp(Refusal.NOT_TAKEN_UP, detail)
+        self._steps.move(AdoptionStep.OPEN, f"{_NOBODY_COPIES} {detail}")
+        raise GivenUp(AdoptionRefusal.NOT_TAKEN_UP, detail)
 
     # -------------------------------------------------------------------------- steps 8 and 9
 
-    def _look_after(self, before: Sequence[PartitionSeen]) -> None:
+    def _look_after(self, before: Sequence[AdoptedPartition]) -> None:
         """Say what is not as it should be, now that brokers copy again; nothing expires yet."""
         assert self._steps.journal is not None
         try:
@@ -269,15 +269,15 @@ class Window:
         ours = {one.uuid for one in self._receipts}
         self._findings += copied_twice(before, seen, ours)
 
-    def _restore(self, standing: Standing) -> TopicOutcome:
-        before = self._steps.move(Step.RESTORING).before
+    def _restore(self, standing: TopicStatus) -> TopicOutcome:
+        before = self._steps.move(AdoptionStep.RESTORING).before
         self._steps.change_back(restoring_change(before))
         other = self._steps.other_settings(before)
         self._findings += [f"a setting is not as it was: {text}" for text in other]
-        self._steps.move(Step.CLOSED)
+        self._steps.move(AdoptionStep.CLOSED)
         return self._outcome(standing)
 
 
-def _why_not_enabled(seen: Sequence[PartitionSeen]) -> Refused | None:
+def _why_not_enabled(seen: Sequence[AdoptedPartition]) -> RefusedTopic | None:
     reasons = (why_not_enabled(one) for one in seen)
     return next((reason for reason in reasons if reason is not None), None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.executor.object_check import look
 from spark_tiering.job_registry.open_copy_evidence import evidence
 from spark_tiering.segment_sources.survey import survey
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.copy_job.wiring import Surroundings
-    from spark_tiering.copy_plan.inputs import Evidence, MetadataImage, SourcePartition
-    from spark_tiering.segment_sources.protocol import Unusable
-    from spark_tiering.segment_sources.survey import PartitionFacts, Surveyed
+    from spark_tiering.copy_job.wiring import CopyJobContext
+    from spark_tiering.copy_plan.inputs import MetadataImage, OpenCopyEvidence, SourcePartition
+    from spark_tiering.segment_sources.protocol import UnusablePlace
+    from spark_tiering.segment_sources.survey import ClusterPartition, SurveyedPartition
 
 _OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CopyJobState:
     """One look at everything. The metadata is of one moment (failure scenario F113)."""
 
-    surveyed: Mapping[TopicIdPartition, Surveyed]
-    unusable: tuple[Unusable, ...]
+    surveyed: Mapping[TopicIdPartition, SurveyedPartition]
+    unusable: tuple[UnusablePlace, ...]
     image: MetadataImage
-    facts: Mapping[TopicIdPartition, PartitionFacts] | None = None
+    facts: Mapping[TopicIdPartition, ClusterPartition] | None = None
     """What the cluster tells; None offline."""
 
     @property
@@ -40,7 +40,7 @@ class Seen:
         return [one.source for one in self.surveyed.values()]
 
 
-def look_around(at: Surroundings, partitions: Collection[TopicIdPartition] = ()) -> Seen:
+def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = ()) -> CopyJobState:
     """
     Look at the source, then at the metadata of what it has, and of *partitions*.
 
@@ -60,20 +60,20 @@ def look_around(at: Surroundings, partitions: Collection[TopicIdPartition] = ())
         epoch_ends=None if at.cluster is None else at.cluster.epoch_ends,
         with_compacted=request.filters.with_compacted,
     )
-    if request.mode is Mode.ARCHIVE:
+    if request.mode is CopyMode.ARCHIVE:
         clusters = {one.cluster_id for one in found}
         clusters |= set() if at.cluster is None else {at.cluster.cluster_id}
         _require_own_log(at.metadata.cluster_id, clusters)
     surveyed = {one.source.partition: one for one in found}
     # Where brokers adopt copies, they do so in partitions that the source lacks as well.
-    others = facts if facts is not None and request.mode is Mode.ADOPT else ()
+    others = facts if facts is not None and request.mode is CopyMode.ADOPT else ()
     asked = list(dict.fromkeys((*surveyed, *others, *partitions)))
     epochs = {
         partition: [epoch for epoch, _ in one.source.history or ()]
         for partition, one in surveyed.items()
     }
     image = at.metadata.image(asked, epochs, request.waits.ready_s)
-    return Seen(surveyed, tuple(unusable), image, facts)
+    return CopyJobState(surveyed, tuple(unusable), image, facts)
 
 
 def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
@@ -92,7 +92,7 @@ def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
         raise ConfigError(msg)
 
 
-def evidence_of(at: Surroundings, seen: Seen) -> list[Evidence]:
+def evidence_of(at: CopyJobContext, seen: CopyJobState) -> list[OpenCopyEvidence]:
     """What is known of every open copy that was seen, beside its metadata."""
     opened = [
         segment

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.errors import EngineUnfit
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.partition_run import PartitionRun
-from spark_tiering.copy_job.publishing import NotPublished, PublishFailure
-from spark_tiering.copy_job.receipts import EndReceipt, Fate
-from spark_tiering.copy_plan.reasons import Action
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
+from spark_tiering.copy_job.receipts import CopyFate, EndReceipt
+from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from spark_tiering.copy_job.protocols import Hands, Unit
-    from spark_tiering.copy_job.receipts import Receipt
-    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan, PlannedCopy, PlannedEnd
+    from spark_tiering.copy_job.protocols import CopyActions, CopyUnit
+    from spark_tiering.copy_job.receipts import CopyReceipt
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan, PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyResult
 
 
@@ -59,18 +59,18 @@ class WaveSize(NamedTuple):
         return units > self.units and size_bytes > self.small_bytes
 
 
-class CarryingOut:
+class CopyExecution:
     """One plan being carried out, by one thread."""
 
     def __init__(
         self,
         plan: CopyPlan,
-        hands: Hands,
+        hands: CopyActions,
         size: WaveSize,
         *,
         why_stop: Callable[[], str],
         on_result: Callable[[PlannedCopy, bool], None],
-        on_finished: Callable[[Sequence[Receipt]], None],
+        on_finished: Callable[[Sequence[CopyReceipt]], None],
     ) -> None:
         """
         *why_stop* is asked between copies, those of a wave as well, and says why to stop, empty
@@ -90,7 +90,7 @@ class CarryingOut:
         self._by_uuid: dict[Uuid, tuple[PartitionRun, PlannedCopy]] = {
             copy.uuid: (run, copy) for run in self.runs for copy in run.plan.copies
         }
-        self._fresh: list[Receipt] = []
+        self._fresh: list[CopyReceipt] = []
         self._touched: dict[TopicIdPartition, PartitionRun] = {}
         """Partitions in which something came back that may be to be finished."""
         self._came_back_since = 0
@@ -109,7 +109,7 @@ class CarryingOut:
             self._end_failed({id(run): run for run, _ in wave}.values())
             self._tell_finished()
 
-    def receipts(self) -> Iterator[Receipt]:
+    def receipts(self) -> Iterator[CopyReceipt]:
         """What became of every copy of the plan."""
         for run in self.runs:
             yield from run.receipts()
@@ -145,15 +145,17 @@ class CarryingOut:
             wave.append((run, copy))
         return wave
 
-    def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[Unit]:
+    def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyUnit]:
         """Say that each is started, in rising order; those that could not be are left out."""
-        units: list[Unit] = []
+        units: list[CopyUnit] = []
         at_once = self._size.at_once
         for first in range(0, len(wave), at_once):
             units += self._start_at_once(wave[first : first + at_once])
         return units
 
-    def _start_at_once(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> Iterator[Unit]:
+    def _start_at_once(
+        self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]
+    ) -> Iterator[CopyUnit]:
         held = [
             (run, copy)
             for run, copy in wave
@@ -166,12 +168,14 @@ class CarryingOut:
             if not run.why_stopped
         ]
         for run, copy, _ in begun:
-            run.begun(copy, is_published=copy.action is Action.COPY)
-        opening = [(run, copy, event) for run, copy, event in begun if copy.action is Action.COPY]
+            run.begun(copy, is_published=copy.action is SegmentAction.COPY)
+        opening = [
+            (run, copy, event) for run, copy, event in begun if copy.action is SegmentAction.COPY
+        ]
         told = self._hands.publisher.start_all([event for _, _, event in opening])
         failed: set[Uuid] = set()
         for (run, copy, _), published in zip(opening, told, strict=True):
-            if isinstance(published, NotPublished):
+            if isinstance(published, PublishRefusal):
                 failed.add(copy.uuid)
                 self._not_started(run, copy, published)
         standing: set[TopicIdPartition] = set()
@@ -181,7 +185,7 @@ class CarryingOut:
             elif run.partition not in standing:
                 yield self._hands.unit(run.partition, copy, event)
 
-    def _copy(self, units: Sequence[Unit]) -> None:
+    def _copy(self, units: Sequence[CopyUnit]) -> None:
         """Carry out *units*; where none can run any more, what has not come back stays open."""
         try:
             self._hands.copy(units, self._came_back)
@@ -192,7 +196,7 @@ class CarryingOut:
                 run, _ = self._by_uuid[unit.uuid]
                 run.lost_unless_back(unit.uuid, why)
 
-    def _not_started(self, run: PartitionRun, copy: PlannedCopy, failed: NotPublished) -> None:
+    def _not_started(self, run: PartitionRun, copy: PlannedCopy, failed: PublishRefusal) -> None:
         if failed.failure is PublishFailure.UNKNOWN:
             run.left_open(copy, failed.failure.value, failed.detail)
         else:
@@ -211,7 +215,7 @@ class CarryingOut:
         if self._came_back_since >= self._finish_every:
             self._finish_ready()
         self._on_result(copy, not isinstance(result, str) and result.outcome.is_done)
-        if not isinstance(result, str) and result.outcome is Outcome.STOPPED:
+        if not isinstance(result, str) and result.outcome is UnitOutcome.STOPPED:
             # It has seen the mark in the store before the driver did.
             self.stopped = self.stopped or self._why_stop() or "paused"
         self._stop_units()
@@ -239,7 +243,7 @@ class CarryingOut:
         finished = SegmentState.COPY_SEGMENT_FINISHED
         told = self._hands.publisher.move_all(run.partition, finished, moves)
         for (copy, _), published in zip(open_copies, told, strict=True):
-            if isinstance(published, NotPublished):
+            if isinstance(published, PublishRefusal):
                 self._not_finished(run, copy, published)
             else:
                 self._finished(run, copy, published)
@@ -250,7 +254,7 @@ class CarryingOut:
         """Those that the metadata has as they were begun (F120), up to one that stops the rest."""
         for copy, result in ready:
             state = self._hands.publisher.state(run.partition, copy.uuid)
-            if isinstance(state, NotPublished):
+            if isinstance(state, PublishRefusal):
                 run.left_open(copy, f"finish-{state.failure}", state.detail)
                 return
             if state is SegmentState.COPY_SEGMENT_STARTED:
@@ -260,11 +264,13 @@ class CarryingOut:
             if state is not SegmentState.COPY_SEGMENT_FINISHED:
                 return
 
-    def _not_finished(self, run: PartitionRun, copy: PlannedCopy, published: NotPublished) -> None:
+    def _not_finished(
+        self, run: PartitionRun, copy: PlannedCopy, published: PublishRefusal
+    ) -> None:
         now = self._hands.publisher.state(run.partition, copy.uuid)
         if now is SegmentState.COPY_SEGMENT_FINISHED:
             self._finished(run, copy, None)
-        elif published.failure is PublishFailure.REJECTED and not isinstance(now, NotPublished):
+        elif published.failure is PublishFailure.REJECTED and not isinstance(now, PublishRefusal):
             self._vanished(run, copy, now)
         else:
             run.left_open(copy, f"finish-{published.failure}", published.detail)
@@ -298,16 +304,16 @@ class CarryingOut:
                     return
                 fate, detail = self._end(run.partition, copy, None, is_begun=False)
                 run.ended(copy, fate, detail)
-                if fate is not Fate.ENDED:
+                if fate is not CopyFate.ENDED:
                     break  # from the top down, without leaving one out
 
     def _end_planned(self, run: PartitionRun, end: PlannedEnd) -> None:
-        fate, detail = Fate.NOT_BEGUN, self.stopped
+        fate, detail = CopyFate.NOT_BEGUN, self.stopped
         if not self._is_to_stop() and not run.why_stopped and self._holds(run):
             is_begun = end.state is SegmentState.DELETE_SEGMENT_STARTED
             custom = end.custom_metadata
             fate, detail = self._end(run.partition, end, custom, is_begun=is_begun)
-            if fate is not Fate.ENDED:
+            if fate is not CopyFate.ENDED:
                 run.stop("open-copy-not-ended")
         self.ends.append(
             EndReceipt(
@@ -328,32 +334,32 @@ class CarryingOut:
         custom_metadata: bytes | None,
         *,
         is_begun: bool,
-    ) -> tuple[Fate, str]:
+    ) -> tuple[CopyFate, str]:
         """Deletion started, objects deleted, deletion finished (F108, F114, F115)."""
         publisher = self._hands.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED
             published = publisher.move(partition, copy.uuid, begun, custom_metadata)
-            if isinstance(published, NotPublished):
+            if isinstance(published, PublishRefusal):
                 state = publisher.state(partition, copy.uuid)
                 if state is None:
                     failure = self._hands.delete_objects(partition, copy)
-                    return (Fate.ENDING, failure) if failure else (Fate.ENDED, "")
+                    return (CopyFate.ENDING, failure) if failure else (CopyFate.ENDED, "")
                 if state is not SegmentState.DELETE_SEGMENT_STARTED:
-                    return Fate.LEFT_OPEN, published.detail
+                    return CopyFate.LEFT_OPEN, published.detail
         failure = self._hands.delete_objects(partition, copy)
         if failure:
-            return Fate.ENDING, failure
+            return CopyFate.ENDING, failure
         over = SegmentState.DELETE_SEGMENT_FINISHED
         published = publisher.move(partition, copy.uuid, over, custom_metadata)
         if (
-            isinstance(published, NotPublished)
+            isinstance(published, PublishRefusal)
             and publisher.state(partition, copy.uuid) is not None
         ):
-            return Fate.ENDING, published.detail
-        return Fate.ENDED, ""
+            return CopyFate.ENDING, published.detail
+        return CopyFate.ENDED, ""
 
 
-def partitions_of(plan: CopyPlan) -> list[PartitionPlan]:
+def partitions_of(plan: CopyPlan) -> list[PartitionCopyPlan]:
     """The partitions in which something is done."""
     return [one for one in plan.partitions if one.ends or one.copies]

@@ -16,31 +16,31 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, PlanStale, RlmmError
 from spark_tiering.copy_job.current_state import look_around
-from spark_tiering.copy_job.execution import CarryingOut, partitions_of
-from spark_tiering.copy_job.job_actions import JobHands
+from spark_tiering.copy_job.execution import CopyExecution, partitions_of
+from spark_tiering.copy_job.job_actions import CopyJobActions
 from spark_tiering.copy_job.job_lease import open_life, planning_signs, stop_signs
-from spark_tiering.copy_job.planning import PlanningStopped, plan_now
+from spark_tiering.copy_job.planning import PlanningStop, plan_now
 from spark_tiering.copy_job.progress import ProgressMeter
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_job.report import JobReport, receipt_fields
 from spark_tiering.copy_job.source_problems import hindrances
 from spark_tiering.copy_plan.document import fingerprint, format_plan
-from spark_tiering.copy_plan.reasons import LeftOpen, Mode
+from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
-from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.job_registry.job_store import JobTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_tiering.copy_job.current_state import Seen
-    from spark_tiering.copy_job.job_lease import Life
+    from spark_tiering.copy_job.current_state import CopyJobState
+    from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
+    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
     from spark_tiering.copy_job.stop_signals import StopSigns
-    from spark_tiering.copy_job.wiring import Surroundings
-    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
-    from spark_tiering.copy_plan.staleness import Staleness
-    from spark_tiering.job_registry.records import Records
+    from spark_tiering.copy_job.wiring import CopyJobContext
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
+    from spark_tiering.copy_plan.staleness import StalePlan
+    from spark_tiering.job_registry.records import JobRecords
 
 _log = logging.getLogger("spark_tiering.run.job")
 
@@ -59,33 +59,33 @@ def nobody_stops() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCopyJob:
     """A plan, and what it was made from."""
 
     plan: CopyPlan
-    seen: Seen
+    seen: CopyJobState
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CopyJobResult:
     """What became of a plan; *stopped* says why not all of it was begun, empty where it was."""
 
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...]
     stopped: str
 
 
-NOTHING_CARRIED: Final = Carried((), (), "")
+NOTHING_CARRIED: Final = CopyJobResult((), (), "")
 
 
-def make_job_plan(at: Surroundings, why_stop: Callable[[], str] = nobody_stops) -> Planned:
-    """What a job would do now. Changes nothing. Raises `PlanningStopped` where it is to stop."""
+def make_job_plan(at: CopyJobContext, why_stop: Callable[[], str] = nobody_stops) -> PlannedCopyJob:
+    """What a job would do now. Changes nothing. Raises `PlanningStop` where it is to stop."""
     seen = look_around(at)
-    return Planned(plan_now(at, seen, why_stop=why_stop), seen)
+    return PlannedCopyJob(plan_now(at, seen, why_stop=why_stop), seen)
 
 
 def run_job(
-    at: Surroundings,
+    at: CopyJobContext,
     plan: CopyPlan | None = None,
     *,
     why_stop: Callable[[], str] = nobody_stops,
@@ -102,23 +102,23 @@ def run_job(
     without the window of `spark_tiering.adopt` around them they cost records.
     """
     began_ms = at.now_ms()
-    if Mode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
+    if CopyMode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
         msg = "copies that brokers adopt are made while their own copying stands still: adopt"
         raise ConfigError(msg)
     is_to_stop = planning_signs(at, why_stop).why_stop
     try:
         planned = make_job_plan(at, is_to_stop) if plan is None else None
         return _run(at, plan, planned, began_ms, is_to_stop, why_stop, on_plan, on_progress)
-    except PlanningStopped as stopped:
+    except PlanningStop as stopped:
         return JobReport(
             at.job_id, "", at.request.mode.value, began_ms, at.now_ms(), (), stopped=str(stopped)
         )
 
 
 def _run(
-    at: Surroundings,
+    at: CopyJobContext,
     plan: CopyPlan | None,
-    planned: Planned | None,
+    planned: PlannedCopyJob | None,
     began_ms: int,
     is_to_stop: Callable[[], str],
     why_stop: Callable[[], str],
@@ -139,7 +139,7 @@ def _run(
         on_plan(todo)
         life.records.write_plan(format_plan(todo))
         signs = stop_signs(at, life.records, why_stop)
-        carried = carry_out(at, Planned(todo, seen), life, signs, on_progress)
+        carried = carry_out(at, PlannedCopyJob(todo, seen), life, signs, on_progress)
         findings = (*life.traits.findings, *_findings(seen))
         report = _report(at, todo, began_ms, carried, findings)
         _keep_report(life.records, report)
@@ -147,12 +147,12 @@ def _run(
 
 
 def carry_out(
-    at: Surroundings,
-    planned: Planned,
-    life: Life,
+    at: CopyJobContext,
+    planned: PlannedCopyJob,
+    life: JobLease,
     signs: StopSigns,
     on_progress: Callable[[Progress], None] = nobody_listens,
-) -> Carried:
+) -> CopyJobResult:
     """
     Carry out a plan that is kept already, and whose topics *life* has claimed.
 
@@ -164,9 +164,9 @@ def carry_out(
     )
     # Who only ends what is open needs no engine.
     slots = at.engine().slots if copies else 1
-    carried = CarryingOut(
+    carried = CopyExecution(
         planned.plan,
-        JobHands(at, planned.plan, planned.seen, life.claims),
+        CopyJobActions(at, planned.plan, planned.seen, life.claims),
         at.request.wave_size(slots),
         why_stop=signs.why_stop,
         on_result=lambda copy, is_done: meter.came_back(copy.size_bytes, is_done=is_done),
@@ -175,12 +175,12 @@ def carry_out(
     meter.tell()
     carried.run()
     receipts = tuple(carried.receipts())
-    told = (Fate.FINISHED, Fate.NOT_BEGUN)
+    told = (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
     _keep(life.records, [one for one in receipts if one.fate not in told])
-    return Carried(receipts, tuple(carried.ends), carried.stopped)
+    return CopyJobResult(receipts, tuple(carried.ends), carried.stopped)
 
 
-def _keep(records: Records, receipts: Sequence[Receipt]) -> None:
+def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
     """Keep what became of segments; where that fails the report still has it."""
     try:
         records.add_receipts([receipt_fields(one) for one in receipts])
@@ -188,7 +188,7 @@ def _keep(records: Records, receipts: Sequence[Receipt]) -> None:
         _log.warning("receipts of %d segments could not be kept: %s", len(receipts), error)
 
 
-def _keep_report(records: Records, report: JobReport) -> None:
+def _keep_report(records: JobRecords, report: JobReport) -> None:
     """Keep the report; where that fails who called has it, and the receipts say the same."""
     try:
         records.write_report(report.document())
@@ -196,12 +196,16 @@ def _keep_report(records: Records, report: JobReport) -> None:
         _log.warning("the report could not be kept in the store: %s", error)
 
 
-def _findings(seen: Seen) -> tuple[str, ...]:
+def _findings(seen: CopyJobState) -> tuple[str, ...]:
     return tuple(f"not used: {one}" for one in seen.unusable)
 
 
 def _report(
-    at: Surroundings, plan: CopyPlan, began_ms: int, carried: Carried, findings: tuple[str, ...]
+    at: CopyJobContext,
+    plan: CopyPlan,
+    began_ms: int,
+    carried: CopyJobResult,
+    findings: tuple[str, ...],
 ) -> JobReport:
     return JobReport(
         at.job_id,
@@ -217,12 +221,12 @@ def _report(
     )
 
 
-def topics_of(partitions: Iterable[PartitionPlan]) -> list[Topic]:
+def topics_of(partitions: Iterable[PartitionCopyPlan]) -> list[JobTopic]:
     """The topics of some partitions."""
-    return sorted({Topic(one.partition.topic, one.partition.topic_id) for one in partitions})
+    return sorted({JobTopic(one.partition.topic, one.partition.topic_id) for one in partitions})
 
 
-def partitions_at_work(plan: CopyPlan) -> list[PartitionPlan]:
+def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
     """The partitions in which another job has copies on their way, as far as is known."""
     return [
         one
@@ -232,13 +236,13 @@ def partitions_at_work(plan: CopyPlan) -> list[PartitionPlan]:
 
 
 def _claimed(
-    at: Surroundings,
+    at: CopyJobContext,
     plan: CopyPlan,
-    life: Life,
+    life: JobLease,
     why_stop: Callable[[], str],
     *,
     is_own: bool,
-) -> tuple[CopyPlan, Seen]:
+) -> tuple[CopyPlan, CopyJobState]:
     """
     The plan to carry out, its topics claimed, and what was seen after that.
 
@@ -262,7 +266,7 @@ def _claimed(
     raise PlanStale(msg)
 
 
-def _stale_text(stale: Sequence[Staleness]) -> str:
+def _stale_text(stale: Sequence[StalePlan]) -> str:
     text = "; ".join(str(one) for one in stale[:STALE_SHOWN_MAX])
     more = len(stale) - STALE_SHOWN_MAX
     return f"{text}; and {more} more" if more > 0 else text

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import RlmmError, StoreError
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_job.protocols import Unit
-from spark_tiering.copy_job.publishing import Publisher
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_job.protocols import CopyUnit
+from spark_tiering.copy_job.publishing import CopyEventPublisher
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyTask
-from spark_tiering.job_registry.job_store import Topic
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.job_registry.records import JobRecords
 from spark_tiering.segments.segment_inspection import USUAL_RULES
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_job.current_state import Seen
-    from spark_tiering.copy_job.protocols import Publishes
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.current_state import CopyJobState
+    from spark_tiering.copy_job.protocols import EventPublisher
+    from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyResult
     from spark_tiering.job_registry.claims import Claims
-    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.partition_files import SourceFileFacts
 
 _log = logging.getLogger("spark_tiering.run.job_hands")
 
@@ -41,7 +41,7 @@ the store for each event would cost more than the event."""
 class NoFiles:
     """Files of a partition that the source does not have; copies that are whole read none."""
 
-    def facts(self) -> Mapping[str, FileFacts]:
+    def facts(self) -> Mapping[str, SourceFileFacts]:
         """There are none."""
         return {}
 
@@ -50,12 +50,14 @@ class NoFiles:
         return b""
 
 
-class JobHands:
-    """See `spark_tiering.copy_job.protocols.Hands`."""
+class CopyJobActions:
+    """See `spark_tiering.copy_job.protocols.CopyActions`."""
 
-    def __init__(self, at: Surroundings, plan: CopyPlan, seen: Seen, claims: Claims) -> None:
+    def __init__(
+        self, at: CopyJobContext, plan: CopyPlan, seen: CopyJobState, claims: Claims
+    ) -> None:
         request = at.request
-        self.publisher: Publishes = Publisher(
+        self.publisher: EventPublisher = CopyEventPublisher(
             at.metadata, plan.rules.broker_id, at.now_ms, request.waits.publish_s
         )
         self._at = at
@@ -63,12 +65,12 @@ class JobHands:
         self._seen = seen
         self._claims = claims
         self._opened = {one.id: one for image in seen.image.partitions for one in image.segments}
-        self._records = Records(at.jobs, at.job_id)
-        self._claim_age_ms = 0 if plan.rules.mode is Mode.ADOPT else CLAIM_AGE_MS
+        self._records = JobRecords(at.jobs, at.job_id)
+        self._claim_age_ms = 0 if plan.rules.mode is CopyMode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
         """See `Hands.why_not_ours`; where the store cannot say, nothing is published."""
-        topic = Topic(partition.topic, partition.topic_id)
+        topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
         except StoreError as error:
@@ -80,7 +82,9 @@ class JobHands:
         opened = self._opened.get(SegmentId(partition, copy.uuid))
         return opened or self._plan.started_event(partition, copy, self._at.now_ms())
 
-    def unit(self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata) -> Unit:
+    def unit(
+        self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
+    ) -> CopyUnit:
         """See `Hands.unit`."""
         request, surveyed = self._at.request, self._seen.surveyed.get(partition)
         task = CopyTask(
@@ -106,10 +110,10 @@ class JobHands:
             rules=USUAL_RULES if surveyed is None else surveyed.rules,
             pause_key=self._records.pause_key,
         )
-        return Unit(copy.uuid, task)
+        return CopyUnit(copy.uuid, task)
 
     def copy(
-        self, units: Sequence[Unit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """See `Hands.copy`."""
         by_unit_id = {unit.task.unit_id: unit.uuid for unit in units}

@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import StoreUnsuitable, TopicBusy
 from spark_tiering.copy_job.stop_signals import StopSigns
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.job_registry.claims import Busy, Claims
-from spark_tiering.job_registry.heartbeat_thread import Heart
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.job_registry.claims import Claims, TopicsBusy
+from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
 from spark_tiering.job_registry.job_store import JobStore
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from spark_tiering.copy_job.wiring import Surroundings
-    from spark_tiering.job_registry.job_store import Topic
+    from spark_tiering.copy_job.wiring import CopyJobContext
+    from spark_tiering.job_registry.job_store import JobTopic
     from spark_tiering.stores.results import StoreTraits
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class JobLease:
     """One job that is alive. For the one thread that publishes."""
 
     claims: Claims
-    records: Records
+    records: JobRecords
     traits: StoreTraits
 
-    def claim(self, at: Surroundings, topics: Collection[Topic]) -> None:
+    def claim(self, at: CopyJobContext, topics: Collection[JobTopic]) -> None:
         """Take all of *topics*, or raise `TopicBusy` with who has one, and none was taken."""
         outcome = self.claims.acquire(topics)
-        if isinstance(outcome, Busy):
+        if isinstance(outcome, TopicsBusy):
             until_s = max(0, outcome.until_ms - at.now_ms()) // 1_000
             msg = (
                 f"topic {outcome.topic.name}: job {outcome.job_id} on {outcome.host} works on it; "
@@ -47,7 +47,7 @@ class Life:
 
 
 @contextmanager
-def open_life(at: Surroundings, mode: Mode) -> Iterator[Life]:
+def open_life(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     """
     The job of *at* says that it is alive, until the end of the block.
 
@@ -55,18 +55,18 @@ def open_life(at: Surroundings, mode: Mode) -> Iterator[Life]:
     adopt the copies, and what the store raises: nothing was begun then.
     """
     traits = at.store.probe(f"{at.request.prefix}rlmm-jobs/")
-    if mode is Mode.ADOPT and not traits.refuses_second_put:
+    if mode is CopyMode.ADOPT and not traits.refuses_second_put:
         msg = f"copies for brokers need a store on which one writer wins: {traits.findings[0]}"
         raise StoreUnsuitable(msg)
     with (
         closing(at.open_own_store()) as own_store,
-        Heart(JobStore(own_store, at.request.prefix, at.now_ms), at.job_id) as heart,
+        HeartbeatThread(JobStore(own_store, at.request.prefix, at.now_ms), at.job_id) as heart,
     ):
         claims = Claims(at.jobs, heart, is_put_conditional=traits.refuses_second_put)
-        yield Life(claims, Records(at.jobs, at.job_id), traits)
+        yield JobLease(claims, JobRecords(at.jobs, at.job_id), traits)
 
 
-def planning_signs(at: Surroundings, why_stop: Callable[[], str]) -> StopSigns:
+def planning_signs(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSigns:
     """What may stop the job of *at* before it is alive: nobody else can know of it until then."""
     stop_file = at.request.stop_file
     return StopSigns(
@@ -74,7 +74,7 @@ def planning_signs(at: Surroundings, why_stop: Callable[[], str]) -> StopSigns:
     )
 
 
-def stop_signs(at: Surroundings, records: Records, why_stop: Callable[[], str]) -> StopSigns:
+def stop_signs(at: CopyJobContext, records: JobRecords, why_stop: Callable[[], str]) -> StopSigns:
     """Whatever may ask the job of *at* to stop: what its request names, and *why_stop*."""
     request = at.request
     limit_s = request.time_limit_s

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from spark_tiering.copy_job.receipts import Fate, Receipt
-from spark_tiering.copy_plan.reasons import Action, Mode
+from spark_tiering.copy_job.receipts import CopyFate, CopyReceipt
+from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.metadata.ids import Uuid
-    from spark_tiering.copy_plan.plan import PartitionPlan, PlannedCopy
+    from spark_tiering.copy_plan.plan import PartitionCopyPlan, PlannedCopy
     from spark_tiering.executor.tasks import CopyResult
 
 
@@ -35,7 +35,7 @@ class _Way:
     result: CopyResult | None = None
     is_started: bool = False
     """Whether its first event is in the log, or may be."""
-    fate: Fate | None = None
+    fate: CopyFate | None = None
     why: str = ""
     detail: str = ""
     offset: int | None = None
@@ -44,12 +44,14 @@ class _Way:
 class PartitionRun:
     """The copies of one partition while they are carried out."""
 
-    def __init__(self, plan: PartitionPlan, mode: Mode) -> None:
+    def __init__(self, plan: PartitionCopyPlan, mode: CopyMode) -> None:
         self.plan = plan
         self.partition = plan.partition
         self.why_stopped = ""
         self._mode = mode
-        self._ways = [_Way(copy, is_started=copy.action is not Action.COPY) for copy in plan.copies]
+        self._ways = [
+            _Way(copy, is_started=copy.action is not SegmentAction.COPY) for copy in plan.copies
+        ]
         self._by_uuid = {way.copy.uuid: way for way in self._ways}
         self._waiting = deque(self._ways)
         self._finished = 0
@@ -75,7 +77,7 @@ class PartitionRun:
     def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """Its first event is surely not in the log: nothing of it is anywhere."""
         way = self._by_uuid[copy.uuid]
-        way.is_started, way.fate, way.why, way.detail = False, Fate.NOT_BEGUN, why, detail
+        way.is_started, way.fate, way.why, way.detail = False, CopyFate.NOT_BEGUN, why, detail
         self.stop(why)
 
     # ---------------------------------------------------------------------------- its results
@@ -87,13 +89,13 @@ class PartitionRun:
         if not result.outcome.is_done:
             way.why, way.detail = result.outcome.value, result.detail
             if result.outcome.is_retriable:
-                way.fate = Fate.LEFT_OPEN
+                way.fate = CopyFate.LEFT_OPEN
             self.stop(result.outcome.value)
 
     def lost(self, uuid: Uuid, detail: str) -> None:
         """Nobody came back from it: how far it went is not known."""
         way = self._by_uuid[uuid]
-        way.fate, way.why, way.detail = Fate.LEFT_OPEN, "worker-lost", detail
+        way.fate, way.why, way.detail = CopyFate.LEFT_OPEN, "worker-lost", detail
         self.stop("worker-lost")
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
@@ -118,19 +120,19 @@ class PartitionRun:
         Where several were said to be, one below it may not be: that one has failed, or follows.
         """
         way = self._by_uuid[copy.uuid]
-        way.fate, way.offset = Fate.FINISHED, offset
+        way.fate, way.offset = CopyFate.FINISHED, offset
         while self._finished < len(self._ways) and (
-            self._ways[self._finished].fate is Fate.FINISHED
+            self._ways[self._finished].fate is CopyFate.FINISHED
         ):
             self._finished += 1
 
     def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """It could not be finished now; a later job sees to it."""
-        self._settle(copy, Fate.LEFT_OPEN, why, detail)
+        self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
         """Somebody deleted it meanwhile."""
-        self._settle(copy, Fate.VANISHED, "deleted-meanwhile", detail)
+        self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """It cannot be finished, ever: it is to be ended."""
@@ -142,7 +144,7 @@ class PartitionRun:
         """Begin nothing more; the first reason counts."""
         self.why_stopped = self.why_stopped or why
 
-    def _settle(self, copy: PlannedCopy, fate: Fate, why: str, detail: str) -> None:
+    def _settle(self, copy: PlannedCopy, fate: CopyFate, why: str, detail: str) -> None:
         way = self._by_uuid[copy.uuid]
         way.fate, way.why, way.detail = fate, why, detail
         self.stop(why)
@@ -157,44 +159,44 @@ class PartitionRun:
         it, so that no lone copy above a gap is left.
         """
         bad = [way for way in self._ways if way.is_started and _is_lost_cause(way)]
-        if bad and self._mode is Mode.ADOPT:
+        if bad and self._mode is CopyMode.ADOPT:
             lowest = bad[0].copy.start_offset
             bad = [
                 way
                 for way in self._ways
                 if way.is_started
                 and way.copy.start_offset >= lowest
-                and way.fate in (None, Fate.LEFT_OPEN)
+                and way.fate in (None, CopyFate.LEFT_OPEN)
             ]
         return [way.copy for way in reversed(bad)]
 
-    def ended(self, copy: PlannedCopy, fate: Fate, detail: str) -> None:
+    def ended(self, copy: PlannedCopy, fate: CopyFate, detail: str) -> None:
         """How far ending it came: `ENDED`, `ENDING`, or `LEFT_OPEN` where it did not begin."""
         way = self._by_uuid[copy.uuid]
         way.fate = fate
         way.why = way.why or "above-a-failed-copy"
         way.detail = detail or way.detail
 
-    def receipts(self) -> Iterator[Receipt]:
+    def receipts(self) -> Iterator[CopyReceipt]:
         """What became of every copy; whatever is started and neither finished nor ended is open."""
         return (self.receipt(way.copy) for way in self._ways)
 
-    def receipt(self, copy: PlannedCopy) -> Receipt:
+    def receipt(self, copy: PlannedCopy) -> CopyReceipt:
         """What became of one copy, as far as it is known now."""
         way = self._by_uuid[copy.uuid]
         result, fate = way.result, way.fate
         if fate is None:
-            fate = Fate.LEFT_OPEN if way.is_started else Fate.NOT_BEGUN
-        return Receipt(
+            fate = CopyFate.LEFT_OPEN if way.is_started else CopyFate.NOT_BEGUN
+        return CopyReceipt(
             self.partition,
             copy.uuid,
             copy.start_offset,
             copy.last_offset,
             copy.action,
             fate,
-            way.why or ("" if fate is Fate.FINISHED else self.why_stopped),
+            way.why or ("" if fate is CopyFate.FINISHED else self.why_stopped),
             way.detail,
-            copy.size_bytes if fate is Fate.FINISHED else 0,
+            copy.size_bytes if fate is CopyFate.FINISHED else 0,
             0 if result is None else result.stored_bytes,
             0 if result is None else result.requests,
             0.0 if result is None else result.seconds,

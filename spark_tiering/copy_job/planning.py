@@ -15,7 +15,7 @@ from rlmm.metadata.ids import UUID_BYTES, Uuid
 from spark_tiering.copy_job.current_state import evidence_of
 from spark_tiering.copy_job.source_problems import OUT_OF_BUDGET
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import LeftOpen, LeftOut
+from spark_tiering.copy_plan.reasons import LeftOpen, NotCopiedReason
 from spark_tiering.copy_plan.rules import OBJECTS_OF_SEGMENT, PlanRules
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.executor.segment_inspection import inspect_task
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.copy_job.current_state import Seen
-    from spark_tiering.copy_job.wiring import Surroundings
-    from spark_tiering.copy_plan.inputs import Evidence, SegmentDetails, SourcePartition
-    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+    from spark_tiering.copy_job.current_state import CopyJobState
+    from spark_tiering.copy_job.wiring import CopyJobContext
+    from spark_tiering.copy_plan.inputs import OpenCopyEvidence, SegmentDetails, SourcePartition
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
 
 _log = logging.getLogger("spark_tiering.run.planning")
 
@@ -43,8 +43,8 @@ Read = tuple["TopicIdPartition", int, int]
 
 
 def plan_now(
-    at: Surroundings,
-    seen: Seen,
+    at: CopyJobContext,
+    seen: CopyJobState,
     known: dict[Read, SegmentDetails] | None = None,
     why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
@@ -53,7 +53,7 @@ def plan_now(
 
     *known* is what plans before this one have read, and is added to: who plans again reads nothing
     twice. That a segment is still the one that was read, its copying verifies. *why_stop* is asked
-    as segments are read, which may take hours; raises `PlanningStopped` where there is a reason.
+    as segments are read, which may take hours; raises `PlanningStop` where there is a reason.
     """
     planner = _Planner(
         at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
@@ -61,7 +61,7 @@ def plan_now(
     return planner.plan()
 
 
-def rules_of(at: Surroundings) -> PlanRules:
+def rules_of(at: CopyJobContext) -> PlanRules:
     """What the request asks of a plan that is made now."""
     return PlanRules(
         at.request.mode,
@@ -74,7 +74,7 @@ def rules_of(at: Surroundings) -> PlanRules:
     )
 
 
-class PlanningStopped(Exception):
+class PlanningStop(Exception):
     """
     Ends the making of a plan, with why.
 
@@ -87,10 +87,10 @@ class _Planner:
 
     def __init__(
         self,
-        at: Surroundings,
-        seen: Seen,
+        at: CopyJobContext,
+        seen: CopyJobState,
         rules: PlanRules,
-        evidence: list[Evidence],
+        evidence: list[OpenCopyEvidence],
         known: dict[Read, SegmentDetails],
         why_stop: Callable[[], str],
     ) -> None:
@@ -178,7 +178,7 @@ class _Planner:
     def _go_on(self, _: object = None) -> None:
         """Asked between segments: what an engine meets here ends what it runs."""
         if why := self._why_stop():
-            raise PlanningStopped(why)
+            raise PlanningStop(why)
 
 
 def _with_details(
@@ -191,7 +191,7 @@ def _with_details(
     return replace(source, segments=segments)
 
 
-def _not_inspected(plan: PartitionPlan, seen: Seen) -> Iterator[tuple[_Place, int]]:
+def _not_inspected(plan: PartitionCopyPlan, seen: CopyJobState) -> Iterator[tuple[_Place, int]]:
     """The segments of a partition that a plan wants to be read, and how long they are."""
     surveyed = seen.surveyed.get(plan.partition)
     if surveyed is None:
@@ -199,7 +199,7 @@ def _not_inspected(plan: PartitionPlan, seen: Seen) -> Iterator[tuple[_Place, in
     ranges = [
         (run.first_offset, run.next_offset)
         for run in plan.left_out
-        if run.reason is LeftOut.NOT_INSPECTED
+        if run.reason is NotCopiedReason.NOT_INSPECTED
     ]
     ranges += [
         (one.start_offset, one.last_offset + 1)

@@ -9,25 +9,25 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
-    from spark_tiering.copy_job.publishing import NotPublished
+    from spark_tiering.copy_job.publishing import PublishRefusal
     from spark_tiering.copy_plan.plan import PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyResult, CopyTask
 
 
-class Unit(NamedTuple):
+class CopyUnit(NamedTuple):
     """One copy as a task."""
 
     uuid: Uuid
     task: CopyTask
 
 
-class Publishes(Protocol):
-    """Where events go; see `spark_tiering.copy_job.publishing.Publisher`."""
+class EventPublisher(Protocol):
+    """Where events go; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
 
-    def start(self, segment: SegmentMetadata) -> int | NotPublished:
+    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
         """That a copy is started; the offset of the event."""
 
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | NotPublished]:
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
         """The same of several that need not wait for each other; in the order of *segments*."""
 
     def move(
@@ -36,7 +36,7 @@ class Publishes(Protocol):
         uuid: Uuid,
         state: SegmentState,
         custom_metadata: bytes | None,
-    ) -> int | NotPublished:
+    ) -> int | PublishRefusal:
         """That a segment has come to *state*; the offset of the event."""
 
     def move_all(
@@ -44,18 +44,20 @@ class Publishes(Protocol):
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | NotPublished]:
+    ) -> list[int | PublishRefusal]:
         """The same of several of one partition, in their order: id and custom metadata of each."""
 
-    def state(self, partition: TopicIdPartition, uuid: Uuid) -> SegmentState | NotPublished | None:
+    def state(
+        self, partition: TopicIdPartition, uuid: Uuid
+    ) -> SegmentState | PublishRefusal | None:
         """Where a segment stands now; None where it is not, or not any more."""
 
 
-class Hands(Protocol):
+class CopyActions(Protocol):
     """The parts of a job that reach outside, to who carries out a plan."""
 
     @property
-    def publisher(self) -> Publishes:
+    def publisher(self) -> EventPublisher:
         """Where events go."""
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
@@ -64,11 +66,13 @@ class Hands(Protocol):
     def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:
         """The event that opens *copy*; that of the open copy where it was opened before."""
 
-    def unit(self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata) -> Unit:
+    def unit(
+        self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
+    ) -> CopyUnit:
         """The task that makes its objects."""
 
     def copy(
-        self, units: Sequence[Unit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """
         Carry out *units*; each result is told once, on the thread of the caller. A text is that of

@@ -42,14 +42,14 @@ class PublishFailure(StrEnum):
     """It is surely not stored, and never will be: who asks may not, or the event cannot be."""
 
 
-class NotPublished(NamedTuple):
+class PublishRefusal(NamedTuple):
     """An event that took no effect, as far as is known."""
 
     failure: PublishFailure
     detail: str
 
 
-class Publisher:
+class CopyEventPublisher:
     """Publishes the events of one job's copies, each with the time it is published at."""
 
     def __init__(
@@ -64,11 +64,11 @@ class Publisher:
         self._now_ms = now_ms
         self._timeout_s = timeout_s
 
-    def start(self, segment: SegmentMetadata) -> int | NotPublished:
+    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
         """That a copy is started; the offset of the event."""
         return self._publish(segment)
 
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | NotPublished]:
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
         """The same of several, side by side: none waits for another's verdict."""
         return self._publish_all(segments)
 
@@ -78,7 +78,7 @@ class Publisher:
         uuid: Uuid,
         state: SegmentState,
         custom_metadata: bytes | None,
-    ) -> int | NotPublished:
+    ) -> int | PublishRefusal:
         """That a segment has come to *state*; the offset of the event."""
         segment_id = SegmentId(partition, uuid)
         return self._publish(
@@ -90,7 +90,7 @@ class Publisher:
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | NotPublished]:
+    ) -> list[int | PublishRefusal]:
         """The same of several of one partition, in their order: id and custom metadata of each."""
         now_ms, broker_id = self._now_ms(), self._broker_id
         return self._publish_all(
@@ -100,15 +100,17 @@ class Publisher:
             ]
         )
 
-    def state(self, partition: TopicIdPartition, uuid: Uuid) -> SegmentState | NotPublished | None:
+    def state(
+        self, partition: TopicIdPartition, uuid: Uuid
+    ) -> SegmentState | PublishRefusal | None:
         """Where a segment stands now; None where it is not, or not any more."""
         try:
             found = self._metadata.segment(SegmentId(partition, uuid), self._timeout_s)
         except RlmmError as error:
-            return NotPublished(PublishFailure.NOT_STORED, _text(error))
+            return PublishRefusal(PublishFailure.NOT_STORED, _text(error))
         return None if found is None else found.state
 
-    def _publish(self, event: SegmentMetadata | SegmentUpdate) -> int | NotPublished:
+    def _publish(self, event: SegmentMetadata | SegmentUpdate) -> int | PublishRefusal:
         try:
             return self._metadata.publish(event, self._timeout_s).offset
         except RlmmError as error:
@@ -116,14 +118,14 @@ class Publisher:
 
     def _publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate]
-    ) -> list[int | NotPublished]:
+    ) -> list[int | PublishRefusal]:
         if len(events) < 2:
             return [self._publish(event) for event in events]
         told = self._metadata.publish_all(events, self._timeout_s)
         return [_not_published(one) if isinstance(one, RlmmError) else one.offset for one in told]
 
 
-def _not_published(error: RlmmError) -> NotPublished:
+def _not_published(error: RlmmError) -> PublishRefusal:
     match error:
         case EventRejected():
             failure = PublishFailure.REJECTED
@@ -133,7 +135,7 @@ def _not_published(error: RlmmError) -> NotPublished:
             failure = PublishFailure.REFUSED
         case _:
             failure = PublishFailure.NOT_STORED
-    return NotPublished(failure, _text(error))
+    return PublishRefusal(failure, _text(error))
 
 
 def _text(error: RlmmError) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from spark_tiering.copy_plan.reasons import Action
+    from spark_tiering.copy_plan.reasons import SegmentAction
 
 
-class Fate(StrEnum):
+class CopyFate(StrEnum):
     """Where a segment stands when the job ends. A closed list."""
 
     FINISHED = "finished"
@@ -30,11 +30,11 @@ class Fate(StrEnum):
     @property
     def is_fine(self) -> bool:
         """Whether nobody has to look at it."""
-        return self in (Fate.FINISHED, Fate.NOT_BEGUN)
+        return self in (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class CopyReceipt:
     """
     One segment of the plan, and what became of it.
 
@@ -47,8 +47,8 @@ class Receipt:
     uuid: Uuid
     start_offset: int
     last_offset: int
-    action: Action
-    fate: Fate
+    action: SegmentAction
+    fate: CopyFate
     why: str = ""
     detail: str = ""
     log_bytes: int = 0
@@ -68,6 +68,6 @@ class EndReceipt:
     uuid: Uuid
     start_offset: int
     last_offset: int
-    fate: Fate
+    fate: CopyFate
     why: str
     detail: str = ""

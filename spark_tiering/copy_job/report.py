@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.copy_job.progress import span_text
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_plan.summary import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
+    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
 
 VERSION: Final = 1
 LINES_MAX: Final = 20
@@ -35,7 +35,7 @@ class JobReport:
     mode: str
     began_ms: int
     ended_ms: int
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...] = ()
     findings: tuple[str, ...] = ()
     stopped: str = ""
@@ -47,8 +47,8 @@ class JobReport:
         return (
             not self.stopped
             and not self.hindrances
-            and all(one.fate is Fate.FINISHED for one in self.receipts)
-            and all(one.fate is Fate.ENDED for one in self.ends)
+            and all(one.fate is CopyFate.FINISHED for one in self.receipts)
+            and all(one.fate is CopyFate.ENDED for one in self.ends)
         )
 
     @property
@@ -56,7 +56,7 @@ class JobReport:
         """How long it took."""
         return max(0, self.ended_ms - self.began_ms) / 1_000
 
-    def count(self, fate: Fate) -> int:
+    def count(self, fate: CopyFate) -> int:
         """How many copies have this fate."""
         return sum(one.fate is fate for one in self.receipts)
 
@@ -90,29 +90,29 @@ class JobReport:
         """What people are told of it."""
         pace = self.log_bytes / self.seconds / 1_000_000 if self.seconds else 0.0
         yield (
-            f"job {self.job_id}: {self.count(Fate.FINISHED)} of {len(self.receipts)} segments "
+            f"job {self.job_id}: {self.count(CopyFate.FINISHED)} of {len(self.receipts)} segments "
             f"finished, {size_text(self.log_bytes)} in {span_text(self.seconds)} ({pace:.1f} MB/s)"
         )
         if self.ends:
-            ended = sum(one.fate is Fate.ENDED for one in self.ends)
+            ended = sum(one.fate is CopyFate.ENDED for one in self.ends)
             yield f"  {ended} of {len(self.ends)} open copies ended"
         if self.stopped:
             yield f"  stopped: {self.stopped}"
-        for fate in Fate:
-            if self.count(fate) and fate is not Fate.FINISHED:
+        for fate in CopyFate:
+            if self.count(fate) and fate is not CopyFate.FINISHED:
                 yield f"  {fate.value}: {self.count(fate)}"
         yield from (f"  finding: {text}" for text in self.findings)
         yield from _few([f"  {text}" for text in self.hindrances])
         yield from not_fine_lines(self.receipts)
-        yield from _few([_line(one) for one in self.ends if one.fate is not Fate.ENDED])
+        yield from _few([_line(one) for one in self.ends if one.fate is not CopyFate.ENDED])
 
 
-def not_fine_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
+def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
     """A line for each segment that somebody has to look at; the first ones of many."""
     return _few([_line(one) for one in receipts if not one.fate.is_fine])
 
 
-def receipt_fields(one: Receipt) -> dict[str, Any]:
+def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
     """A receipt as a row of a document."""
     return {
         **_segment_fields(one),
@@ -132,7 +132,7 @@ def end_fields(one: EndReceipt) -> dict[str, Any]:
     return _segment_fields(one)
 
 
-def _segment_fields(one: Receipt | EndReceipt) -> dict[str, Any]:
+def _segment_fields(one: CopyReceipt | EndReceipt) -> dict[str, Any]:
     return {
         "topic": one.partition.topic,
         "topicId": str(one.partition.topic_id),
@@ -146,7 +146,7 @@ def _segment_fields(one: Receipt | EndReceipt) -> dict[str, Any]:
     }
 
 
-def _line(one: Receipt | EndReceipt) -> str:
+def _line(one: CopyReceipt | EndReceipt) -> str:
     where = f"{one.partition.topic}-{one.partition.partition} {one.start_offset}-{one.last_offset}"
     text = " ".join(f"{one.why}: {one.detail}".split()) if one.detail else one.why
     return f"  {one.fate.value}: {where}, {text}: {one.uuid}"

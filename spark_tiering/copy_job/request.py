@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError
 from spark_tiering.copy_job.execution import WaveSize
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import Budgets, Filters, RequestCosts
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import Budgets, RequestCosts, SegmentSelection
+from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.executor.throttle import UNBOUND
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
-    from spark_tiering.executor.throttle import Pace
+    from spark_tiering.executor.throttle import PaceLimits
     from spark_tiering.segment_sources.opening import SourceSettings
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.tier_metadata.opening import AccessSettings
@@ -59,7 +59,7 @@ class ClusterAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitLimits:
     """How long a job waits for others."""
 
     publish_s: float = 30.0
@@ -84,19 +84,19 @@ class JobRequest:
     is that of the whole job.
     """
 
-    mode: Mode
+    mode: CopyMode
     source: SourceSettings
     metadata: AccessSettings
     store: StoreSettings
     prefix: str = ""
     cluster: ClusterAccess | None = None
-    filters: Filters = field(default_factory=Filters)
+    filters: SegmentSelection = field(default_factory=SegmentSelection)
     budgets: Budgets = field(default_factory=Budgets)
     options: CopyOptions = field(default_factory=CopyOptions)
-    pace: Pace = UNBOUND
-    engine: EngineSettings = field(default_factory=EngineSettings)
+    pace: PaceLimits = UNBOUND
+    engine: ExecutionSettings = field(default_factory=ExecutionSettings)
     broker_id: int = NO_BROKER
-    waits: Waits = field(default_factory=Waits)
+    waits: WaitLimits = field(default_factory=WaitLimits)
     stop_file: str = ""
     time_limit_s: float | None = None
     wave_bytes: int = WAVE_BYTES
@@ -104,7 +104,7 @@ class JobRequest:
     """None: by the slots of the engine."""
 
     def __post_init__(self) -> None:
-        if self.mode is Mode.ADOPT and self.cluster is None:
+        if self.mode is CopyMode.ADOPT and self.cluster is None:
             msg = "copies that brokers adopt need the cluster: name it by --bootstrap-server"
             raise ConfigError(msg)
 
@@ -120,7 +120,7 @@ class JobRequest:
         """Most that is on its way at once, with so many slots."""
         slots = max(1, slots)
         units = self.wave_units or slots * WAVE_UNITS_OF_SLOT
-        if self.wave_units is not None or self.mode is Mode.ADOPT:
+        if self.wave_units is not None or self.mode is CopyMode.ADOPT:
             return WaveSize(units, self.wave_bytes)
         small_units, small_bytes = slots * SMALL_UNITS_OF_SLOT, slots * SMALL_BYTES_OF_SLOT
         return WaveSize(units, self.wave_bytes, small_units, small_bytes, START_AT_ONCE)

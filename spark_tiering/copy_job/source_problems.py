@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spark_tiering.copy_plan.reasons import LeftOut
+from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.copy_plan.summary import size_text
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_plan.plan import CopyPlan, LeftOutRun, PartitionPlan
+    from spark_tiering.copy_plan.plan import CopyPlan, LeftOutRun, PartitionCopyPlan
 
 OUT_OF_BUDGET: Final = frozenset(
-    (LeftOut.BUDGET_BYTES, LeftOut.BUDGET_OBJECTS, LeftOut.BUDGET_REQUESTS)
+    (NotCopiedReason.BUDGET_BYTES, NotCopiedReason.BUDGET_OBJECTS, NotCopiedReason.BUDGET_REQUESTS)
 )
 NEEDS_HELP: Final = frozenset(
     (
-        LeftOut.METADATA_ABSENT,
-        LeftOut.SOURCE_OUTDATED,
-        LeftOut.LOG_START_UNKNOWN,
-        LeftOut.TIER_HAS_HOLE,
-        LeftOut.STABILITY_UNKNOWN,
-        LeftOut.EPOCH_UNKNOWN,
-        LeftOut.EPOCHS_DISAGREE,
-        LeftOut.TOO_LARGE,
-        LeftOut.BLOCKED,
-        LeftOut.OVERLAP_WOULD_HIDE,
+        NotCopiedReason.METADATA_ABSENT,
+        NotCopiedReason.SOURCE_OUTDATED,
+        NotCopiedReason.LOG_START_UNKNOWN,
+        NotCopiedReason.TIER_HAS_HOLE,
+        NotCopiedReason.STABILITY_UNKNOWN,
+        NotCopiedReason.EPOCH_UNKNOWN,
+        NotCopiedReason.EPOCHS_DISAGREE,
+        NotCopiedReason.TOO_LARGE,
+        NotCopiedReason.BLOCKED,
+        NotCopiedReason.OVERLAP_WOULD_HIDE,
     )
 )
 """Reasons that time alone does not take away. Others are what was asked for, or pass."""
@@ -53,8 +53,8 @@ def _of_segments(plan: CopyPlan) -> tuple[str, ...]:
     )
 
 
-def _needs_help(one: PartitionPlan, run: LeftOutRun) -> bool:
-    if run.reason is LeftOut.NOT_INSPECTED:
+def _needs_help(one: PartitionCopyPlan, run: LeftOutRun) -> bool:
+    if run.reason is NotCopiedReason.NOT_INSPECTED:
         # What no budget has kept from being read could not be read.
         return not any(other.reason in OUT_OF_BUDGET for other in one.left_out)
     return run.reason in NEEDS_HELP
@@ -62,7 +62,7 @@ def _needs_help(one: PartitionPlan, run: LeftOutRun) -> bool:
 
 def _is_refused(plan: CopyPlan, run: LeftOutRun) -> bool:
     """Whether a topic was asked for by name that has to be asked for otherwise."""
-    is_other = run.reason in (LeftOut.BROKER_COPIES, LeftOut.COMPACTED)
+    is_other = run.reason in (NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED)
     return is_other and bool(plan.rules.filters.topics)
 
 

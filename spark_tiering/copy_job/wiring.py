@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from spark_tiering.copy_job.request import JobRequest
-    from spark_tiering.execution.protocol import Engine
-    from spark_tiering.segment_sources.protocol import Source
+    from spark_tiering.execution.protocol import ExecutionEngine
+    from spark_tiering.segment_sources.protocol import SegmentSource
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.protocol import TierMetadata
 
 
-class Surroundings:
+class CopyJobContext:
     """The parts of one job. For one thread; the engine is opened when it is first needed."""
 
     def __init__(
@@ -34,12 +34,12 @@ class Surroundings:
         request: JobRequest,
         job_id: str,
         *,
-        source: Source,
+        source: SegmentSource,
         cluster: TierCluster | None,
         store: ObjectStore,
         metadata: TierMetadata,
         now_ms: Callable[[], int],
-        open_engine: Callable[[], Engine],
+        open_engine: Callable[[], ExecutionEngine],
     ) -> None:
         self.request = request
         self.job_id = job_id
@@ -50,11 +50,11 @@ class Surroundings:
         self.now_ms = now_ms
         self.jobs = JobStore(store, request.prefix, now_ms)
         self._open_engine = open_engine
-        self._engine: Engine | None = None
+        self._engine: ExecutionEngine | None = None
 
-    def with_request(self, request: JobRequest) -> Surroundings:
+    def with_request(self, request: JobRequest) -> CopyJobContext:
         """The same parts for another request, which names the same ones."""
-        return Surroundings(
+        return CopyJobContext(
             request,
             self.job_id,
             source=self.source,
@@ -69,7 +69,7 @@ class Surroundings:
         """A second one, for a thread of its own."""
         return open_store(self.request.store)
 
-    def engine(self) -> Engine:
+    def engine(self) -> ExecutionEngine:
         """Where units of work are run."""
         if self._engine is None:
             self._engine = self._open_engine()
@@ -81,8 +81,8 @@ def open_surroundings(
     request: JobRequest,
     *,
     now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
-    engine: Engine | None = None,
-) -> Iterator[Surroundings]:
+    engine: ExecutionEngine | None = None,
+) -> Iterator[CopyJobContext]:
     """
     Open what *request* names, what can be wrong first; an *engine* that is given stays open.
 
@@ -105,10 +105,10 @@ def open_surroundings(
         metadata = open_metadata_access(request.metadata)
         opened.callback(metadata.close)
 
-        def opened_engine() -> Engine:
+        def opened_engine() -> ExecutionEngine:
             return engine or opened.enter_context(open_engine(request.engine))
 
-        yield Surroundings(
+        yield CopyJobContext(
             request,
             new_job_id(now_ms(), socket.gethostname()),
             source=source,

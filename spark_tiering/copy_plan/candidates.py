@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.segment_listing import ListedSegment
 
 
-class Reason(StrEnum):
+class CandidateReason(StrEnum):
     """Why a segment may not be copied yet. The list is closed."""
 
     ACTIVE = "active"
@@ -46,7 +46,7 @@ class NotYet(NamedTuple):
     """A segment that may not be copied, and why; *detail* has the numbers."""
 
     segment: ListedSegment
-    reason: Reason
+    reason: CandidateReason
     detail: str
 
 
@@ -66,13 +66,15 @@ def _judge(
 ) -> Candidate | NotYet:
     base_offset, next_offset = segment
     if next_offset is None:
-        return NotYet(segment, Reason.ACTIVE, f"no segment follows {base_offset}")
+        return NotYet(segment, CandidateReason.ACTIVE, f"no segment follows {base_offset}")
     if last_stable_offset is None:
-        return NotYet(segment, Reason.STABILITY_UNKNOWN, f"it ends at {next_offset - 1}")
+        return NotYet(segment, CandidateReason.STABILITY_UNKNOWN, f"it ends at {next_offset - 1}")
     if next_offset > last_stable_offset:
         detail = f"it ends at {next_offset - 1}, stable is what lies below {last_stable_offset}"
-        return NotYet(segment, Reason.UNSTABLE, detail)
+        return NotYet(segment, CandidateReason.UNSTABLE, detail)
     own = None if epochs is None else epochs_within(epochs, base_offset, next_offset)
     if own is None:
-        return NotYet(segment, Reason.EPOCH_UNKNOWN, f"no epoch is known at offset {base_offset}")
+        return NotYet(
+            segment, CandidateReason.EPOCH_UNKNOWN, f"no epoch is known at offset {base_offset}"
+        )
     return Candidate(base_offset, next_offset, own)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
 
 
-class Span(NamedTuple):
+class EpochSpan(NamedTuple):
     """The offsets [first_offset, next_offset) as one leader epoch wrote them."""
 
     epoch: int
@@ -30,7 +30,7 @@ class Span(NamedTuple):
 
 def spans_of(
     epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
-) -> tuple[Span, ...]:
+) -> tuple[EpochSpan, ...]:
     """
     A segment's offsets [base_offset, next_offset) by leader epoch.
 
@@ -38,7 +38,7 @@ def spans_of(
     """
     ends = [*(start for _, start in epochs[1:]), next_offset][: len(epochs)]
     return tuple(
-        Span(epoch, max(start, base_offset), min(end, next_offset))
+        EpochSpan(epoch, max(start, base_offset), min(end, next_offset))
         for (epoch, start), end in zip(epochs, ends, strict=True)
         if max(start, base_offset) < min(end, next_offset)
     )
@@ -58,7 +58,7 @@ class Coverage:
 
     def lacks(
         self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
-    ) -> tuple[Span, ...]:
+    ) -> tuple[EpochSpan, ...]:
         """
         What the tier does not have of a segment, in order; nothing where it is covered.
 
@@ -70,7 +70,7 @@ class Coverage:
             for lacking in self._lacks(span)
         )
 
-    def _lacks(self, span: Span) -> Iterable[Span]:
+    def _lacks(self, span: EpochSpan) -> Iterable[EpochSpan]:
         held = self._held.get(span.epoch, [])
         offset = span.first_offset
         index = max(bisect_right(held, offset, key=lambda one: one[0]) - 1, 0)
@@ -78,10 +78,10 @@ class Coverage:
             if first_offset >= span.next_offset:
                 break
             if first_offset > offset:
-                yield Span(span.epoch, offset, first_offset)
+                yield EpochSpan(span.epoch, offset, first_offset)
             offset = max(offset, next_offset)
         if offset < span.next_offset:
-            yield Span(span.epoch, offset, span.next_offset)
+            yield EpochSpan(span.epoch, offset, span.next_offset)
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

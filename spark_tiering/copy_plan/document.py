@@ -12,12 +12,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.copy_plan.totals import Sums, sums_by_topic, total_sums
+from spark_tiering.copy_plan.totals import PlanTotals, sums_by_topic, total_sums
 
 if TYPE_CHECKING:
     from spark_tiering.copy_plan.plan import (
         CopyPlan,
-        PartitionPlan,
+        PartitionCopyPlan,
         PlannedCopy,
         PlannedEnd,
     )
@@ -72,7 +72,7 @@ def fields_of(plan: CopyPlan) -> dict[str, Any]:
     return {**head, "fingerprint": digest, **said}
 
 
-def _sums_fields(sums: Sums) -> dict[str, Any]:
+def _sums_fields(sums: PlanTotals) -> dict[str, Any]:
     return {
         "partitions": sums.partitions,
         **{action.value: count for action, count in sums.by_action.items()},
@@ -110,7 +110,7 @@ def _rules_fields(rules: PlanRules) -> dict[str, Any]:
     }
 
 
-def _partition_fields(one: PartitionPlan) -> dict[str, Any]:
+def _partition_fields(one: PartitionCopyPlan) -> dict[str, Any]:
     return {
         "topic": one.partition.topic,
         "topicId": str(one.partition.topic_id),

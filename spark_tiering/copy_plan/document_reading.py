@@ -16,21 +16,27 @@ from typing import TYPE_CHECKING
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MIN, SegmentId, TopicIdPartition
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import Span
+from spark_tiering.copy_plan.coverage import EpochSpan
 from spark_tiering.copy_plan.document import FORMAT, VERSION, fields_of
 from spark_tiering.copy_plan.fields import NotThisForm, PlanFields, load
 from spark_tiering.copy_plan.plan import (
     CopyPlan,
-    Gap,
     LeftOutRun,
     OpenCopy,
-    PartitionPlan,
+    PartitionCopyPlan,
     PlannedCopy,
     PlannedEnd,
+    SourceGap,
     partition_order,
 )
-from spark_tiering.copy_plan.reasons import Action, Ended, LeftOpen, LeftOut, Mode
-from spark_tiering.copy_plan.rules import Budgets, Cost, Filters, PlanRules, RequestCosts
+from spark_tiering.copy_plan.reasons import (
+    CopyMode,
+    EndReason,
+    LeftOpen,
+    NotCopiedReason,
+    SegmentAction,
+)
+from spark_tiering.copy_plan.rules import Budgets, Cost, PlanRules, RequestCosts, SegmentSelection
 from spark_tiering.layout.object_names import main_key
 
 if TYPE_CHECKING:
@@ -64,7 +70,7 @@ _GAP = _names("first next isLost")
 
 
 @dataclass(frozen=True, slots=True)
-class PlanUnreadable:
+class CopyPlanUnreadable:
     """Why a document is no plan; *detail* says where, what is, and what should be."""
 
     detail: str
@@ -73,20 +79,20 @@ class PlanUnreadable:
         return f"it is no plan: {self.detail}"
 
 
-def parse_plan(content: bytes) -> CopyPlan | PlanUnreadable:
+def parse_plan(content: bytes) -> CopyPlan | CopyPlanUnreadable:
     """The plan that a document is, however it is laid out; whatever the bytes are."""
     try:
         loaded = load(content)
         plan = _plan(loaded)
         expected = fields_of(plan)
         if loaded["fingerprint"] != expected["fingerprint"]:
-            return PlanUnreadable(
+            return CopyPlanUnreadable(
                 f"its content has the fingerprint {expected['fingerprint']}: it was changed"
             )
         if json.dumps(loaded, sort_keys=True) != json.dumps(expected, sort_keys=True):
-            return PlanUnreadable("its sums are not those of its content")
+            return CopyPlanUnreadable("its sums are not those of its content")
     except (NotThisForm, InvalidArgument, RecursionError) as error:
-        return PlanUnreadable(str(error)[:600])
+        return CopyPlanUnreadable(str(error)[:600])
     return plan
 
 
@@ -115,11 +121,11 @@ def _plan(loaded: object) -> CopyPlan:
 
 def _rules(fields: PlanFields, rules: PlanFields) -> PlanRules:
     return PlanRules(
-        fields.member("mode", Mode),
+        fields.member("mode", CopyMode),
         fields.number("madeAtMs"),
         rules.number("brokerId", INT32_MIN, INT32_MAX),
         rules.text("prefix"),
-        Filters(
+        SegmentSelection(
             rules.texts("topics"),
             rules.texts("withoutTopics"),
             rules.number("ageMsMin"),
@@ -139,9 +145,9 @@ def _rules(fields: PlanFields, rules: PlanFields) -> PlanRules:
     )
 
 
-def _partition(fields: PlanFields) -> PartitionPlan:
+def _partition(fields: PlanFields) -> PartitionCopyPlan:
     digest = fields.value("imageDigest")
-    found = PartitionPlan(
+    found = PartitionCopyPlan(
         TopicIdPartition(
             fields.uuid("topicId"), fields.text("topic"), fields.number("partition", 0, INT32_MAX)
         ),
@@ -154,7 +160,7 @@ def _partition(fields: PlanFields) -> PartitionPlan:
         tuple(_open(one) for one in fields.rows("leftOpen", _OPEN)),
         tuple(_left_out(one) for one in fields.rows("leftOut", _LEFT_OUT)),
         tuple(
-            Gap(one.number("first"), one.number("next"), one.flag("isLost"))
+            SourceGap(one.number("first"), one.number("next"), one.flag("isLost"))
             for one in fields.rows("gaps", _GAP)
         ),
     )
@@ -165,7 +171,7 @@ def _partition(fields: PlanFields) -> PartitionPlan:
 def _copy(fields: PlanFields) -> PlannedCopy:
     return PlannedCopy(
         fields.number("turn"),
-        fields.member("action", Action),
+        fields.member("action", SegmentAction),
         fields.uuid("id"),
         fields.number("start"),
         fields.number("last"),
@@ -174,7 +180,7 @@ def _copy(fields: PlanFields) -> PlannedCopy:
         fields.number("logBytes", 0, INT32_MAX),
         fields.number("indexesBytes"),
         fields.flag("txnIndexEmpty"),
-        tuple(Span(*row) for row in fields.numbers("lacking", 3)),
+        tuple(EpochSpan(*row) for row in fields.numbers("lacking", 3)),
         _cost(fields),
         None if fields.value("expiresAtMs") is None else fields.number("expiresAtMs"),
     )
@@ -190,7 +196,7 @@ def _end(fields: PlanFields) -> PlannedEnd:
         fields.number("start"),
         fields.number("last"),
         fields.member("state", SegmentState),
-        fields.member("reason", Ended),
+        fields.member("reason", EndReason),
         fields.bytes_or_none("customMetadata"),
         _cost(fields),
     )
@@ -213,12 +219,12 @@ def _left_out(fields: PlanFields) -> LeftOutRun:
         fields.number_or_none("next"),
         fields.number("segments", 1),
         fields.number("bytes"),
-        fields.member("reason", LeftOut),
+        fields.member("reason", NotCopiedReason),
         fields.text("detail"),
     )
 
 
-def _check_partition(found: PartitionPlan) -> None:
+def _check_partition(found: PartitionCopyPlan) -> None:
     main_key(SegmentId(found.partition, found.partition.topic_id), 0)
     everything: tuple[PlannedEnd | PlannedCopy | OpenCopy, ...]
     everything = (*found.ends, *found.copies, *found.left_open)

@@ -177,7 +177,7 @@ class SourcePartition:
                 raise InvalidArgument(msg)
 
 
-class Writer(StrEnum):
+class OpenCopyWriter(StrEnum):
     """Who started an open copy, as journals and leases tell."""
 
     ENDED = "ended"
@@ -188,7 +188,7 @@ class Writer(StrEnum):
     """A broker, or somebody else."""
 
 
-class ObjectsFound(StrEnum):
+class StoredObjects(StrEnum):
     """What the store has of an open copy."""
 
     NONE = "none"
@@ -202,12 +202,12 @@ class ObjectsFound(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class OpenCopyEvidence:
     """What is known of one open copy beside its metadata."""
 
     segment_id: SegmentId
-    writer: Writer
-    objects: ObjectsFound
+    writer: OpenCopyWriter
+    objects: StoredObjects
 
 
 def details_of(report: SegmentReport) -> SegmentDetails:
@@ -221,9 +221,9 @@ def details_of(report: SegmentReport) -> SegmentDetails:
     )
 
 
-def evidence_by_id(evidence: Iterable[Evidence]) -> dict[SegmentId, Evidence]:
+def evidence_by_id(evidence: Iterable[OpenCopyEvidence]) -> dict[SegmentId, OpenCopyEvidence]:
     """By segment; raises `InvalidArgument` where two contradict each other."""
-    found: dict[SegmentId, Evidence] = {}
+    found: dict[SegmentId, OpenCopyEvidence] = {}
     for one in evidence:
         if found.setdefault(one.segment_id, one) != one:
             msg = f"{one.segment_id}: evidence that contradicts other evidence"

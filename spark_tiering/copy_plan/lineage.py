@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import Coverage, Span, spans_of
+from spark_tiering.copy_plan.coverage import Coverage, EpochSpan, spans_of
 
 if TYPE_CHECKING:
     from spark_tiering.copy_plan.inputs import PartitionImage
@@ -32,7 +32,7 @@ Range = tuple[int, int]
 """[first offset, next offset)"""
 
 
-class Tier:
+class CopiedTier:
     """Finished copies of one partition; *history* is empty where it is not known."""
 
     def __init__(self, image: PartitionImage, history: Epochs) -> None:
@@ -50,7 +50,7 @@ class Tier:
                 self._held.setdefault(span.epoch, []).append((span.first_offset, span.next_offset))
         self._watermarks = dict(image.watermarks)
 
-    def lacks(self, epochs: Epochs, base_offset: int, next_offset: int) -> tuple[Span, ...]:
+    def lacks(self, epochs: Epochs, base_offset: int, next_offset: int) -> tuple[EpochSpan, ...]:
         """What finished copies do not have of a segment."""
         return self._coverage.lacks(epochs, base_offset, next_offset)
 

@@ -13,19 +13,24 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, SourceSegment, Writer
-from spark_tiering.copy_plan.reasons import Action, Ended, LeftOpen, Mode
+from spark_tiering.copy_plan.inputs import (
+    OpenCopyEvidence,
+    OpenCopyWriter,
+    SourceSegment,
+    StoredObjects,
+)
+from spark_tiering.copy_plan.reasons import CopyMode, EndReason, LeftOpen, SegmentAction
 from spark_tiering.segments.leader_epochs import epochs_within
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_plan.inputs import SourcePartition
-    from spark_tiering.copy_plan.lineage import Tier
+    from spark_tiering.copy_plan.lineage import CopiedTier
     from spark_tiering.copy_plan.rules import PlanRules
 
-Fate = Action | Ended | LeftOpen
+Fate = SegmentAction | EndReason | LeftOpen
 
-_NEARER_FIRST = (Action.COMPLETE, Action.RESUME)
+_NEARER_FIRST = (SegmentAction.COMPLETE, SegmentAction.RESUME)
 
 
 class JudgedOpen(NamedTuple):
@@ -43,53 +48,53 @@ class JudgedOpen(NamedTuple):
 class OpenJudge:
     """Judges the open copies of one partition."""
 
-    def __init__(self, rules: PlanRules, source: SourcePartition, tier: Tier) -> None:
+    def __init__(self, rules: PlanRules, source: SourcePartition, tier: CopiedTier) -> None:
         self._rules = rules
         self._source = source
         self._tier = tier
         self._by_base = {one.listed.base_offset: one for one in source.segments}
         self._source_start = min(self._by_base, default=None)
 
-    def fate(self, segment: SegmentMetadata, evidence: Evidence | None) -> Fate:
+    def fate(self, segment: SegmentMetadata, evidence: OpenCopyEvidence | None) -> Fate:
         """What becomes of one, seen by itself."""
         if evidence is None:
             return LeftOpen.EVIDENCE_MISSING
-        if evidence.writer is not Writer.ENDED:
-            is_alive = evidence.writer is Writer.ALIVE
+        if evidence.writer is not OpenCopyWriter.ENDED:
+            is_alive = evidence.writer is OpenCopyWriter.ALIVE
             return LeftOpen.WRITER_ALIVE if is_alive else LeftOpen.NOT_OURS
         if segment.state is SegmentState.DELETE_SEGMENT_STARTED:
-            return Ended.DELETION_BEGUN
+            return EndReason.DELETION_BEGUN
         why = self._why_superfluous(segment)
         if why is not None:
             return why
-        if evidence.objects is ObjectsFound.UNKNOWN:
+        if evidence.objects is StoredObjects.UNKNOWN:
             return LeftOpen.OBJECTS_UNKNOWN
-        if evidence.objects is ObjectsFound.WHOLE:
+        if evidence.objects is StoredObjects.WHOLE:
             return self._of_whole(segment)
-        if evidence.objects is ObjectsFound.DAMAGED:
-            return Ended.OBJECTS_DAMAGED
+        if evidence.objects is StoredObjects.DAMAGED:
+            return EndReason.OBJECTS_DAMAGED
         return self._of_part(segment)
 
     def is_at_source(self, segment: SegmentMetadata) -> bool:
         """Whether the source still has every offset of it."""
         return self._source_start is not None and self._source_start <= segment.start_offset
 
-    def end(self, segment: SegmentMetadata, reason: Ended, objects: ObjectsFound) -> Fate:
+    def end(self, segment: SegmentMetadata, reason: EndReason, objects: StoredObjects) -> Fate:
         """Ended, unless it is the last that there is of these offsets."""
-        if objects is ObjectsFound.WHOLE and not self.is_at_source(segment):
+        if objects is StoredObjects.WHOLE and not self.is_at_source(segment):
             return LeftOpen.LAST_COPY
         return reason
 
-    def _why_superfluous(self, segment: SegmentMetadata) -> Ended | None:
+    def _why_superfluous(self, segment: SegmentMetadata) -> EndReason | None:
         """Why it is not wanted even if it is whole: what readers need is kept by others."""
         start, end = segment.start_offset, segment.last_offset + 1
         lacking = self._tier.lacks(segment.epochs, start, end)
         if not lacking:
-            return Ended.COVERED
+            return EndReason.COVERED
         history = self._source.history
         own = None if history is None else epochs_within(history, start, end)
         if own is not None and own != segment.epochs:
-            return Ended.OTHER_LINEAGE
+            return EndReason.OTHER_LINEAGE
         return None
 
     def _of_whole(self, segment: SegmentMetadata) -> Fate:
@@ -99,14 +104,16 @@ class OpenJudge:
             return LeftOpen.STABILITY_UNKNOWN
         if end > stable:
             return LeftOpen.UNSTABLE
-        why: Ended | None = None
+        why: EndReason | None = None
         if self._tier.why_hides(segment.epochs, start, end) is not None:
-            why = Ended.OVERLAP_WOULD_HIDE
+            why = EndReason.OVERLAP_WOULD_HIDE
         elif segment.broker_id != self._rules.broker_id:
-            why = Ended.OTHER_BROKER_ID
+            why = EndReason.OTHER_BROKER_ID
         elif not (self._fits_source(segment) and _is_rising(segment)):
-            why = Ended.SOURCE_DIFFERS
-        return Action.COMPLETE if why is None else self.end(segment, why, ObjectsFound.WHOLE)
+            why = EndReason.SOURCE_DIFFERS
+        return (
+            SegmentAction.COMPLETE if why is None else self.end(segment, why, StoredObjects.WHOLE)
+        )
 
     def _fits_source(self, segment: SegmentMetadata) -> bool:
         """Whether it is a segment of the source, or ends where the source begins, or below."""
@@ -119,10 +126,10 @@ class OpenJudge:
 
     def _of_part(self, segment: SegmentMetadata) -> Fate:
         if segment.broker_id != self._rules.broker_id:
-            return Ended.OTHER_BROKER_ID
+            return EndReason.OTHER_BROKER_ID
         found = self._by_base.get(segment.start_offset)
         if found is None or found.listed.next_offset != segment.last_offset + 1:
-            return Ended.SOURCE_DIFFERS
+            return EndReason.SOURCE_DIFFERS
         stable = self._source.last_stable_offset
         if stable is None:
             return LeftOpen.STABILITY_UNKNOWN
@@ -132,7 +139,7 @@ class OpenJudge:
             return LeftOpen.NOT_INSPECTED
         if found.details.blockers:
             return LeftOpen.BLOCKED
-        return Action.RESUME if equals_source(segment, found) else Ended.SOURCE_DIFFERS
+        return SegmentAction.RESUME if equals_source(segment, found) else EndReason.SOURCE_DIFFERS
 
 
 def _is_rising(segment: SegmentMetadata) -> bool:
@@ -167,17 +174,19 @@ def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[Judge
     Of several of one range it is the one that is nearest to its end, else the one that begins
     first.
     """
-    going_on = [one for one in judged if isinstance(one.fate, Action)]
+    going_on = [one for one in judged if isinstance(one.fate, SegmentAction)]
     going_on.sort(key=_nearness)
     taken_until = 0
-    settled = [one for one in judged if not isinstance(one.fate, Action)]
+    settled = [one for one in judged if not isinstance(one.fate, SegmentAction)]
     for one in going_on:
         if one.segment.start_offset >= taken_until:
             taken_until = one.next_offset
             settled.append(one)
             continue
-        objects = ObjectsFound.WHOLE if one.fate is Action.COMPLETE else ObjectsFound.PARTIAL
-        settled.append(one._replace(fate=judge.end(one.segment, Ended.DUPLICATE, objects)))
+        objects = (
+            StoredObjects.WHOLE if one.fate is SegmentAction.COMPLETE else StoredObjects.PARTIAL
+        )
+        settled.append(one._replace(fate=judge.end(one.segment, EndReason.DUPLICATE, objects)))
     return settled
 
 
@@ -199,8 +208,8 @@ def is_undecided(one: JudgedOpen) -> bool:
     )
 
 
-def ended_above(one: JudgedOpen, mode: Mode, judge: OpenJudge) -> Fate:
+def ended_above(one: JudgedOpen, mode: CopyMode, judge: OpenJudge) -> Fate:
     """What becomes of a copy that would go on, when something below it is left out."""
-    if mode is Mode.ADOPT and judge.is_at_source(one.segment):
-        return Ended.BEHIND
+    if mode is CopyMode.ADOPT and judge.is_at_source(one.segment):
+        return EndReason.BEHIND
     return LeftOpen.BEHIND

@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX
-from spark_tiering.copy_plan.partition_draft import NotCopied
+from spark_tiering.copy_plan.partition_draft import SkippedSegment
 from spark_tiering.copy_plan.plan import (
-    Gap,
     LeftOutRun,
     OpenCopy,
-    PartitionPlan,
+    PartitionCopyPlan,
     PlannedCopy,
     PlannedEnd,
+    SourceGap,
 )
-from spark_tiering.copy_plan.reasons import Action, Ended, LeftOpen, LeftOut, Mode
+from spark_tiering.copy_plan.reasons import (
+    CopyMode,
+    EndReason,
+    LeftOpen,
+    NotCopiedReason,
+    SegmentAction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.copy_plan.open_copies import JudgedOpen
-    from spark_tiering.copy_plan.partition_draft import Draft, Step
+    from spark_tiering.copy_plan.partition_draft import DraftStep, PartitionDraft
     from spark_tiering.copy_plan.rules import Cost, PlanRules
 
 DETAIL_CHARACTERS_MAX = 300
@@ -32,7 +38,7 @@ DETAIL_CHARACTERS_MAX = 300
 class PartitionAssembly:
     """A partition's plan while budgets are spent; `waiting` are the copies not yet decided."""
 
-    def __init__(self, rules: PlanRules, draft: Draft) -> None:
+    def __init__(self, rules: PlanRules, draft: PartitionDraft) -> None:
         self.waiting = deque(draft.steps)
         self._rules = rules
         self._draft = draft
@@ -46,12 +52,12 @@ class PartitionAssembly:
         """Whose plan it is."""
         return self._draft.source.partition
 
-    def settle_ends(self, spend: Callable[[Cost], tuple[LeftOut, str] | None]) -> None:
+    def settle_ends(self, spend: Callable[[Cost], tuple[NotCopiedReason, str] | None]) -> None:
         """Decide which open copies are ended, from the top down."""
         cost = self._rules.costs.end_cost
         others = sorted(self._draft.others, key=_top_down)
         for one in others:
-            if not isinstance(one.fate, Ended):
+            if not isinstance(one.fate, EndReason):
                 self._leave_open(one)
             elif spend(cost) is not None:
                 self._leave_open(one._replace(fate=LeftOpen.BUDGET))
@@ -68,7 +74,7 @@ class PartitionAssembly:
                 )
                 self._ends.append(end)
 
-    def max_timestamp_ms(self, step: Step) -> int:
+    def max_timestamp_ms(self, step: DraftStep) -> int:
         """When its newest record was made."""
         if step.going_on is not None:
             return step.going_on.segment.max_timestamp_ms
@@ -76,7 +82,7 @@ class PartitionAssembly:
         assert step.source.details is not None
         return step.source.details.max_timestamp_ms
 
-    def expires_at_ms(self, step: Step) -> int | None:
+    def expires_at_ms(self, step: DraftStep) -> int | None:
         """When brokers may delete it; None for never, or unknown."""
         kept_ms, newest_ms = self._draft.source.retention_ms, self.max_timestamp_ms(step)
         if kept_ms is None or kept_ms < 0 or newest_ms < 0 or newest_ms + kept_ms > INT64_MAX:
@@ -97,7 +103,7 @@ class PartitionAssembly:
             assert details is not None
             uuid, epochs, txn_index_empty = _next_id(ids), details.epochs, details.txn_index_empty
             size_bytes = step.source.size_bytes
-        if step.action is Action.COMPLETE:
+        if step.action is SegmentAction.COMPLETE:
             details = None
         self._copies.append(
             PlannedCopy(
@@ -117,21 +123,21 @@ class PartitionAssembly:
             )
         )
 
-    def leave_out_waiting(self, reason: LeftOut, detail: str) -> None:
+    def leave_out_waiting(self, reason: NotCopiedReason, detail: str) -> None:
         """Leave out the next copy, and with it all that follow it."""
         for step in self.waiting:
             if step.source is not None:
-                self._not_copied.append(NotCopied(step.source, reason, detail))
+                self._not_copied.append(SkippedSegment(step.source, reason, detail))
             if step.going_on is not None:
                 self._leave_open(step.going_on._replace(fate=LeftOpen.BUDGET))
         self.waiting.clear()
 
-    def finished(self, metadata_partition: int) -> PartitionPlan:
+    def finished(self, metadata_partition: int) -> PartitionCopyPlan:
         """The plan, once nothing is waiting."""
         assert not self.waiting
         source, image = self._draft.source, self._draft.image
         self._left_open.sort(key=lambda one: (one.start_offset, one.uuid))
-        return PartitionPlan(
+        return PartitionCopyPlan(
             source.partition,
             None if image is None else metadata_partition,
             None if image is None else image.digest,
@@ -158,10 +164,10 @@ class PartitionAssembly:
             )
         )
 
-    def _gaps(self) -> Iterable[Gap]:
+    def _gaps(self) -> Iterable[SourceGap]:
         """What nobody has of the offsets below the source; adopted copies have none."""
         source, tier = self._draft.source, self._draft.tier
-        if tier is None or self._rules.mode is Mode.ADOPT or not source.segments:
+        if tier is None or self._rules.mode is CopyMode.ADOPT or not source.segments:
             return
         planned = [(one.start_offset, one.last_offset + 1) for one in self._copies]
         oldest = min([INT64_MAX, *tier.starts, *(start for start, _ in planned)])
@@ -175,7 +181,7 @@ class PartitionAssembly:
                 parts = [(start, min(stop, reached)), (max(start, reached), stop)]
             for begin, end in parts:
                 if begin < end:
-                    yield Gap(begin, end, begin >= oldest or 0 < reached <= begin)
+                    yield SourceGap(begin, end, begin >= oldest or 0 < reached <= begin)
 
 
 def _next_id(ids: Iterator[Uuid]) -> Uuid:
@@ -190,7 +196,7 @@ def _top_down(one: JudgedOpen) -> tuple[int, int, bytes]:
     return -one.segment.start_offset, -one.segment.last_offset, one.segment.id.uuid
 
 
-def _runs(left: list[NotCopied]) -> Iterable[LeftOutRun]:
+def _runs(left: list[SkippedSegment]) -> Iterable[LeftOutRun]:
     """Neighbours of one reason as one entry."""
     run: LeftOutRun | None = None
     for segment, reason, detail in sorted(left, key=lambda one: one.segment.listed.base_offset):

@@ -15,7 +15,7 @@ from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments
 from spark_tiering.copy_plan.coverage import spans_of
-from spark_tiering.copy_plan.lineage import Tier
+from spark_tiering.copy_plan.lineage import CopiedTier
 from spark_tiering.copy_plan.open_copies import (
     JudgedOpen,
     OpenJudge,
@@ -24,16 +24,16 @@ from spark_tiering.copy_plan.open_copies import (
     without_duplicates,
 )
 from spark_tiering.copy_plan.preconditions import why_no_partition
-from spark_tiering.copy_plan.reasons import Action, LeftOpen, LeftOut, Mode
+from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen, NotCopiedReason, SegmentAction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_plan.coverage import Span
+    from spark_tiering.copy_plan.coverage import EpochSpan
     from spark_tiering.copy_plan.inputs import (
-        Evidence,
+        OpenCopyEvidence,
         PartitionImage,
         SourcePartition,
         SourceSegment,
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from spark_tiering.copy_plan.lineage import Range
     from spark_tiering.copy_plan.rules import PlanRules
 
-_NOTHING_MISSING = (LeftOut.COVERED, LeftOut.EMPTY)
+_NOTHING_MISSING = (NotCopiedReason.COVERED, NotCopiedReason.EMPTY)
 """Of what is left out for these the tier has everything there is."""
 OPEN_STATES = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 
 
-class Step(NamedTuple):
+class DraftStep(NamedTuple):
     """What would be done next in a partition: a segment of the source, an open copy, or both."""
 
     source: SourceSegment | None
     going_on: JudgedOpen | None
-    lacking: tuple[Span, ...]
+    lacking: tuple[EpochSpan, ...]
 
     @property
     def range(self) -> Range:
@@ -64,32 +64,32 @@ class Step(NamedTuple):
         return base_offset, next_offset
 
     @property
-    def action(self) -> Action:
+    def action(self) -> SegmentAction:
         """What it would be."""
-        fate = Action.COPY if self.going_on is None else self.going_on.fate
-        assert isinstance(fate, Action)
+        fate = SegmentAction.COPY if self.going_on is None else self.going_on.fate
+        assert isinstance(fate, SegmentAction)
         return fate
 
 
-class NotCopied(NamedTuple):
+class SkippedSegment(NamedTuple):
     """A segment of the source that is left out."""
 
     segment: SourceSegment
-    reason: LeftOut
+    reason: NotCopiedReason
     detail: str
 
 
 @dataclass(slots=True)
-class Draft:
+class PartitionDraft:
     """What one partition's plan is made from."""
 
     source: SourcePartition
     image: PartitionImage | None
-    steps: list[Step] = field(default_factory=list)
-    not_copied: list[NotCopied] = field(default_factory=list)
+    steps: list[DraftStep] = field(default_factory=list)
+    not_copied: list[SkippedSegment] = field(default_factory=list)
     others: list[JudgedOpen] = field(default_factory=list)
     """Open copies that are ended or stay open."""
-    tier: Tier | None = None
+    tier: CopiedTier | None = None
 
 
 class PartitionDrafter:
@@ -100,18 +100,18 @@ class PartitionDrafter:
         rules: PlanRules,
         source: SourcePartition,
         image: PartitionImage | None,
-        evidence: Mapping[SegmentId, Evidence],
+        evidence: Mapping[SegmentId, OpenCopyEvidence],
     ) -> None:
         self._rules = rules
         self._source = source
         self._evidence = evidence
-        self._draft = Draft(source, image)
-        self._tier = Tier(image, source.history or ()) if image is not None else None
-        self._broken: NotCopied | None = None
+        self._draft = PartitionDraft(source, image)
+        self._tier = CopiedTier(image, source.history or ()) if image is not None else None
+        self._broken: SkippedSegment | None = None
         self._expected: int | None = None
         self._bytes_above = _bytes_above(source)
 
-    def draft(self) -> Draft:
+    def draft(self) -> PartitionDraft:
         """The draft; called once."""
         image, tier = self._draft.image, self._tier
         opened = (
@@ -121,13 +121,13 @@ class PartitionDrafter:
         if refusal is not None or tier is None:
             assert refusal is not None
             self._draft.not_copied = [
-                NotCopied(segment, *refusal) for segment in self._source.segments
+                SkippedSegment(segment, *refusal) for segment in self._source.segments
             ]
             kept = LeftOpen.PARTITION_LEFT_OUT
             self._draft.others = [JudgedOpen(one, kept) for one in opened]
             return self._draft
         self._draft.tier = tier
-        if self._rules.mode is Mode.ADOPT:
+        if self._rules.mode is CopyMode.ADOPT:
             self._expected = tier.next_offset(self._source.log_start or 0)
         judge = OpenJudge(self._rules, self._source, tier)
         self._walk(tier, judge, self._judged(opened, judge))
@@ -137,16 +137,18 @@ class PartitionDrafter:
         judged = [JudgedOpen(one, judge.fate(one, self._evidence.get(one.id))) for one in opened]
         return without_duplicates(judged, judge)
 
-    def _walk(self, tier: Tier, judge: OpenJudge, judged: list[JudgedOpen]) -> None:
-        going_on = {one.segment.start_offset: one for one in judged if isinstance(one.fate, Action)}
-        self._draft.others = [one for one in judged if not isinstance(one.fate, Action)]
+    def _walk(self, tier: CopiedTier, judge: OpenJudge, judged: list[JudgedOpen]) -> None:
+        going_on = {
+            one.segment.start_offset: one for one in judged if isinstance(one.fate, SegmentAction)
+        }
+        self._draft.others = [one for one in judged if not isinstance(one.fate, SegmentAction)]
         undecided = [one for one in judged if is_undecided(one)]
         bases = {segment.listed.base_offset for segment in self._source.segments}
         for start, one in sorted(going_on.items()):
             if start in bases:
                 continue
             if self._expected in (None, start):
-                self._take(Step(None, one, _lacking(tier, one.segment)))
+                self._take(DraftStep(None, one, _lacking(tier, one.segment)))
             else:
                 fate = ended_above(one, self._rules.mode, judge)
                 self._draft.others.append(one._replace(fate=fate))
@@ -161,16 +163,18 @@ class PartitionDrafter:
             if reason is None:
                 assert isinstance(candidate, Candidate)
                 lacking = tier.lacks(candidate.epochs, *candidate[:2])
-                self._take(Step(segment, one_open, lacking))
+                self._take(DraftStep(segment, one_open, lacking))
                 continue
-            self._leave_out(NotCopied(segment, *reason), one_open, judge)
+            self._leave_out(SkippedSegment(segment, *reason), one_open, judge)
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: DraftStep) -> None:
         if self._expected is not None:
             self._expected = step.range[1]
         self._draft.steps.append(step)
 
-    def _leave_out(self, left: NotCopied, one_open: JudgedOpen | None, judge: OpenJudge) -> None:
+    def _leave_out(
+        self, left: SkippedSegment, one_open: JudgedOpen | None, judge: OpenJudge
+    ) -> None:
         self._draft.not_copied.append(left)
         if one_open is not None:
             fate = ended_above(one_open, self._rules.mode, judge)
@@ -180,69 +184,72 @@ class PartitionDrafter:
 
     def _why_not(
         self,
-        tier: Tier,
+        tier: CopiedTier,
         segment: SourceSegment,
         candidate: Candidate | NotYet,
         one_open: JudgedOpen | None,
         undecided: list[JudgedOpen],
-    ) -> tuple[LeftOut, str] | None:
+    ) -> tuple[NotCopiedReason, str] | None:
         """Why a segment is not copied by itself, or for what lies below it."""
         if isinstance(candidate, NotYet):
-            return LeftOut(candidate.reason.value), candidate.detail
+            return NotCopiedReason(candidate.reason.value), candidate.detail
         start, end, epochs = candidate
         lacking = tier.lacks(epochs, start, end)
         if not lacking:
-            return LeftOut.COVERED, ""
+            return NotCopiedReason.COVERED, ""
         if self._source.is_compacted and not segment.size_bytes:
-            return LeftOut.EMPTY, ""
+            return NotCopiedReason.EMPTY, ""
         if lacking != spans_of(epochs, start, end):
             hidden = tier.why_hides(epochs, start, end)
             if hidden is not None:
-                return LeftOut.OVERLAP_WOULD_HIDE, hidden
+                return NotCopiedReason.OVERLAP_WOULD_HIDE, hidden
         if self._expected is not None and self._broken is None and start != self._expected:
             detail = f"it begins at {start}, the tier goes on at {self._expected}"
-            return LeftOut.NOT_AT_NEXT_OFFSET, detail
+            return NotCopiedReason.NOT_AT_NEXT_OFFSET, detail
         for one in undecided:
             if one.segment.start_offset < end and start < one.next_offset:
-                return LeftOut.OPEN_COPY_UNDECIDED, f"{one.segment.id.uuid}: {one.fate}"
+                return NotCopiedReason.OPEN_COPY_UNDECIDED, f"{one.segment.id.uuid}: {one.fate}"
         reason = self._why_not_inspected(segment, candidate, one_open)
         if reason is not None:
             return reason
         if self._broken is not None:
             below = self._broken
             detail = f"{below.segment.listed.base_offset} is left out: {below.reason}"
-            return LeftOut.BEHIND, detail
+            return NotCopiedReason.BEHIND, detail
         return None
 
     def _why_not_inspected(
         self, segment: SourceSegment, candidate: Candidate, one_open: JudgedOpen | None
-    ) -> tuple[LeftOut, str] | None:
+    ) -> tuple[NotCopiedReason, str] | None:
         """What speaks against a segment that is not covered, from its own size and content."""
         details, filters = segment.details, self._rules.filters
         if segment.size_bytes > INT32_MAX:
-            return LeftOut.TOO_LARGE, f"{segment.size_bytes} bytes"
-        is_completed = one_open is not None and one_open.fate is Action.COMPLETE
+            return NotCopiedReason.TOO_LARGE, f"{segment.size_bytes} bytes"
+        is_completed = one_open is not None and one_open.fate is SegmentAction.COMPLETE
         above = self._bytes_above[segment.listed.base_offset]
         if one_open is None and above < filters.kept_local_bytes:
-            return LeftOut.KEPT_LOCAL, f"{above} bytes lie above it"
+            return NotCopiedReason.KEPT_LOCAL, f"{above} bytes lie above it"
         if details is None:
             is_hopeless = self._broken is not None and (
-                self._broken.reason is not LeftOut.NOT_INSPECTED
+                self._broken.reason is not NotCopiedReason.NOT_INSPECTED
             )
-            return None if is_completed or is_hopeless else (LeftOut.NOT_INSPECTED, "")
+            return None if is_completed or is_hopeless else (NotCopiedReason.NOT_INSPECTED, "")
         if is_completed:
             return None
         if details.blockers:
-            return LeftOut.BLOCKED, details.blockers[0]
+            return NotCopiedReason.BLOCKED, details.blockers[0]
         if details.epochs != candidate.epochs:
-            return LeftOut.EPOCHS_DISAGREE, f"{details.epochs}, known are {candidate.epochs}"
+            return (
+                NotCopiedReason.EPOCHS_DISAGREE,
+                f"{details.epochs}, known are {candidate.epochs}",
+            )
         age_ms = self._rules.now_ms - details.max_timestamp_ms
         if one_open is None and filters.age_ms_min and age_ms < filters.age_ms_min:
-            return LeftOut.TOO_YOUNG, f"its newest record is {max(age_ms, 0)} ms old"
+            return NotCopiedReason.TOO_YOUNG, f"its newest record is {max(age_ms, 0)} ms old"
         return None
 
 
-def _lacking(tier: Tier, segment: SegmentMetadata) -> tuple[Span, ...]:
+def _lacking(tier: CopiedTier, segment: SegmentMetadata) -> tuple[EpochSpan, ...]:
     return tier.lacks(segment.epochs, segment.start_offset, segment.last_offset + 1)
 
 

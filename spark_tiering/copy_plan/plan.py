@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from spark_tiering.copy_plan.coverage import Span
-    from spark_tiering.copy_plan.reasons import Action, Ended, LeftOpen, LeftOut
+    from spark_tiering.copy_plan.coverage import EpochSpan
+    from spark_tiering.copy_plan.reasons import EndReason, LeftOpen, NotCopiedReason, SegmentAction
     from spark_tiering.copy_plan.rules import PlanRules
     from spark_tiering.segments.leader_epochs import Epochs
 
@@ -31,7 +31,7 @@ class PlannedCopy:
     """
 
     turn: int
-    action: Action
+    action: SegmentAction
     uuid: Uuid
     start_offset: int
     last_offset: int
@@ -40,7 +40,7 @@ class PlannedCopy:
     size_bytes: int
     indexes_bytes: int
     txn_index_empty: bool
-    lacking: tuple[Span, ...]
+    lacking: tuple[EpochSpan, ...]
     cost: Cost
     expires_at_ms: int | None = None
 
@@ -54,7 +54,7 @@ class PlannedEnd:
     last_offset: int
     state: SegmentState
     """It has now: where its deletion has begun, that is not said again."""
-    reason: Ended
+    reason: EndReason
     custom_metadata: bytes | None
     """Kept by every event that follows: an event without it erases it (failure scenario F104)."""
     cost: Cost
@@ -83,12 +83,12 @@ class LeftOutRun:
     next_offset: int | None
     segments: int
     size_bytes: int
-    reason: LeftOut
+    reason: NotCopiedReason
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SourceGap:
     """
     Offsets that neither the tier nor the source has.
 
@@ -102,7 +102,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPlan:
+class PartitionCopyPlan:
     """
     All of one partition. *ends* come first, from the top down; *copies* rise, and no other is
     finished before the one below it.
@@ -120,7 +120,7 @@ class PartitionPlan:
     copies: tuple[PlannedCopy, ...] = ()
     left_open: tuple[OpenCopy, ...] = ()
     left_out: tuple[LeftOutRun, ...] = ()
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[SourceGap, ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -141,7 +141,7 @@ class CopyPlan:
     metadata_topic_id: Uuid
     partition_count: int
     positions: Mapping[int, int]
-    partitions: tuple[PartitionPlan, ...]
+    partitions: tuple[PartitionCopyPlan, ...]
     """Sorted by topic, topic id and number."""
 
     @property
@@ -157,7 +157,7 @@ class CopyPlan:
             total = total.plus(one.cost)
         return total
 
-    def in_turn(self) -> list[tuple[PartitionPlan, PlannedCopy]]:
+    def in_turn(self) -> list[tuple[PartitionCopyPlan, PlannedCopy]]:
         """All copies in the order in which they begin."""
         found = [(one, copy) for one in self.partitions for copy in one.copies]
         return sorted(found, key=lambda pair: pair[1].turn)
@@ -165,7 +165,7 @@ class CopyPlan:
     def started_event(
         self, partition: TopicIdPartition, copy: PlannedCopy, event_timestamp_ms: int
     ) -> SegmentMetadata:
-        """The event that opens *copy*; published for `Action.COPY` alone."""
+        """The event that opens *copy*; published for `SegmentAction.COPY` alone."""
         return SegmentMetadata(
             SegmentId(partition, copy.uuid),
             copy.start_offset,

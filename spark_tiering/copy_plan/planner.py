@@ -17,14 +17,14 @@ from spark_tiering.copy_plan.inputs import evidence_by_id
 from spark_tiering.copy_plan.partition_assembly import PartitionAssembly
 from spark_tiering.copy_plan.partition_draft import PartitionDrafter
 from spark_tiering.copy_plan.plan import CopyPlan, partition_order
-from spark_tiering.copy_plan.reasons import LeftOut
+from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.copy_plan.rules import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spark_tiering.copy_plan.inputs import Evidence, MetadataImage, SourcePartition
-    from spark_tiering.copy_plan.partition_draft import Step
+    from spark_tiering.copy_plan.inputs import MetadataImage, OpenCopyEvidence, SourcePartition
+    from spark_tiering.copy_plan.partition_draft import DraftStep
     from spark_tiering.copy_plan.rules import Budgets, PlanRules, RequestCosts
 
 RESERVED_IDS = frozenset({Uuid.of(0, 0), Uuid.of(0, 1)})
@@ -35,7 +35,7 @@ def make_plan(
     rules: PlanRules,
     metadata: MetadataImage,
     source: Sequence[SourcePartition],
-    evidence: Iterable[Evidence],
+    evidence: Iterable[OpenCopyEvidence],
     new_ids: Iterable[Uuid],
 ) -> CopyPlan:
     """
@@ -60,7 +60,7 @@ def make_plan(
         )
         for one in ordered
     ]
-    purse = Purse(rules.budgets)
+    purse = RemainingBudget(rules.budgets)
     for assembly in assemblies:
         assembly.settle_ends(purse.spend)
     taken = {segment.id.uuid for image in metadata.partitions for segment in image.segments}
@@ -78,18 +78,18 @@ def make_plan(
     )
 
 
-class Purse:
+class RemainingBudget:
     """What is left of the budgets."""
 
     def __init__(self, budgets: Budgets) -> None:
         self._limits = (
-            (LeftOut.BUDGET_BYTES, budgets.bytes_max),
-            (LeftOut.BUDGET_OBJECTS, budgets.objects_max),
-            (LeftOut.BUDGET_REQUESTS, budgets.requests_max),
+            (NotCopiedReason.BUDGET_BYTES, budgets.bytes_max),
+            (NotCopiedReason.BUDGET_OBJECTS, budgets.objects_max),
+            (NotCopiedReason.BUDGET_REQUESTS, budgets.requests_max),
         )
         self._spent = Cost()
 
-    def spend(self, cost: Cost) -> tuple[LeftOut, str] | None:
+    def spend(self, cost: Cost) -> tuple[NotCopiedReason, str] | None:
         """Take *cost* from the budgets; else nothing, and the first that it does not fit."""
         total = self._spent.plus(cost)
         for (reason, limit), wanted, after in zip(self._limits, cost, total, strict=True):
@@ -100,14 +100,17 @@ class Purse:
         return None
 
 
-def _cost_of(step: Step, costs: RequestCosts) -> Cost:
+def _cost_of(step: DraftStep, costs: RequestCosts) -> Cost:
     if step.source is None or step.source.details is None:
         return costs.copy_cost(step.action, 0, 0)
     return costs.copy_cost(step.action, step.source.size_bytes, step.source.details.indexes_bytes)
 
 
 def _spend_in_turn(
-    costs: RequestCosts, assemblies: list[PartitionAssembly], purse: Purse, ids: Iterator[Uuid]
+    costs: RequestCosts,
+    assemblies: list[PartitionAssembly],
+    purse: RemainingBudget,
+    ids: Iterator[Uuid],
 ) -> None:
     waiting = [(*_urgency(one), at) for at, one in enumerate(assemblies) if one.waiting]
     heapq.heapify(waiting)

@@ -5,38 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.reasons import LeftOut, Mode
+from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 
 if TYPE_CHECKING:
     from spark_tiering.copy_plan.inputs import PartitionImage, SourcePartition
-    from spark_tiering.copy_plan.lineage import Tier
+    from spark_tiering.copy_plan.lineage import CopiedTier
     from spark_tiering.copy_plan.rules import PlanRules
 
 _WHY_COMPACTED = {
-    Mode.ARCHIVE: "its cleanup.policy has compact: a copy is what the cleaner has left by then, "
-    "and is made where --compacted asks for it",
-    Mode.ADOPT: "its cleanup.policy has compact: brokers tier no such topic",
+    CopyMode.ARCHIVE: "its cleanup.policy has compact: a copy is what the cleaner has left by "
+    "then, and is made where --compacted asks for it",
+    CopyMode.ADOPT: "its cleanup.policy has compact: brokers tier no such topic",
 }
 
 
 def why_no_partition(
-    rules: PlanRules, source: SourcePartition, image: PartitionImage | None, tier: Tier | None
-) -> tuple[LeftOut, str] | None:
+    rules: PlanRules, source: SourcePartition, image: PartitionImage | None, tier: CopiedTier | None
+) -> tuple[NotCopiedReason, str] | None:
     """The first thing that speaks against the whole partition; None where nothing does."""
     if not rules.filters.wants_topic(source.partition.topic):
-        return LeftOut.TOPIC_NOT_WANTED, ""
+        return NotCopiedReason.TOPIC_NOT_WANTED, ""
     if image is None or tier is None:
-        return LeftOut.METADATA_ABSENT, ""
+        return NotCopiedReason.METADATA_ABSENT, ""
     if image.delete is not None:
-        return LeftOut.PARTITION_BEING_DELETED, image.delete.name
-    if rules.mode is Mode.ARCHIVE and source.is_tiered:
-        return LeftOut.BROKER_COPIES, "it is tiered by brokers, who go on copying"
-    if source.is_compacted and (rules.mode is Mode.ADOPT or not rules.filters.with_compacted):
-        return LeftOut.COMPACTED, _WHY_COMPACTED[rules.mode]
+        return NotCopiedReason.PARTITION_BEING_DELETED, image.delete.name
+    if rules.mode is CopyMode.ARCHIVE and source.is_tiered:
+        return NotCopiedReason.BROKER_COPIES, "it is tiered by brokers, who go on copying"
+    if source.is_compacted and (rules.mode is CopyMode.ADOPT or not rules.filters.with_compacted):
+        return NotCopiedReason.COMPACTED, _WHY_COMPACTED[rules.mode]
     outdated = _why_outdated(source, image)
     if outdated is not None:
-        return LeftOut.SOURCE_OUTDATED, outdated
-    return _why_not_adopted(source, tier) if rules.mode is Mode.ADOPT else None
+        return NotCopiedReason.SOURCE_OUTDATED, outdated
+    return _why_not_adopted(source, tier) if rules.mode is CopyMode.ADOPT else None
 
 
 def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
@@ -54,10 +54,12 @@ def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
     return None
 
 
-def _why_not_adopted(source: SourcePartition, tier: Tier) -> tuple[LeftOut, str] | None:
+def _why_not_adopted(
+    source: SourcePartition, tier: CopiedTier
+) -> tuple[NotCopiedReason, str] | None:
     if not source.is_tiered:
-        return LeftOut.NOT_TIERED, ""
+        return NotCopiedReason.NOT_TIERED, ""
     if source.log_start is None:
-        return LeftOut.LOG_START_UNKNOWN, ""
+        return NotCopiedReason.LOG_START_UNKNOWN, ""
     hole = tier.hole_below(source.log_start, tier.next_offset(source.log_start))
-    return None if hole is None else (LeftOut.TIER_HAS_HOLE, hole)
+    return None if hole is None else (NotCopiedReason.TIER_HAS_HOLE, hole)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Mode(StrEnum):
+class CopyMode(StrEnum):
     """What copies are for."""
 
     ARCHIVE = "archive"
@@ -17,7 +17,7 @@ class Mode(StrEnum):
     """A topic that brokers tier, whose own copying stands still: they go on where copies end."""
 
 
-class Action(StrEnum):
+class SegmentAction(StrEnum):
     """What is left to do for one segment."""
 
     COPY = "copy"
@@ -28,7 +28,7 @@ class Action(StrEnum):
     """All objects are there and verified: only the finishing event is missing."""
 
 
-class LeftOut(StrEnum):
+class NotCopiedReason(StrEnum):
     """Why a segment of the source is not copied."""
 
     COVERED = "covered"
@@ -77,7 +77,7 @@ class LeftOut(StrEnum):
     BUDGET_REQUESTS = "budget-requests"
 
 
-class Ended(StrEnum):
+class EndReason(StrEnum):
     """Why an open copy is ended: deletion started, its objects removed, deletion finished."""
 
     DELETION_BEGUN = "deletion-begun"
@@ -122,7 +122,7 @@ class LeftOpen(StrEnum):
     BUDGET = "budget"
 
 
-class Stale(StrEnum):
+class StaleReason(StrEnum):
     """Why a plan must not be carried out any more."""
 
     OTHER_LOG = "other-log"

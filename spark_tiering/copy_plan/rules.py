@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX, require_int32
-from spark_tiering.copy_plan.reasons import Action, Mode
+from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,7 +23,7 @@ _TEXT = re.compile(r"[A-Za-z0-9 ._:/@+=-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class SegmentSelection:
     """
     Which segments are wanted at all.
 
@@ -110,14 +110,14 @@ class RequestCosts:
             msg = "parts need bytes"
             raise InvalidArgument(msg)
 
-    def copy_cost(self, action: Action, log_bytes: int, indexes_bytes: int) -> Cost:
+    def copy_cost(self, action: SegmentAction, log_bytes: int, indexes_bytes: int) -> Cost:
         """
         Of one segment. What is resumed is counted whole: how much was sent before may be nothing.
 
         Completing reads the manifest and verifies by it.
         """
         checks = OBJECTS_OF_SEGMENT * self.checks_of_object
-        if action is Action.COMPLETE:
+        if action is SegmentAction.COMPLETE:
             return Cost(requests=checks + 1)
         sent = self._put_requests(log_bytes) + self._put_requests(indexes_bytes) + 1
         return Cost(log_bytes + indexes_bytes, OBJECTS_OF_SEGMENT, sent + checks)
@@ -139,12 +139,12 @@ class RequestCosts:
 class PlanRules:
     """All that is asked of a plan; *now_ms* is what ages are measured by."""
 
-    mode: Mode
+    mode: CopyMode
     now_ms: int
     broker_id: int
     """In whose name events are published: only who started a copy may finish it."""
     prefix: str = ""
-    filters: Filters = field(default_factory=Filters)
+    filters: SegmentSelection = field(default_factory=SegmentSelection)
     budgets: Budgets = field(default_factory=Budgets)
     costs: RequestCosts = field(default_factory=RequestCosts)
 

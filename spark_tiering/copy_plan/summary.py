@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_tiering.copy_plan.document import fingerprint
-from spark_tiering.copy_plan.reasons import LeftOut
-from spark_tiering.copy_plan.totals import Sums, sums_by_topic, total_sums
+from spark_tiering.copy_plan.reasons import NotCopiedReason
+from spark_tiering.copy_plan.totals import PlanTotals, sums_by_topic, total_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _lines(plan: CopyPlan) -> Iterator[str]:
     topics = sums_by_topic(plan)
     yield from _few([f"  {topic}: {_done(one)}" for (topic, _), one in topics.items()], "topics")
     for reason, (segments, size_bytes) in sorted(total.left_out.items()):
-        if reason is not LeftOut.COVERED:
+        if reason is not NotCopiedReason.COVERED:
             yield f"  left out, {reason}: {segments} segments, {size_text(size_bytes)}"
     yield from _few(
         [
@@ -68,7 +68,7 @@ def _lines(plan: CopyPlan) -> Iterator[str]:
     )
 
 
-def _done(sums: Sums) -> str:
+def _done(sums: PlanTotals) -> str:
     counts = [f"{count} to {action}" for action, count in sums.by_action.items() if count]
     if sums.ends:
         counts.append(f"{sums.ends} open copies to end")

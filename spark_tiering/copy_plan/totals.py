@@ -5,23 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_tiering.copy_plan.reasons import Action, LeftOut
+from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import Cost
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
 
 
 @dataclass(slots=True)
-class Sums:
+class PlanTotals:
     """Counts of what is done, and of what is not."""
 
     partitions: int = 0
-    by_action: dict[Action, int] = field(default_factory=lambda: dict.fromkeys(Action, 0))
+    by_action: dict[SegmentAction, int] = field(
+        default_factory=lambda: dict.fromkeys(SegmentAction, 0)
+    )
     ends: int = 0
     cost: Cost = field(default_factory=Cost)
     left_open: int = 0
-    left_out: dict[LeftOut, tuple[int, int]] = field(default_factory=dict)
+    left_out: dict[NotCopiedReason, tuple[int, int]] = field(default_factory=dict)
     """Segments and bytes by reason."""
     missing_offsets: int = 0
     """In gaps."""
@@ -29,15 +31,17 @@ class Sums:
     @property
     def covered(self) -> int:
         """Segments that the tier has already."""
-        return self.left_out.get(LeftOut.COVERED, (0, 0))[0]
+        return self.left_out.get(NotCopiedReason.COVERED, (0, 0))[0]
 
     @property
     def waiting(self) -> tuple[int, int]:
         """Segments and bytes that the tier has not, and that are not copied either."""
-        found = [pair for reason, pair in self.left_out.items() if reason is not LeftOut.COVERED]
+        found = [
+            pair for reason, pair in self.left_out.items() if reason is not NotCopiedReason.COVERED
+        ]
         return sum(segments for segments, _ in found), sum(size for _, size in found)
 
-    def add(self, plan: PartitionPlan) -> None:
+    def add(self, plan: PartitionCopyPlan) -> None:
         """Count one partition in."""
         self.partitions += 1
         for copy in plan.copies:
@@ -51,18 +55,18 @@ class Sums:
         self.missing_offsets += sum(gap.next_offset - gap.first_offset for gap in plan.gaps)
 
 
-def total_sums(plan: CopyPlan) -> Sums:
+def total_sums(plan: CopyPlan) -> PlanTotals:
     """Of the whole plan."""
-    total = Sums()
+    total = PlanTotals()
     for partition in plan.partitions:
         total.add(partition)
     return total
 
 
-def sums_by_topic(plan: CopyPlan) -> dict[tuple[str, str], Sums]:
+def sums_by_topic(plan: CopyPlan) -> dict[tuple[str, str], PlanTotals]:
     """By topic and topic id, in the order of the plan."""
-    found: dict[tuple[str, str], Sums] = {}
+    found: dict[tuple[str, str], PlanTotals] = {}
     for one in plan.partitions:
         key = (one.partition.topic, str(one.partition.topic_id))
-        found.setdefault(key, Sums()).add(one)
+        found.setdefault(key, PlanTotals()).add(one)
     return found

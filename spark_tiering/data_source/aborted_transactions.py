@@ -18,29 +18,29 @@ from spark_tiering.decoding import AbortedSearch, AbortedTransaction
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_tiering.data_source.extents import Extent, Held
+    from spark_tiering.data_source.extents import PartitionListing, ReadExtent
 
 
 class StateOfSegments(Protocol):
     """What segments tell of transactions. Raises one of our errors for what cannot be read."""
 
-    def aborted(self, extent: Extent) -> Sequence[AbortedTransaction]:
+    def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
         """The entries of the segment's transaction index."""
         ...
 
-    def open_firsts(self, extent: Extent) -> frozenset[int]:
+    def open_firsts(self, extent: ReadExtent) -> frozenset[int]:
         """The first offsets of transactions that were open when the segment ended."""
         ...
 
 
-class Decided(NamedTuple):
+class TransactionDecision(NamedTuple):
     """Whose records go, and of which offsets, [first, next), nobody here knows it."""
 
     aborted: tuple[AbortedTransaction, ...]
     undecided: tuple[tuple[int, int], ...]
 
 
-def stable_end(held: Held, state: StateOfSegments) -> int:
+def stable_end(held: PartitionListing, state: StateOfSegments) -> int:
     """How far a reader of committed records can go in all that there is of a partition."""
     if held.stable_offset is not None:
         return min(held.stable_offset, held.next_offset)
@@ -50,7 +50,9 @@ def stable_end(held: Held, state: StateOfSegments) -> int:
     return _decided_until(run, state)
 
 
-def decide(held: Held, first: int, behind: int, state: StateOfSegments) -> Decided:
+def decide(
+    held: PartitionListing, first: int, behind: int, state: StateOfSegments
+) -> TransactionDecision:
     """
     What is known of [first, behind). Where something is missing from it, or right behind it, what
     is decided ends before that.
@@ -69,11 +71,11 @@ def decide(held: Held, first: int, behind: int, state: StateOfSegments) -> Decid
             until = max(_decided_until(run, state), low)
             if until < high:
                 undecided.append((until, high))
-    return Decided(tuple(found), tuple(undecided))
+    return TransactionDecision(tuple(found), tuple(undecided))
 
 
 def _searched(
-    run: Sequence[Extent], low: int, high: int, state: StateOfSegments, *, is_stable: bool
+    run: Sequence[ReadExtent], low: int, high: int, state: StateOfSegments, *, is_stable: bool
 ) -> tuple[AbortedSearch, bool]:
     """The entries for [low, high), and whether all there are were found."""
     search = AbortedSearch(low, high)
@@ -90,14 +92,14 @@ def _searched(
     return search, False
 
 
-def _of_extent(extent: Extent, state: StateOfSegments) -> Iterator[AbortedTransaction]:
+def _of_extent(extent: ReadExtent, state: StateOfSegments) -> Iterator[AbortedTransaction]:
     """Entries whose marker the partition has: others ended in another history."""
     for entry in state.aborted(extent):
         if extent.first_offset <= entry.last_offset <= extent.history_last:
             yield entry
 
 
-def _decided_until(run: Sequence[Extent], state: StateOfSegments) -> int:
+def _decided_until(run: Sequence[ReadExtent], state: StateOfSegments) -> int:
     """Where the first transaction begins that was open at the end of *run*; else that end."""
     until = run[-1].next_offset
     for extent in reversed(run):
@@ -112,9 +114,9 @@ def _is_any_below(offsets: frozenset[int], behind: int) -> bool:
     return any(offset < behind for offset in offsets)
 
 
-def _runs(extents: Sequence[Extent]) -> list[list[Extent]]:
+def _runs(extents: Sequence[ReadExtent]) -> list[list[ReadExtent]]:
     """Neighbours without anything missing between them."""
-    runs: list[list[Extent]] = []
+    runs: list[list[ReadExtent]] = []
     for extent in extents:
         if runs and runs[-1][-1].next_offset == extent.first_offset:
             runs[-1].append(extent)

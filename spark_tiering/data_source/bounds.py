@@ -20,7 +20,7 @@ EARLIEST, LATEST = -2, -1
 """How the two are written where an offset is expected."""
 
 
-class TopicPartition(NamedTuple):
+class PartitionName(NamedTuple):
     """What users call a partition by."""
 
     topic: str
@@ -50,7 +50,7 @@ class AtOffsets:
     """Each partition by an offset of its own; `EARLIEST` and `LATEST` are offsets, too."""
 
     option: str
-    offsets: Mapping[TopicPartition, int]
+    offsets: Mapping[PartitionName, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class AtTimes:
     """Each partition by a time of its own."""
 
     option: str
-    times_ms: Mapping[TopicPartition, int]
+    times_ms: Mapping[PartitionName, int]
     no_offset: NoOffset
 
 
 Bound = AtEdge | AtOffsets | AtTime | AtTimes
 
 
-class Asked(NamedTuple):
+class PartitionBound(NamedTuple):
     """One bound of one partition: an offset, or a time of which the offset is looked up."""
 
     offset: int | None
@@ -82,20 +82,20 @@ class Asked(NamedTuple):
     no_offset: NoOffset = NoOffset.LATEST
 
 
-def asked_of(bound: Bound, partition: TopicPartition) -> Asked:
+def asked_of(bound: Bound, partition: PartitionName) -> PartitionBound:
     """What *bound* says of *partition*, which it names; see `require_named`."""
     match bound:
         case AtEdge(offset):
-            return Asked(offset)
+            return PartitionBound(offset)
         case AtOffsets(_, offsets):
-            return Asked(offsets[partition])
+            return PartitionBound(offsets[partition])
         case AtTime(_, time_ms, no_offset):
-            return Asked(None, time_ms, no_offset)
+            return PartitionBound(None, time_ms, no_offset)
         case AtTimes(_, times_ms, no_offset):
-            return Asked(None, times_ms[partition], no_offset)
+            return PartitionBound(None, times_ms[partition], no_offset)
 
 
-def require_named(bound: Bound, partitions: Collection[TopicPartition]) -> None:
+def require_named(bound: Bound, partitions: Collection[PartitionName]) -> None:
     """
     Raise `ConfigError` where *bound* names partitions one by one and these are not *partitions*:
     one that is forgotten would silently be read whole, or not at all.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.data_source.bounds import TopicPartition
+from spark_tiering.data_source.bounds import PartitionName
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
@@ -24,7 +24,7 @@ class ObjectKeys(NamedTuple):
     manifest: str
 
 
-class LogFile(NamedTuple):
+class LogFolderSegment(NamedTuple):
     """A segment in a broker's log folder; no end: the active one."""
 
     folder: str
@@ -33,7 +33,7 @@ class LogFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class ReadExtent:
     """
     The offsets [first_offset, last_offset] of one partition, and the segment that has them. Both
     are inclusive; those of the segment itself may reach farther.
@@ -53,7 +53,7 @@ class Extent:
     """Of the whole segment; -1: nobody knows, so nothing is left out by it."""
     has_no_aborts: bool
     """Whether it is known that no transaction was aborted in the segment."""
-    place: ObjectKeys | LogFile
+    place: ObjectKeys | LogFolderSegment
 
     @property
     def next_offset(self) -> int:
@@ -82,14 +82,14 @@ class Extent:
         """How it is called in messages."""
         return f"{self.partition.topic}-{self.partition.partition}"
 
-    def cut(self, first: int, behind: int) -> Extent | None:
+    def cut(self, first: int, behind: int) -> ReadExtent | None:
         """What of it lies in [first, behind); None where nothing does."""
         first, last = max(first, self.first_offset), min(behind - 1, self.last_offset)
         return None if last < first else replace(self, first_offset=first, last_offset=last)
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingOffsets:
     """The offsets [first_offset, next_offset), which nothing here has, and why."""
 
     first_offset: int
@@ -103,7 +103,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PartitionListing:
     """
     What there is of one partition: from *first_offset* to *next_offset*, in extents that rise and
     never overlap. What lies between them is *missing*, each with its reason.
@@ -112,30 +112,30 @@ class Held:
     partition: TopicIdPartition
     first_offset: int
     next_offset: int
-    extents: tuple[Extent, ...]
-    missing: tuple[Missing, ...] = ()
+    extents: tuple[ReadExtent, ...]
+    missing: tuple[MissingOffsets, ...] = ()
     stable_offset: int | None = None
     """Where it is known: up to here every transaction is decided, by what is here."""
 
     @property
-    def name(self) -> TopicPartition:
+    def name(self) -> PartitionName:
         """What users call it."""
-        return TopicPartition(self.partition.topic, self.partition.partition)
+        return PartitionName(self.partition.topic, self.partition.partition)
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TierListing:
     """Everything there is, at one moment. *token* names it where it can be had again."""
 
-    held: tuple[Held, ...]
+    held: tuple[PartitionListing, ...]
     """By topic and partition, each once."""
     token: str = ""
     warnings: tuple[str, ...] = ()
 
 
-def extent_of(segment: FrozenSegment, history: Epochs) -> Extent:
+def extent_of(segment: FrozenSegment, history: Epochs) -> ReadExtent:
     """One range of a frozen plan; *history* are the leader epochs of its partition."""
-    return Extent(
+    return ReadExtent(
         segment.partition,
         segment.read_first,
         segment.read_last,

@@ -14,8 +14,8 @@ from spark_tiering.data_source.index_places import OffsetPlaces, TimePlaces
 from spark_tiering.segments.findings import SegmentPart
 
 if TYPE_CHECKING:
-    from spark_tiering.data_source.extents import Extent
-    from spark_tiering.data_source.segment_opening import Storage
+    from spark_tiering.data_source.extents import ReadExtent
+    from spark_tiering.data_source.segment_opening import SegmentStorage
     from spark_tiering.segment_reading.protocol import SegmentBytes
 
 KEPT_BYTES: Final = 64 * 1024 * 1024
@@ -25,7 +25,9 @@ _kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
 _lock = threading.Lock()
 
 
-def offset_places(extent: Extent, source: SegmentBytes, storage: Storage) -> OffsetPlaces:
+def offset_places(
+    extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage
+) -> OffsetPlaces:
     """The offset index of a segment, from memory where it was read lately."""
     key = (os.getpid(), storage.store, extent.place, extent.log_bytes, "offset")
     found = _kept.get(key)
@@ -36,7 +38,7 @@ def offset_places(extent: Extent, source: SegmentBytes, storage: Storage) -> Off
     return found
 
 
-def time_places(extent: Extent, source: SegmentBytes, storage: Storage) -> TimePlaces:
+def time_places(extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage) -> TimePlaces:
     """The time index of a segment, likewise."""
     key = (os.getpid(), storage.store, extent.place, extent.log_bytes, "time")
     found = _kept.get(key)

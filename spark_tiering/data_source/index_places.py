@@ -22,17 +22,17 @@ _TIME_ENTRY: Final = np.dtype([("time_ms", ">i8"), ("offset", ">i4")])
 _BASE_OFFSET: Final = struct.Struct(">q")
 
 
-class Place(NamedTuple):
+class IndexPosition(NamedTuple):
     """A byte of a log at which a batch begins, and an offset that is not below that batch's."""
 
     position: int
     offset: int
 
 
-class Stretch(NamedTuple):
+class ByteStretch(NamedTuple):
     """The bytes [start, stop) of a log; *is_last*: nobody reads on behind them."""
 
-    start: Place
+    start: IndexPosition
     stop: int
     is_last: bool
 
@@ -62,12 +62,12 @@ class OffsetPlaces:
         count = int(np.searchsorted(positions[:count], log_bytes))
         return cls(base_offset, log_bytes, offsets[:count] + base_offset, positions[:count])
 
-    def start_of(self, offset: int) -> Place:
+    def start_of(self, offset: int) -> IndexPosition:
         """From where on *offset* and everything behind it is to be found."""
         at = int(np.searchsorted(self.offsets, offset, "right")) - 1
         if at < 0:
-            return Place(0, self.base_offset)
-        return Place(int(self.positions[at]), int(self.offsets[at]))
+            return IndexPosition(0, self.base_offset)
+        return IndexPosition(int(self.positions[at]), int(self.offsets[at]))
 
     def likely_stop(self, last_offset: int) -> int:
         """Where everything up to *last_offset* has probably ended."""
@@ -75,7 +75,7 @@ class OffsetPlaces:
         # The batch at the first entry behind may still begin with what is wanted.
         return int(self.positions[at + 1]) if at + 1 < len(self.positions) else self.log_bytes
 
-    def slice_of(self, first: int, last: int, number: int, count: int) -> Stretch:
+    def slice_of(self, first: int, last: int, number: int, count: int) -> ByteStretch:
         """
         Slice *number* of *count* of what the offsets [first, last] take. The slices of one range
         are disjoint, and together the range; some may be empty.
@@ -83,17 +83,19 @@ class OffsetPlaces:
         start, stop = self.start_of(first), self.likely_stop(last)
         begins = self._cut(start, stop, number, count)
         if number == count - 1:
-            return Stretch(begins, stop, is_last=True)
-        return Stretch(begins, self._cut(start, stop, number + 1, count).position, is_last=False)
+            return ByteStretch(begins, stop, is_last=True)
+        return ByteStretch(
+            begins, self._cut(start, stop, number + 1, count).position, is_last=False
+        )
 
-    def _cut(self, start: Place, stop: int, number: int, count: int) -> Place:
+    def _cut(self, start: IndexPosition, stop: int, number: int, count: int) -> IndexPosition:
         if number == 0:
             return start
         at = start.position + (stop - start.position) * number // count
         found = int(np.searchsorted(self.positions, max(at, start.position + 1)))
         if found == len(self.positions):
-            return Place(self.log_bytes, self.base_offset)
-        return Place(int(self.positions[found]), int(self.offsets[found]))
+            return IndexPosition(self.log_bytes, self.base_offset)
+        return IndexPosition(int(self.positions[found]), int(self.offsets[found]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _rising(values: np.ndarray, above: int, *, is_strict: bool = True) -> int:
     return int(falls[0]) + 1 if len(falls) else len(values)
 
 
-def fits(place: Place, content: bytes | memoryview) -> bool:
+def fits(place: IndexPosition, content: bytes | memoryview) -> bool:
     """
     Whether what begins at *place* can be the batch that an index says is there; where it begins
     above the place's offset, something before it was passed over.

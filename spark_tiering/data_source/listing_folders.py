@@ -11,13 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, TierUnreadable
-from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import LOG, parse_folder
-from spark_tiering.data_source.extents import Extent, Held, Listing, LogFile
+from spark_tiering.data_source.extents import (
+    LogFolderSegment,
+    PartitionListing,
+    ReadExtent,
+    TierListing,
+)
 from spark_tiering.data_source.options import Isolation
 from spark_tiering.segment_sources.logdir import LogDirSource
 from spark_tiering.segment_sources.settings import LogDirSettings
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_listing import TXN_INDEX, list_segments
 from spark_tiering.segments.state_before import last_stable_offset
 
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.data_source.options import Subscription
     from spark_tiering.segment_sources.protocol import FoundPartition
-    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.partition_files import SourceFileFacts
     from spark_tiering.segments.segment_listing import ListedSegment
 
 LOG_STARTS = "log-start-offset-checkpoint"
@@ -37,13 +42,13 @@ UNKNOWN_TIME = -1
 
 def list_folders(
     folders: Sequence[str], subscription: Subscription, isolation: Isolation
-) -> Listing:
+) -> TierListing:
     """
     What is in the log folders of brokers. Of several replicas of a partition the one that goes
     farthest is read.
     """
     found, unusable = LogDirSource(LogDirSettings(tuple(folders))).partitions()
-    replicas: dict[tuple[str, int], list[Held]] = {}
+    replicas: dict[tuple[str, int], list[PartitionListing]] = {}
     for one in found:
         partition = one.partition
         wanted_id = subscription.topic_ids.get(partition.topic)
@@ -52,10 +57,10 @@ def list_folders(
             name = (partition.topic, partition.partition)
             replicas.setdefault(name, []).append(_held(one, isolation))
     held = tuple(_farthest(several) for _, several in sorted(replicas.items()))
-    return Listing(held, warnings=tuple(str(one) for one in unusable))
+    return TierListing(held, warnings=tuple(str(one) for one in unusable))
 
 
-def _farthest(replicas: list[Held]) -> Held:
+def _farthest(replicas: list[PartitionListing]) -> PartitionListing:
     ids = sorted({str(one.partition.topic_id) for one in replicas})
     if len(ids) > 1:
         topic = replicas[0].partition.topic
@@ -67,13 +72,13 @@ def _farthest(replicas: list[Held]) -> Held:
     return max(replicas, key=lambda one: (one.next_offset, -one.first_offset))
 
 
-def _held(one: FoundPartition, isolation: Isolation) -> Held:
+def _held(one: FoundPartition, isolation: Isolation) -> PartitionListing:
     files = one.files
-    assert isinstance(files, LogFolder), "log folders are read as folders"
+    assert isinstance(files, PartitionFolder), "log folders are read as folders"
     facts = files.facts()
     segments = list_segments(facts)
     if not segments:
-        return Held(one.partition, 0, 0, ())
+        return PartitionListing(one.partition, 0, 0, ())
     first = max(segments[0].base_offset, _log_start(Path(files.path)))
     extents = tuple(
         cut
@@ -85,16 +90,16 @@ def _held(one: FoundPartition, isolation: Isolation) -> Held:
     stable = None
     if isolation is Isolation.COMMITTED and extents:
         stable = _stable_offset(one, files, behind)
-    return Held(one.partition, first, behind, extents, stable_offset=stable)
+    return PartitionListing(one.partition, first, behind, extents, stable_offset=stable)
 
 
 def _extents(
     partition: TopicIdPartition,
     folder: str,
     segments: Sequence[ListedSegment],
-    facts: Mapping[str, FileFacts],
+    facts: Mapping[str, SourceFileFacts],
     high_watermark: int | None,
-) -> Iterator[Extent]:
+) -> Iterator[ReadExtent]:
     for segment in segments:
         base, behind = segment.base_offset, segment.next_offset
         if high_watermark is not None:
@@ -103,7 +108,7 @@ def _extents(
             return
         segment_last = (segment.next_offset or behind) - 1
         aborts = facts.get(segment.file(TXN_INDEX))
-        yield Extent(
+        yield ReadExtent(
             partition,
             base,
             behind - 1,
@@ -113,7 +118,7 @@ def _extents(
             facts[segment.file(LOG)].size_bytes,
             UNKNOWN_TIME,
             aborts is None or not aborts.size_bytes,
-            LogFile(folder, base, segment.next_offset),
+            LogFolderSegment(folder, base, segment.next_offset),
         )
 
 
@@ -125,10 +130,10 @@ def _log_start(folder: Path) -> int:
     except OSError:
         return 0
     noted = parse_offsets(content)
-    return 0 if isinstance(noted, Unreadable) or name is None else noted.get(name, 0)
+    return 0 if isinstance(noted, CheckpointFault) or name is None else noted.get(name, 0)
 
 
-def _stable_offset(one: FoundPartition, files: LogFolder, behind: int) -> int:
+def _stable_offset(one: FoundPartition, files: PartitionFolder, behind: int) -> int:
     found = last_stable_offset(files, high_watermark=one.high_watermark)
     if found.offset is None:
         msg = (

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError
-from spark_tiering.data_source.extents import Held, Listing, Missing, extent_of
+from spark_tiering.data_source.extents import (
+    MissingOffsets,
+    PartitionListing,
+    TierListing,
+    extent_of,
+)
 from spark_tiering.read_plan.plan import GapReason
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from spark_tiering.data_source.options import Subscription
-    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, Gap
+    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
 
 _WHY: Final = {
     GapReason.BELOW_LOG_START: "expired: the log begins behind them",
@@ -25,7 +30,7 @@ _WHY: Final = {
 }
 
 
-def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> Listing:
+def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing:
     """The partitions of *plan* that are wanted."""
     wanted = [
         one
@@ -33,10 +38,10 @@ def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> Listing:
         if subscription.wants(one.partition.topic, one.partition.partition)
     ]
     held = tuple(_held(one) for one in one_of_each_name(wanted, subscription))
-    return Listing(held, plan.token, plan.warnings)
+    return TierListing(held, plan.token, plan.warnings)
 
 
-def _held(one: FrozenPartition) -> Held:
+def _held(one: FrozenPartition) -> PartitionListing:
     """
     A partition as far as its plan goes: what was asked below the tier counts as missing, what lies
     behind the tier is not there yet.
@@ -47,12 +52,12 @@ def _held(one: FrozenPartition) -> Held:
     gaps = [_missing(gap) for gap in one.gaps if gap.reason is not GapReason.NOT_TIERED_YET]
     ends += [gap.next_offset for gap in gaps]
     behind = max([first, *ends])
-    return Held(one.partition, first, behind, extents, tuple(gaps))
+    return PartitionListing(one.partition, first, behind, extents, tuple(gaps))
 
 
-def _missing(gap: Gap) -> Missing:
+def _missing(gap: PlanGap) -> MissingOffsets:
     behind = gap.first_offset if gap.next_offset is None else gap.next_offset
-    return Missing(gap.first_offset, behind, _WHY[gap.reason])
+    return MissingOffsets(gap.first_offset, behind, _WHY[gap.reason])
 
 
 def one_of_each_name(

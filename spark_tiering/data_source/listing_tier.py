@@ -14,7 +14,7 @@ from rlmm.errors import ConfigError, TierUnreadable
 from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.data_source.listing_frozen import listing_of_plan
 from spark_tiering.data_source.places import ListKind
-from spark_tiering.read_plan.manifest_units import ManifestTask, Told, read_manifests
+from spark_tiering.read_plan.manifest_units import ManifestContents, ManifestTask, read_manifests
 from spark_tiering.read_plan.plan_files import require_plan
 from spark_tiering.read_plan.question import Question
 from spark_tiering.read_plan.tier_plans import plan_of_manifests, plan_of_moment
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.data_source.extents import Listing
+    from spark_tiering.data_source.extents import TierListing
     from spark_tiering.data_source.options import ReadOptions, Subscription
-    from spark_tiering.data_source.places import Place
+    from spark_tiering.data_source.places import TierLocation
     from spark_tiering.maintenance.request import CareRequest
     from spark_tiering.read_plan.plan import FrozenPlan
     from spark_tiering.store_listing.manifests import ListedManifest
@@ -55,7 +55,7 @@ class TierLister:
         self._options = options
         self._known: dict[str, SegmentMetadata] = {}
 
-    def __call__(self) -> Listing:
+    def __call__(self) -> TierListing:
         """
         What there is now; of a plan what there was.
 
@@ -74,7 +74,7 @@ class TierLister:
             case _:
                 return _plan_of_metadata(place, question_of(self._options))
 
-    def _told(self) -> Told:
+    def _told(self) -> ManifestContents:
         """What the manifests that are there now tell."""
         place = self._options.place
         assert place.store is not None, "a place without log folders has a store"
@@ -93,9 +93,9 @@ class TierLister:
             unread += told.unread
         there = [self._known[one.key] for one in listed if one.key in self._known]
         self._known = {one.key: self._known[one.key] for one in listed if one.key in self._known}
-        return Told(there, sorted(unread))
+        return ManifestContents(there, sorted(unread))
 
-    def _require_told(self, told: Told) -> None:
+    def _require_told(self, told: ManifestContents) -> None:
         for one in told.unread:
             detail = f"{tier_kinds.MANIFEST_MALFORMED.code}: {one.key}: {one.why}"
             if self._options.fails_on_data_loss:
@@ -104,7 +104,7 @@ class TierLister:
             logger.warning("%s; what is in the segment is left out", detail)
 
 
-def _read_all(tasks: list[ManifestTask]) -> Iterator[Told]:
+def _read_all(tasks: list[ManifestTask]) -> Iterator[ManifestContents]:
     """What each tells, some at a time where there are many: it is waiting for the store."""
     if len(tasks) < 2:
         yield from map(read_manifests, tasks)
@@ -126,7 +126,7 @@ def _listed(store: ObjectStore, prefix: str, wanted: Subscription) -> Iterator[L
                 yield from partition_manifests(store, partition, prefix)
 
 
-def _plan_of_file(place: Place) -> FrozenPlan:
+def _plan_of_file(place: TierLocation) -> FrozenPlan:
     plan = require_plan(Path(place.plan))
     if place.plan_token and place.plan_token != plan.token:
         msg = f"{place.plan} is another plan than the one of planToken: it has been made anew"
@@ -145,7 +145,7 @@ def question_of(options: ReadOptions) -> Question:
     )
 
 
-def _plan_of_metadata(place: Place, question: Question) -> FrozenPlan:
+def _plan_of_metadata(place: TierLocation, question: Question) -> FrozenPlan:
     # Large, and not needed for whoever goes by manifests or plans.
     from spark_tiering.maintenance.wiring import open_tier  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def _plan_of_metadata(place: Place, question: Question) -> FrozenPlan:
         return plan_of_moment(tier.moment(), question)
 
 
-def _request(place: Place) -> CareRequest:
+def _request(place: TierLocation) -> CareRequest:
     from rlmm.state_sources.settings import SourceSettings  # noqa: PLC0415 - see above
     from spark_tiering.maintenance.request import CareRequest  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, INT64_MIN
-from spark_tiering.data_source.bounds import TopicPartition
+from spark_tiering.data_source.bounds import PartitionName
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -28,7 +28,7 @@ _AMOUNT = re.compile(r"(\d{1,18})\s*([a-z]*)")
 _TEXT_CHARACTERS_MAX = 200
 
 
-class Options:
+class ReaderOptions:
     """The options that were given, taken one by one; `require_empty` is asked at the end."""
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
@@ -84,10 +84,10 @@ class Options:
         words = tuple(word.strip() for word in self.text(name).split(","))
         return tuple(dict.fromkeys(word for word in words if word))
 
-    def offsets(self, name: str) -> dict[TopicPartition, int]:
+    def offsets(self, name: str) -> dict[PartitionName, int]:
         """`{"topic": {"0": 23}}`, by partition."""
         found = _json(name, self.text(name))
-        offsets: dict[TopicPartition, int] = {}
+        offsets: dict[PartitionName, int] = {}
         for topic, by_number in found.items():
             if not isinstance(by_number, dict):
                 raise ConfigError(_ill_formed(name, '{"topic": {"0": 23, "1": -1}}'))
@@ -96,7 +96,7 @@ class Options:
                     raise ConfigError(_ill_formed(name, '{"topic": {"0": 23, "1": -1}}'))
                 if type(offset) is not int or not INT64_MIN <= offset <= INT64_MAX:
                     raise ConfigError(_ill_formed(name, '{"topic": {"0": 23, "1": -1}}'))
-                offsets[TopicPartition(topic, int(number))] = offset
+                offsets[PartitionName(topic, int(number))] = offset
         return offsets
 
     def partitions(self, name: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -186,7 +186,7 @@ def _likely(name: str, known: Mapping[str, str]) -> str:
     return f"; {known[near[0]]} is one" if near else ", see docs/data-source.md"
 
 
-def exactly_one(options: Options, names: Collection[str]) -> str:
+def exactly_one(options: ReaderOptions, names: Collection[str]) -> str:
     """Which of *names* is given; raises `ConfigError` where none is, or more than one."""
     given = [name for name in names if name in options]
     if len(given) != 1:

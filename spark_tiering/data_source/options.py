@@ -20,8 +20,8 @@ from spark_tiering.data_source.bounds import (
     AtTimes,
     NoOffset,
 )
-from spark_tiering.data_source.option_values import Options, exactly_one
-from spark_tiering.data_source.places import PLACE_OPTIONS, Place, parse_place
+from spark_tiering.data_source.option_values import ReaderOptions, exactly_one
+from spark_tiering.data_source.places import PLACE_OPTIONS, TierLocation, parse_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +112,7 @@ class ReadOptions:
     """What is read, from where, and how."""
 
     subscription: Subscription
-    place: Place
+    place: TierLocation
     start: Bound
     end: Bound
     is_streaming: bool = False
@@ -132,7 +132,7 @@ class ReadOptions:
 
 def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
     """The options of one reader. Raises `ConfigError` for what is wrong, unknown or a secret."""
-    options = Options(
+    options = ReaderOptions(
         {
             name: value
             for name, value in given.items()
@@ -165,7 +165,7 @@ def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> ReadOption
     return parsed
 
 
-def _subscription(options: Options, *, is_needed: bool) -> Subscription:
+def _subscription(options: ReaderOptions, *, is_needed: bool) -> Subscription:
     found = _named(options, is_needed=is_needed)
     topics = {topic for topic, _ in found.assigned}
     for topic in found.topic_ids:
@@ -175,7 +175,7 @@ def _subscription(options: Options, *, is_needed: bool) -> Subscription:
     return found
 
 
-def _named(options: Options, *, is_needed: bool) -> Subscription:
+def _named(options: ReaderOptions, *, is_needed: bool) -> Subscription:
     topic_ids = options.texts("topicIds")
     if not is_needed and not any(name in options for name in SUBSCRIPTIONS):
         return Subscription(topic_ids=topic_ids)
@@ -203,7 +203,7 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _start(options: Options, *, is_streaming: bool) -> Bound:
+def _start(options: ReaderOptions, *, is_streaming: bool) -> Bound:
     no_offset = NoOffset(options.choice(_STRATEGY, *NoOffset))
     bound = _bound(options, _STARTS, LATEST if is_streaming else EARLIEST, no_offset)
     if not is_streaming:
@@ -211,7 +211,7 @@ def _start(options: Options, *, is_streaming: bool) -> Bound:
     return bound
 
 
-def _end(options: Options, *, is_streaming: bool) -> Bound:
+def _end(options: ReaderOptions, *, is_streaming: bool) -> Bound:
     given = [name for name in _ENDS if name in options]
     if is_streaming and given:
         msg = f"a stream has no end: {given[0]} is for batches"
@@ -221,7 +221,9 @@ def _end(options: Options, *, is_streaming: bool) -> Bound:
     return bound
 
 
-def _bound(options: Options, names: tuple[str, ...], default: int, no_offset: NoOffset) -> Bound:
+def _bound(
+    options: ReaderOptions, names: tuple[str, ...], default: int, no_offset: NoOffset
+) -> Bound:
     """What the first of *names* that is given says; what the others say does not count."""
     of_all, of_each, of_offsets = names
     time_ms = options.whole(of_all)
@@ -238,12 +240,12 @@ def _bound(options: Options, names: tuple[str, ...], default: int, no_offset: No
     return offsets
 
 
-def _offsets(options: Options, name: str, default: int) -> Bound:
+def _offsets(options: ReaderOptions, name: str, default: int) -> Bound:
     text = options.text(name)
     edges = {"": default, "earliest": EARLIEST, "latest": LATEST}
     if text.lower() in edges:
         return AtEdge(edges[text.lower()])
-    offsets = Options({name: text}, (name,)).offsets(name)
+    offsets = ReaderOptions({name: text}, (name,)).offsets(name)
     for partition, offset in offsets.items():
         if offset < EARLIEST:
             msg = f"{name}: {partition} has no offset {offset}"
@@ -262,7 +264,7 @@ def _refuse_edge(bound: Bound, edge: int, option: str, word: str, why: str) -> N
                 raise ConfigError(msg)
 
 
-def _limits(options: Options) -> TriggerLimits:
+def _limits(options: ReaderOptions) -> TriggerLimits:
     limits = TriggerLimits(
         options.count("maxOffsetsPerTrigger"),
         options.count("minOffsetsPerTrigger"),

@@ -10,49 +10,49 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.records.header import OFFSET_MAX
-from spark_tiering.data_source.extents import LogFile
+from spark_tiering.data_source.extents import LogFolderSegment
 from spark_tiering.data_source.index_cache import offset_places, time_places
-from spark_tiering.data_source.index_places import Place, Stretch, fits
-from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed
+from spark_tiering.data_source.index_places import ByteStretch, IndexPosition, fits
+from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters
 from spark_tiering.data_source.segment_opening import (
-    Storage,
+    SegmentStorage,
     damaged,
     open_extent,
     told_of,
     wrong_index,
 )
-from spark_tiering.data_source.task_splits import Piece
-from spark_tiering.decoding import BatchDecoder, DecodingFault, FaultKind
-from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS, Wanted
+from spark_tiering.data_source.task_splits import SegmentPiece
+from spark_tiering.decoding import BatchDecoder, DecodingFault, DecodingFaultKind
+from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS, DecodingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from spark_tiering.data_source.extents import Extent
+    from spark_tiering.data_source.extents import ReadExtent
     from spark_tiering.segment_reading.protocol import SegmentBytes
 
 BEHIND_BYTES: Final = 64 * 1024
 """Asked for first behind where an index says that all was seen: it nearly always was."""
-_UNFINISHED: Final = (FaultKind.TORN, FaultKind.ZEROS)
+_UNFINISHED: Final = (DecodingFaultKind.TORN, DecodingFaultKind.ZEROS)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PieceReading:
     """How pieces are read; it travels with them, and holds no secret."""
 
-    storage: Storage
+    storage: SegmentStorage
     columns: tuple[str, ...]
     window_bytes: int
     checks_crc: bool = True
-    pushed: Pushed = EVERYTHING
+    pushed: PushedFilters = EVERYTHING
     disorder_ms: int | None = None
     step_bytes: int | None = None
     """How much is asked for first, then twice as much, for who may soon have seen enough."""
 
 
-def read_piece(piece: Piece, reading: Reading) -> Iterator[pa.RecordBatch]:
+def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.RecordBatch]:
     """
     The rows of *piece*, in order.
 
@@ -69,7 +69,7 @@ def read_piece(piece: Piece, reading: Reading) -> Iterator[pa.RecordBatch]:
             yield from _Rows(piece, extent, source, reading).of(stretch)
 
 
-def _timely(extent: Extent, source: SegmentBytes, reading: Reading) -> Extent | None:
+def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> ReadExtent | None:
     """What of *extent* may hold rows of the times that are wanted."""
     pushed = reading.pushed
     if not pushed.has_times:
@@ -86,14 +86,16 @@ def _timely(extent: Extent, source: SegmentBytes, reading: Reading) -> Extent | 
     return extent.cut(first, last + 1)
 
 
-def _stretch(piece: Piece, extent: Extent, source: SegmentBytes, storage: Storage) -> Stretch:
+def _stretch(
+    piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage
+) -> ByteStretch:
     """The bytes of the log in which the rows of *piece* are."""
     is_whole = (extent.first_offset, extent.last_offset) == (
         extent.segment_first,
         extent.segment_last,
     )
     if is_whole and piece.count == 1:
-        return Stretch(Place(0, extent.segment_first), source.log_bytes, is_last=True)
+        return ByteStretch(IndexPosition(0, extent.segment_first), source.log_bytes, is_last=True)
     places = offset_places(extent, source, storage)
     return places.slice_of(extent.first_offset, extent.last_offset, piece.number, piece.count)
 
@@ -102,15 +104,17 @@ class _Rows:
     """The rows of one stretch."""
 
     def __init__(
-        self, piece: Piece, extent: Extent, source: SegmentBytes, reading: Reading
+        self, piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, reading: PieceReading
     ) -> None:
         self._extent = extent
         self._source = source
         self._window_bytes = reading.window_bytes
         self._step_bytes = reading.step_bytes
-        self._is_active = isinstance(extent.place, LogFile) and extent.place.next_offset is None
+        self._is_active = (
+            isinstance(extent.place, LogFolderSegment) and extent.place.next_offset is None
+        )
         pushed = reading.pushed
-        self._wanted = Wanted(
+        self._wanted = DecodingOptions(
             topic=extent.partition.topic,
             partition=extent.partition.partition,
             columns=reading.columns,
@@ -126,7 +130,7 @@ class _Rows:
             checks_crc=reading.checks_crc,
         )
 
-    def of(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+    def of(self, stretch: ByteStretch) -> Iterator[pa.RecordBatch]:
         """Of the batches that begin in *stretch*, and of those behind that it may have missed."""
         decoder = BatchDecoder(self._wanted, stretch.start.position)
         is_first = True
@@ -145,7 +149,7 @@ class _Rows:
                 return
         self._require_end(decoder.finish(), is_inside=not stretch.is_last)
 
-    def _windows(self, decoder: BatchDecoder, stretch: Stretch) -> Iterator[memoryview]:
+    def _windows(self, decoder: BatchDecoder, stretch: ByteStretch) -> Iterator[memoryview]:
         """Of the stretch; and behind the last one until *decoder* has seen enough."""
         for begin, stop in self._asked(decoder, stretch):
             for piece in self._source.pieces(begin, stop - 1):
@@ -153,7 +157,7 @@ class _Rows:
                 for at in range(0, len(view), self._window_bytes):
                     yield view[at : at + self._window_bytes]
 
-    def _asked(self, decoder: BatchDecoder, stretch: Stretch) -> Iterator[tuple[int, int]]:
+    def _asked(self, decoder: BatchDecoder, stretch: ByteStretch) -> Iterator[tuple[int, int]]:
         """What is asked of the source at once, none of it before it is known to be needed."""
         at, step = stretch.start.position, self._step_bytes or stretch.stop
         while at < stretch.stop and not decoder.is_done:
@@ -177,16 +181,16 @@ class _Rows:
         raise damaged(self._extent, self._source.where, str(fault))
 
 
-def first_row_offset(extent: Extent, time_ms: int, reading: Reading) -> int | None:
+def first_row_offset(extent: ReadExtent, time_ms: int, reading: PieceReading) -> int | None:
     """The offset of the first record of *extent* that is not older than *time_ms*."""
     looking = replace(
         reading,
         columns=("offset",),
-        pushed=Pushed(first_time_ms=time_ms),
+        pushed=PushedFilters(first_time_ms=time_ms),
         disorder_ms=None,
         step_bytes=BEHIND_BYTES,
     )
-    for rows in read_piece(Piece(extent), looking):
+    for rows in read_piece(SegmentPiece(extent), looking):
         offset: int = rows.column(0)[0].as_py()
         return offset
     return None

@@ -16,7 +16,7 @@ from spark_tiering.stores.opening import parse_store
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
-    from spark_tiering.data_source.option_values import Options
+    from spark_tiering.data_source.option_values import ReaderOptions
     from spark_tiering.stores.opening import StoreSettings
 
 _BUCKET_ALONE: Final = (
@@ -56,7 +56,7 @@ class SidecarPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TierLocation:
     """Who tells which segments there are, and where their bytes are."""
 
     kind: ListKind
@@ -74,7 +74,7 @@ class Place:
     """A file, on every machine that reads, with the keys of encrypted segments."""
 
 
-def parse_place(options: Options) -> Place:
+def parse_place(options: ReaderOptions) -> TierLocation:
     """What is said of places; raises `ConfigError` for none, and for what contradicts."""
     given = [name for name in _LISTS if name in options]
     if len(given) > 1:
@@ -92,9 +92,9 @@ def parse_place(options: Options) -> Place:
         if not folders:
             msg = "logDirs names no folder"
             raise ConfigError(msg)
-        return Place(kind, log_dirs=folders)
+        return TierLocation(kind, log_dirs=folders)
     store, prefix = _store(options)
-    return Place(
+    return TierLocation(
         kind,
         store,
         prefix,
@@ -106,7 +106,7 @@ def parse_place(options: Options) -> Place:
     )
 
 
-def _store(options: Options) -> tuple[StoreSettings, str]:
+def _store(options: ReaderOptions) -> tuple[StoreSettings, str]:
     address = options.text("store")
     if not address:
         msg = (
@@ -138,7 +138,7 @@ def _store(options: Options) -> tuple[StoreSettings, str]:
     return settings, prefix or beside
 
 
-def _sidecar(options: Options) -> SidecarPlace:
+def _sidecar(options: ReaderOptions) -> SidecarPlace:
     address = options.text("sidecar")
     if not address:
         msg = "sidecar is the address of a service, host:port or a socket"
@@ -154,7 +154,7 @@ def _sidecar(options: Options) -> SidecarPlace:
     )
 
 
-def _refuse_beside(options: Options, names: tuple[str, ...], what: str) -> None:
+def _refuse_beside(options: ReaderOptions, names: tuple[str, ...], what: str) -> None:
     for name in names:
         if name in options:
             msg = f"{name} says something of a {what}, and none is named"

@@ -19,14 +19,14 @@ from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from spark_tiering.data_source.extents import Extent
+    from spark_tiering.data_source.extents import ReadExtent
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushedFilters:
     """What rows may be wanted. Times are inclusive and in milliseconds, as records have them."""
 
     topics: frozenset[str] | None = None
@@ -41,7 +41,7 @@ class Pushed:
         """Whether times bound anything."""
         return (self.first_time_ms, self.last_time_ms) != (INT64_MIN, INT64_MAX)
 
-    def with_filter(self, one: Any) -> Pushed:
+    def with_filter(self, one: Any) -> PushedFilters:
         """These bounds and what a filter of Spark's adds; unknown filters add nothing."""
         attribute, value = getattr(one, "attribute", None), getattr(one, "value", None)
         narrow = _COLUMNS.get(attribute[0]) if attribute and len(attribute) == 1 else None
@@ -54,11 +54,13 @@ class Pushed:
         )
 
 
-EVERYTHING: Final = Pushed()
+EVERYTHING: Final = PushedFilters()
 """Nothing is known of what is wanted."""
 
 
-def prune(extents: Iterable[Extent], pushed: Pushed, disorder_ms: int | None) -> tuple[Extent, ...]:
+def prune(
+    extents: Iterable[ReadExtent], pushed: PushedFilters, disorder_ms: int | None
+) -> tuple[ReadExtent, ...]:
     """What of the extents of one partition, which rise, may hold rows that are wanted."""
     kept = []
     for extent in extents:
@@ -90,25 +92,25 @@ def _both(before: frozenset[Any] | None, more: frozenset[Any]) -> frozenset[Any]
     return more if before is None else before & more
 
 
-def _topic(pushed: Pushed, name: str, value: Any) -> Pushed:
+def _topic(pushed: PushedFilters, name: str, value: Any) -> PushedFilters:
     found = _names(name, value, str)
     return pushed if found is None else replace(pushed, topics=_both(pushed.topics, found))
 
 
-def _partition(pushed: Pushed, name: str, value: Any) -> Pushed:
+def _partition(pushed: PushedFilters, name: str, value: Any) -> PushedFilters:
     found = _names(name, value, int)
     if found is not None:
         return replace(pushed, partitions=_both(pushed.partitions, found))
     return pushed
 
 
-def _offset(pushed: Pushed, name: str, value: Any) -> Pushed:
+def _offset(pushed: PushedFilters, name: str, value: Any) -> PushedFilters:
     low, high = _span(name, value, int, lambda one: one, lambda one: one)
     first, last = max(pushed.first_offset, low), min(pushed.last_offset, high)
     return replace(pushed, first_offset=first, last_offset=last)
 
 
-def _timestamp(pushed: Pushed, name: str, value: Any) -> Pushed:
+def _timestamp(pushed: PushedFilters, name: str, value: Any) -> PushedFilters:
     low, high = _span(name, value, datetime, _ms_up, _ms_down)
     first, last = max(pushed.first_time_ms, low), min(pushed.last_time_ms, high)
     return replace(pushed, first_time_ms=first, last_time_ms=last)
@@ -147,7 +149,7 @@ def _microseconds(moment: datetime) -> int:
     return (aware - _EPOCH) // _MICROSECOND
 
 
-_COLUMNS: Final[dict[str, Callable[[Pushed, str, Any], Pushed]]] = {
+_COLUMNS: Final[dict[str, Callable[[PushedFilters, str, Any], PushedFilters]]] = {
     "topic": _topic,
     "partition": _partition,
     "offset": _offset,

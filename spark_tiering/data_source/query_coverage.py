@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import DataLost
-from spark_tiering.data_source.bounds import EARLIEST, LATEST, Asked, NoOffset
-from spark_tiering.data_source.extents import Missing
+from spark_tiering.data_source.bounds import EARLIEST, LATEST, NoOffset, PartitionBound
+from spark_tiering.data_source.extents import MissingOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_tiering.data_source.extents import Extent, Held
+    from spark_tiering.data_source.extents import PartitionListing, ReadExtent
 
 EXPIRED = "they lie below all that is there: expired, or never tiered"
 NOT_THERE_YET = "they lie behind all that is there: not tiered yet, or never written"
@@ -23,10 +23,10 @@ SHOWN_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """The offsets [first_offset, next_offset) of one partition; none where they are equal."""
 
-    held: Held
+    held: PartitionListing
     first_offset: int
     next_offset: int
 
@@ -37,16 +37,19 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class RangeCoverage:
     """What is read of one range, and what should have been and is not there."""
 
-    range: Range
-    extents: tuple[Extent, ...]
-    lost: tuple[Missing, ...] = ()
+    range: OffsetRange
+    extents: tuple[ReadExtent, ...]
+    lost: tuple[MissingOffsets, ...] = ()
 
 
 def offset_of_start(
-    held: Held, end_offset: int, asked: Asked, look_up: Callable[[Held, int], int | None]
+    held: PartitionListing,
+    end_offset: int,
+    asked: PartitionBound,
+    look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
     """
     The offset that a start means; *look_up* gives the first one that is not older than a time.
@@ -69,7 +72,10 @@ def offset_of_start(
 
 
 def offset_of_end(
-    held: Held, end_offset: int, asked: Asked, look_up: Callable[[Held, int], int | None]
+    held: PartitionListing,
+    end_offset: int,
+    asked: PartitionBound,
+    look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
     """The offset that an end means, exclusive; where no record is as late, it is the latest."""
     if asked.time_ms is None:
@@ -78,13 +84,13 @@ def offset_of_end(
     return end_offset if found is None else min(found, end_offset)
 
 
-def _edge(held: Held, end_offset: int, offset: int | None) -> int:
+def _edge(held: PartitionListing, end_offset: int, offset: int | None) -> int:
     if offset == EARLIEST:
         return held.first_offset
     return end_offset if offset in (LATEST, None) else offset
 
 
-def cover(wanted: Range, end_offset: int, why_end: str = NOT_THERE_YET) -> Covered:
+def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) -> RangeCoverage:
     """
     The extents in a range, up to *end_offset*, and what of it is lost.
 
@@ -93,22 +99,24 @@ def cover(wanted: Range, end_offset: int, why_end: str = NOT_THERE_YET) -> Cover
     held, first, behind = wanted.held, wanted.first_offset, wanted.next_offset
     lost = []
     if first < held.first_offset:
-        lost.append(Missing(first, max(min(behind, held.first_offset), first), EXPIRED))
+        lost.append(MissingOffsets(first, max(min(behind, held.first_offset), first), EXPIRED))
         first = held.first_offset
     if max(first, behind) > end_offset:
-        lost.append(Missing(max(min(first, behind), end_offset), max(first, behind), why_end))
+        lost.append(
+            MissingOffsets(max(min(first, behind), end_offset), max(first, behind), why_end)
+        )
         behind = min(behind, end_offset)
     if first >= behind:
-        return Covered(wanted, (), tuple(one for one in lost if one.offsets > 0))
+        return RangeCoverage(wanted, (), tuple(one for one in lost if one.offsets > 0))
     extents = tuple(
         cut for extent in held.extents if (cut := extent.cut(first, behind)) is not None
     )
     lost += list(_between(held, first, behind))
     lost.sort(key=lambda one: one.first_offset)
-    return Covered(wanted, extents, tuple(one for one in lost if one.offsets > 0))
+    return RangeCoverage(wanted, extents, tuple(one for one in lost if one.offsets > 0))
 
 
-def without(covered: Covered, lost: Sequence[Missing]) -> Covered:
+def without(covered: RangeCoverage, lost: Sequence[MissingOffsets]) -> RangeCoverage:
     """The same but for what is *lost* of it as well."""
     extents = list(covered.extents)
     for one in lost:
@@ -125,14 +133,14 @@ def without(covered: Covered, lost: Sequence[Missing]) -> Covered:
     return replace(covered, extents=tuple(extents), lost=tuple(every))
 
 
-def _between(held: Held, first: int, behind: int) -> Iterable[Missing]:
+def _between(held: PartitionListing, first: int, behind: int) -> Iterable[MissingOffsets]:
     for one in held.missing:
         low, high = max(first, one.first_offset), min(behind, one.next_offset)
         if low < high:
-            yield Missing(low, high, one.why)
+            yield MissingOffsets(low, high, one.why)
 
 
-def require_nothing_lost(covered: Iterable[Covered]) -> None:
+def require_nothing_lost(covered: Iterable[RangeCoverage]) -> None:
     """Raise `DataLost` where something is, naming the first few."""
     told = [lost_text(one, missing) for one in covered for missing in one.lost]
     if told:
@@ -144,7 +152,7 @@ def require_nothing_lost(covered: Iterable[Covered]) -> None:
         raise DataLost(msg)
 
 
-def lost_text(covered: Covered, missing: Missing) -> str:
+def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
     """One loss in words."""
     last = missing.next_offset - 1
     return f"{covered.range.held.name}: no offsets {missing.first_offset} to {last}: {missing.why}"

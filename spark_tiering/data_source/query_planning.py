@@ -10,16 +10,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from spark_tiering.data_source.aborted_transactions import Decided, decide, of_piece, stable_end
-from spark_tiering.data_source.bounds import Asked, asked_of, require_named
-from spark_tiering.data_source.extents import Missing
+from spark_tiering.data_source.aborted_transactions import (
+    TransactionDecision,
+    decide,
+    of_piece,
+    stable_end,
+)
+from spark_tiering.data_source.bounds import PartitionBound, asked_of, require_named
+from spark_tiering.data_source.extents import MissingOffsets
 from spark_tiering.data_source.listing_tier import TierLister
 from spark_tiering.data_source.options import Isolation
-from spark_tiering.data_source.piece_reading import Reading
+from spark_tiering.data_source.piece_reading import PieceReading
 from spark_tiering.data_source.places import ListKind
-from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed, prune
+from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters, prune
 from spark_tiering.data_source.query_coverage import (
-    Range,
+    OffsetRange,
     cover,
     lost_text,
     offset_of_end,
@@ -27,19 +32,19 @@ from spark_tiering.data_source.query_coverage import (
     require_nothing_lost,
     without,
 )
-from spark_tiering.data_source.segment_opening import Storage
-from spark_tiering.data_source.task_splits import Cutting, shares
+from spark_tiering.data_source.segment_opening import SegmentStorage
+from spark_tiering.data_source.task_splits import SplitLimits, shares
 from spark_tiering.data_source.time_lookup import first_offset_at
 from spark_tiering.data_source.transaction_state import ReadState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.data_source.bounds import TopicPartition
-    from spark_tiering.data_source.extents import Extent, Held, Listing
+    from spark_tiering.data_source.bounds import PartitionName
+    from spark_tiering.data_source.extents import PartitionListing, ReadExtent, TierListing
     from spark_tiering.data_source.options import ReadOptions
-    from spark_tiering.data_source.query_coverage import Covered
-    from spark_tiering.data_source.task_splits import Piece
+    from spark_tiering.data_source.query_coverage import RangeCoverage
+    from spark_tiering.data_source.task_splits import SegmentPiece
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +59,11 @@ class QueryPlanner:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._storage = Storage(options.place.store, options.place.key_ring)
+        self._storage = SegmentStorage(options.place.store, options.place.key_ring)
         self._state = ReadState(self._storage)
         self._tier = TierLister(options)
 
-    def listing(self) -> Listing:
+    def listing(self) -> TierListing:
         """
         What there is now. Raises `ConfigError` where a topic that is named is nowhere.
         """
@@ -75,36 +80,36 @@ class QueryPlanner:
         self._require_known(found)
         return found
 
-    def end_of(self, held: Held) -> int:
+    def end_of(self, held: PartitionListing) -> int:
         """How far a partition can be read: behind the last record, or the last decided one."""
         if self._options.isolation is Isolation.COMMITTED:
             return max(held.first_offset, stable_end(held, self._state))
         return held.next_offset
 
-    def starts(self, listing: Listing) -> dict[TopicPartition, int]:
+    def starts(self, listing: TierListing) -> dict[PartitionName, int]:
         """The offset at which each partition is to begin."""
         require_named(self._options.start, [one.name for one in listing.held])
         return {one.name: self._start_of(one) for one in listing.held}
 
-    def ends(self, listing: Listing) -> dict[TopicPartition, int]:
+    def ends(self, listing: TierListing) -> dict[PartitionName, int]:
         """The offset behind which each partition is to end, exclusive."""
         require_named(self._options.end, [one.name for one in listing.held])
         return {one.name: self._end_of(one) for one in listing.held}
 
     def shares(
         self,
-        listing: Listing,
-        starts: Mapping[TopicPartition, int],
-        ends: Mapping[TopicPartition, int],
-        pushed: Pushed = EVERYTHING,
-    ) -> list[tuple[Piece, ...]]:
+        listing: TierListing,
+        starts: Mapping[PartitionName, int],
+        ends: Mapping[PartitionName, int],
+        pushed: PushedFilters = EVERYTHING,
+    ) -> list[tuple[SegmentPiece, ...]]:
         """
         What tasks read of the offsets between *starts* and *ends*.
 
         Raises `DataLost` for what should be there and is not, unless losses are borne.
         """
         wanted = [
-            Range(one, starts[one.name], ends[one.name])
+            OffsetRange(one, starts[one.name], ends[one.name])
             for one in listing.held
             if one.name in starts and one.name in ends
         ]
@@ -118,8 +123,8 @@ class QueryPlanner:
                 logger.warning(
                     "%d offsets are left out: %s", missing.offsets, lost_text(one, missing)
                 )
-        extents: list[Extent] = []
-        aborted: dict[TopicPartition, Decided] = {}
+        extents: list[ReadExtent] = []
+        aborted: dict[PartitionName, TransactionDecision] = {}
         for one, decided in covered:
             extents += prune(one.extents, pushed, self._options.disorder_ms)
             if decided is not None:
@@ -129,9 +134,9 @@ class QueryPlanner:
             for share in shares(extents, self._cutting())
         ]
 
-    def reading(self, columns: tuple[str, ...], pushed: Pushed = EVERYTHING) -> Reading:
+    def reading(self, columns: tuple[str, ...], pushed: PushedFilters = EVERYTHING) -> PieceReading:
         """How tasks read."""
-        return Reading(
+        return PieceReading(
             self._storage,
             columns,
             self._options.window_bytes,
@@ -140,29 +145,29 @@ class QueryPlanner:
             self._options.disorder_ms,
         )
 
-    def _cutting(self) -> Cutting:
+    def _cutting(self) -> SplitLimits:
         options = self._options
-        return Cutting(
+        return SplitLimits(
             options.partition_bytes_max, options.partition_records_max, options.min_partitions
         )
 
-    def _start_of(self, held: Held) -> int:
+    def _start_of(self, held: PartitionListing) -> int:
         asked = asked_of(self._options.start, held.name)
         return offset_of_start(held, self._end_if_asked(held, asked), asked, self._look_up)
 
-    def _end_of(self, held: Held) -> int:
+    def _end_of(self, held: PartitionListing) -> int:
         asked = asked_of(self._options.end, held.name)
         return offset_of_end(held, self._end_if_asked(held, asked), asked, self._look_up)
 
-    def _end_if_asked(self, held: Held, asked: Asked) -> int:
+    def _end_if_asked(self, held: PartitionListing, asked: PartitionBound) -> int:
         """What is readable of *held*; asked for only where it matters, for it may cost requests."""
         is_edge = asked.offset is not None and asked.offset != -1
         return held.next_offset if is_edge else self.end_of(held)
 
-    def _look_up(self, held: Held, time_ms: int) -> int | None:
+    def _look_up(self, held: PartitionListing, time_ms: int) -> int | None:
         return first_offset_at(held, time_ms, self.reading(("offset",)))
 
-    def _covered(self, wanted: Range) -> tuple[Covered, Decided | None]:
+    def _covered(self, wanted: OffsetRange) -> tuple[RangeCoverage, TransactionDecision | None]:
         """What is there of a range; of committed records as far as it is decided."""
         covered = cover(wanted, wanted.held.next_offset)
         if self._options.isolation is not Isolation.COMMITTED or not covered.extents:
@@ -170,10 +175,10 @@ class QueryPlanner:
         first = covered.extents[0].first_offset
         behind = covered.extents[-1].next_offset
         decided = decide(wanted.held, first, behind, self._state)
-        lost = tuple(Missing(*offsets, UNDECIDED) for offsets in decided.undecided)
+        lost = tuple(MissingOffsets(*offsets, UNDECIDED) for offsets in decided.undecided)
         return without(covered, lost), decided
 
-    def _require_known(self, listing: Listing) -> None:
+    def _require_known(self, listing: TierListing) -> None:
         """A topic or partition that is named and nowhere is a mistake, and no empty answer."""
         wanted = self._options.subscription
         there = {one.name for one in listing.held}
@@ -201,7 +206,7 @@ def _looked_for(options: ReadOptions, lacking: list[str]) -> str:
     return f"; looked for keys that begin with '{place.prefix}{topic}-'"
 
 
-def _narrowed(wanted: Range, pushed: Pushed) -> Range:
+def _narrowed(wanted: OffsetRange, pushed: PushedFilters) -> OffsetRange:
     """A range without what no row can be wanted of, which cannot be lost either."""
     if wanted.is_empty:
         return wanted
@@ -212,7 +217,9 @@ def _narrowed(wanted: Range, pushed: Pushed) -> Range:
     return replace(wanted, first_offset=first, next_offset=behind)
 
 
-def _with_aborted(piece: Piece, aborted: Mapping[TopicPartition, Decided]) -> Piece:
+def _with_aborted(
+    piece: SegmentPiece, aborted: Mapping[PartitionName, TransactionDecision]
+) -> SegmentPiece:
     extent = piece.extent
     decided = aborted.get((extent.partition.topic, extent.partition.partition))  # type: ignore[call-overload]  # a named tuple is found by any that equals it
     if decided is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import DataLost, TierUnreadable
 from rlmm.findings import tier_findings as tier_kinds
-from spark_tiering.data_source.extents import LogFile, ObjectKeys
+from spark_tiering.data_source.extents import LogFolderSegment, ObjectKeys
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
@@ -26,15 +26,15 @@ from spark_tiering.segment_reading.faults import (
 from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
 from spark_tiering.segment_reading.log_files import FolderSegment
 from spark_tiering.segment_reading.tiered import TieredSegment
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.results import Absent, Archived
+from spark_tiering.stores.results import ObjectAbsent, ObjectArchived
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.data_source.extents import Extent
+    from spark_tiering.data_source.extents import ReadExtent
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.segment_reading.protocol import ObjectReader, SegmentBytes
     from spark_tiering.stores.opening import StoreSettings
@@ -43,23 +43,23 @@ _KIND_BYTES: Final = {kind: len(kind.value) + 1 for kind in ObjectKind}
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class SegmentStorage:
     """Where bytes are, as it travels to workers: no client, no key and no credential."""
 
     store: StoreSettings | None = None
     key_ring: str = ""
 
 
-def open_extent(extent: Extent, storage: Storage) -> SegmentBytes:
+def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     """
     The segment of an extent, by the store and the keys of this process.
 
     Raises `SegmentUnreadable`, and what the store raises.
     """
     place = extent.place
-    if isinstance(place, LogFile):
+    if isinstance(place, LogFolderSegment):
         listed = ListedSegment(place.base_offset, place.next_offset)
-        return FolderSegment(LogFolder(place.folder), listed)
+        return FolderSegment(PartitionFolder(place.folder), listed)
     assert storage.store is not None, "objects without a store are refused with the options"
     ring = process_key_ring(KeyRingSettings(storage.key_ring)) if storage.key_ring else None
     store = process_store(storage.store)
@@ -78,9 +78,9 @@ def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
     stem = place.log[: -_KIND_BYTES[ObjectKind.LOG]]
     for key in dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}")):
         got = store.get(key, 0, MANIFEST_BYTES_MAX)
-        if isinstance(got, Absent):
+        if isinstance(got, ObjectAbsent):
             continue
-        if isinstance(got, Archived):
+        if isinstance(got, ObjectArchived):
             raise archived(got)
         # An object of no bytes has no first one.
         found = parse_manifest(got if isinstance(got, bytes) else b"")
@@ -90,7 +90,7 @@ def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
     raise missing(place.manifest)
 
 
-def _require_match(extent: Extent, place: ObjectKeys, key: str, manifest: Manifest) -> None:
+def _require_match(extent: ReadExtent, place: ObjectKeys, key: str, manifest: Manifest) -> None:
     """Refuse a manifest that is another segment's, wherever it says so."""
     told = ""
     if manifest.chunks.original_bytes != extent.log_bytes:
@@ -109,7 +109,7 @@ def _require_match(extent: Extent, place: ObjectKeys, key: str, manifest: Manife
 
 
 @contextmanager
-def told_of(extent: Extent) -> Iterator[None]:
+def told_of(extent: ReadExtent) -> Iterator[None]:
     """What cannot be read of an extent, as one of our errors: lost, or there and unreadable."""
     try:
         yield
@@ -121,7 +121,7 @@ def told_of(extent: Extent) -> Iterator[None]:
         raise TierUnreadable(f"{where}: {finding_kind(error.fault).code}: {error}") from error
 
 
-def wrong_index(extent: Extent, where: str, detail: str) -> TierUnreadable:
+def wrong_index(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
     """An index that leads astray."""
     offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
     return TierUnreadable(
@@ -129,7 +129,7 @@ def wrong_index(extent: Extent, where: str, detail: str) -> TierUnreadable:
     )
 
 
-def damaged(extent: Extent, where: str, detail: str) -> TierUnreadable:
+def damaged(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
     """Record batches that cannot be read."""
     offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
     return TierUnreadable(

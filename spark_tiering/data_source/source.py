@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from rlmm.errors import ConfigError, DataLost, RlmmError
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.pushed_filters import Pushed
+from spark_tiering.data_source.pushed_filters import PushedFilters
 from spark_tiering.data_source.schema import full_schema, wanted_columns
 from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from spark_tiering.data_source.options import ReadOptions
-    from spark_tiering.data_source.piece_reading import Reading
-    from spark_tiering.data_source.task_splits import Piece
+    from spark_tiering.data_source.piece_reading import PieceReading
+    from spark_tiering.data_source.task_splits import SegmentPiece
 
 NAME = "rlmm"
 NO_WRITER: Final = "the format rlmm reads tiered segments and writes none"
@@ -80,10 +80,10 @@ class RlmmDataSource(DataSource):
         raise ConfigError(NO_WRITER)
 
 
-class Share(InputPartition):
+class TaskShare(InputPartition):
     """What one task reads; travels to it, and holds no secret."""
 
-    def __init__(self, pieces: tuple[Piece, ...], reading: Reading) -> None:
+    def __init__(self, pieces: tuple[SegmentPiece, ...], reading: PieceReading) -> None:
         super().__init__(None)
         self.pieces = pieces
         self.reading = reading
@@ -96,7 +96,7 @@ class _Reader(DataSourceReader):
         self._options = options
         self._columns = wanted_columns(schema)
         self._arrow = to_arrow_schema(schema, timezone="UTC")
-        self._pushed = Pushed()
+        self._pushed = PushedFilters()
 
     @told_in_one_line
     def partitions(self) -> Sequence[InputPartition]:
@@ -109,7 +109,7 @@ class _Reader(DataSourceReader):
         starts, ends = planner.starts(listing), planner.ends(listing)
         found = planner.shares(listing, starts, ends, self._pushed)
         reading = planner.reading(self._columns, self._pushed)
-        return [Share(pieces, reading) for pieces in found]
+        return [TaskShare(pieces, reading) for pieces in found]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of one task; Spark asks for those of no task as well, where there is none."""
@@ -138,7 +138,7 @@ def rows_of(
 
     What was there when the query was planned and is gone by now is an error, or named in a warning.
     """
-    if not isinstance(partition, Share):
+    if not isinstance(partition, TaskShare):
         return
     for piece in partition.pieces:
         try:

@@ -18,11 +18,11 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import DataLost, RlmmError
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.data_source.schema import wanted_columns
-from spark_tiering.data_source.source import Share, rows_of
+from spark_tiering.data_source.source import TaskShare, rows_of
 from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
 from spark_tiering.data_source.stream_steps import (
     Offsets,
-    Patience,
+    TriggerPatience,
     available,
     format_offsets,
     parse_offsets,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from rlmm.base.clock import Clock
-    from spark_tiering.data_source.extents import Listing
+    from spark_tiering.data_source.extents import TierListing
     from spark_tiering.data_source.options import ReadOptions
 
 logger = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         driver = self._planning
         found = driver.shares(parse_offsets(start), parse_offsets(end))
         reading = driver.planner.reading(self._columns)
-        return [Share(pieces, reading) for pieces in found]
+        return [TaskShare(pieces, reading) for pieces in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
@@ -149,10 +149,10 @@ class _Driver:
         self.reported: Offsets = {}
         self._options = options
         self._clock = clock
-        self._listing: Listing | None = None
+        self._listing: TierListing | None = None
         self._is_frozen = False
         limits = options.limits
-        self._patience = Patience(limits.least, limits.delay_ms)
+        self._patience = TriggerPatience(limits.least, limits.delay_ms)
 
     def initial(self) -> Offsets:
         """Where the options say that it begins."""
@@ -190,7 +190,7 @@ class _Driver:
         self._require_there(listing, begin, end)
         return self.planner.shares(listing, begin, end)
 
-    def _look(self, *, is_needed: bool = False) -> Listing:
+    def _look(self, *, is_needed: bool = False) -> TierListing:
         if self._listing is None or not self._is_frozen or is_needed:
             self._listing = self.planner.listing()
         return self._listing
@@ -203,7 +203,7 @@ class _Driver:
                 told = "it is not there any more" if end is None else f"it ends at {end} now"
                 self._lose(f"{name}: was read up to offset {offset}, and {told}")
 
-    def _require_there(self, listing: Listing, begin: Offsets, end: Offsets) -> None:
+    def _require_there(self, listing: TierListing, begin: Offsets, end: Offsets) -> None:
         there = {one.name for one in listing.held}
         for name, offset in sorted(end.items()):
             if name not in there and begin[name] < offset:
@@ -217,7 +217,7 @@ class _Driver:
         logger.warning("%s", told)
 
 
-def _reaches(listing: Listing, end: Offsets) -> bool:
+def _reaches(listing: TierListing, end: Offsets) -> bool:
     """Whether *listing* knows everything up to *end*."""
     known = {one.name: one.next_offset for one in listing.held}
     return all(name in known and known[name] >= offset for name, offset in end.items())

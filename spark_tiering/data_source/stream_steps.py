@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
 from rlmm.metadata.ids import INT64_MAX
-from spark_tiering.data_source.bounds import TopicPartition
+from spark_tiering.data_source.bounds import PartitionName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Offsets = dict[TopicPartition, int]
+Offsets = dict[PartitionName, int]
 
 
-def format_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+def format_offsets(offsets: Mapping[PartitionName, int]) -> dict[str, dict[str, int]]:
     """What is kept in a checkpoint; equal offsets are written alike."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
@@ -34,7 +34,7 @@ def parse_offsets(written: Any) -> Offsets:
             for number, offset in by_number.items():
                 if type(offset) is not int or not 0 <= offset <= INT64_MAX:
                     raise ValueError  # noqa: TRY301 - told in one place
-                offsets[TopicPartition(topic, int(number))] = offset
+                offsets[PartitionName(topic, int(number))] = offset
     except (AttributeError, TypeError, ValueError) as error:
         msg = f"the checkpoint is no reader's of this source: {str(written)[:200]}"
         raise ConfigError(msg) from error
@@ -71,7 +71,7 @@ def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
     return {one: start[one] + taken.get(one, 0) for one in start}
 
 
-class Patience:
+class TriggerPatience:
     """Whether a batch begins though there is little to read. *now_ms* of every question rises."""
 
     def __init__(self, least: int | None, delay_ms: int) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spark_tiering.data_source.extents import Extent
+    from spark_tiering.data_source.extents import ReadExtent
     from spark_tiering.decoding import AbortedTransaction
 
 SLICES_MAX = 10_000
@@ -24,10 +24,10 @@ REQUEST_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SegmentPiece:
     """A part of one segment that one task reads."""
 
-    extent: Extent
+    extent: ReadExtent
     number: int = 0
     count: int = 1
     aborted: tuple[AbortedTransaction, ...] = ()
@@ -45,7 +45,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class SplitLimits:
     """How large a share may be."""
 
     bytes_max: int
@@ -54,7 +54,7 @@ class Cutting:
     """How many shares there are to be at least, where there is enough to share."""
 
 
-def shares(extents: Iterable[Extent], cutting: Cutting) -> list[tuple[Piece, ...]]:
+def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[SegmentPiece, ...]]:
     """
     The extents as shares, in their order; together they are read once and wholly.
 
@@ -65,8 +65,8 @@ def shares(extents: Iterable[Extent], cutting: Cutting) -> list[tuple[Piece, ...
     if cutting.least is not None:
         total = sum(extent.likely_bytes for extent in all_of_them)
         bytes_max = max(1, min(bytes_max, total // cutting.least))
-    found: list[tuple[Piece, ...]] = []
-    open_share: list[Piece] = []
+    found: list[tuple[SegmentPiece, ...]] = []
+    open_share: list[SegmentPiece] = []
     room, left = bytes_max, cutting.records_max
     cost = REQUEST_BYTES if cutting.least is None else 0
     for piece in _pieces(all_of_them, bytes_max, cutting.records_max):
@@ -83,15 +83,17 @@ def shares(extents: Iterable[Extent], cutting: Cutting) -> list[tuple[Piece, ...
     return found
 
 
-def _pieces(extents: Iterable[Extent], bytes_max: int, records_max: int | None) -> Iterator[Piece]:
+def _pieces(
+    extents: Iterable[ReadExtent], bytes_max: int, records_max: int | None
+) -> Iterator[SegmentPiece]:
     for extent in extents:
         for part in _by_records(extent, records_max):
             count = min(-(-part.likely_bytes // bytes_max), part.offsets, SLICES_MAX)
             for number in range(max(count, 1)):
-                yield Piece(part, number, max(count, 1))
+                yield SegmentPiece(part, number, max(count, 1))
 
 
-def _by_records(extent: Extent, records_max: int | None) -> Iterator[Extent]:
+def _by_records(extent: ReadExtent, records_max: int | None) -> Iterator[ReadExtent]:
     """Cut so that no part has more offsets than *records_max*, in parts that are alike."""
     if records_max is None or extent.offsets <= records_max:
         yield extent

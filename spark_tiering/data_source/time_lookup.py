@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from spark_tiering.data_source.piece_reading import first_row_offset
 
 if TYPE_CHECKING:
-    from spark_tiering.data_source.extents import Held
-    from spark_tiering.data_source.piece_reading import Reading
+    from spark_tiering.data_source.extents import PartitionListing
+    from spark_tiering.data_source.piece_reading import PieceReading
 
 
-def first_offset_at(held: Held, time_ms: int, reading: Reading) -> int | None:
+def first_offset_at(held: PartitionListing, time_ms: int, reading: PieceReading) -> int | None:
     """
     That offset, as brokers look it up; None where no record is as late.
 

@@ -12,8 +12,8 @@ from spark_tiering.segments.producer_state import parse_snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_tiering.data_source.extents import Extent, LogFile, ObjectKeys
-    from spark_tiering.data_source.segment_opening import Storage
+    from spark_tiering.data_source.extents import LogFolderSegment, ObjectKeys, ReadExtent
+    from spark_tiering.data_source.segment_opening import SegmentStorage
     from spark_tiering.decoding import AbortedTransaction
 
 KEPT_MAX = 10_000
@@ -23,12 +23,12 @@ KEPT_MAX = 10_000
 class ReadState:
     """See `deciding.StateOfSegments`."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: SegmentStorage) -> None:
         self._storage = storage
-        self._aborted: dict[ObjectKeys | LogFile, Sequence[AbortedTransaction]] = {}
-        self._open: dict[ObjectKeys | LogFile, frozenset[int]] = {}
+        self._aborted: dict[ObjectKeys | LogFolderSegment, Sequence[AbortedTransaction]] = {}
+        self._open: dict[ObjectKeys | LogFolderSegment, frozenset[int]] = {}
 
-    def aborted(self, extent: Extent) -> Sequence[AbortedTransaction]:
+    def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
         """The entries of a transaction index; one that cannot be read is an error."""
         if extent.place not in self._aborted:
             content = self._part(extent, SegmentPart.TXN_INDEX)
@@ -39,7 +39,7 @@ class ReadState:
             self._aborted[extent.place] = found
         return self._aborted[extent.place]
 
-    def open_firsts(self, extent: Extent) -> frozenset[int]:
+    def open_firsts(self, extent: ReadExtent) -> frozenset[int]:
         """Of the producer snapshot, which every segment of a tier has."""
         if extent.place not in self._open:
             content = self._part(extent, SegmentPart.PRODUCER_SNAPSHOT)
@@ -54,11 +54,11 @@ class ReadState:
             )
         return self._open[extent.place]
 
-    def _part(self, extent: Extent, part: SegmentPart) -> bytes | None:
+    def _part(self, extent: ReadExtent, part: SegmentPart) -> bytes | None:
         with told_of(extent):
             return open_extent(extent, self._storage).index(part)
 
 
-def _trim(kept: dict[ObjectKeys | LogFile, Any]) -> None:
+def _trim(kept: dict[ObjectKeys | LogFolderSegment, Any]) -> None:
     while len(kept) >= KEPT_MAX:
         del kept[next(iter(kept))]

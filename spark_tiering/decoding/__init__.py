@@ -59,8 +59,8 @@ from spark_tiering.decoding.aborted import (
 from spark_tiering.decoding.columns import COLUMNS, schema_of
 from spark_tiering.decoding.counts import DecodingCounts
 from spark_tiering.decoding.decoder import BatchDecoder
-from spark_tiering.decoding.faults import DecodingFault, FaultKind
-from spark_tiering.decoding.options import Wanted
+from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
+from spark_tiering.decoding.options import DecodingOptions
 
 __all__ = [
     "COLUMNS",
@@ -69,8 +69,8 @@ __all__ = [
     "BatchDecoder",
     "DecodingCounts",
     "DecodingFault",
-    "FaultKind",
-    "Wanted",
+    "DecodingFaultKind",
+    "DecodingOptions",
     "read_txn_index",
     "schema_of",
 ]

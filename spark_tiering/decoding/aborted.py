@@ -13,7 +13,7 @@ import struct
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_tiering.decoding.faults import DecodingFault, FaultKind
+from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +59,7 @@ def read_txn_index(content: bytes | memoryview) -> tuple[AbortedTransaction, ...
 
 def _bad(position: int, offset: int, detail: str) -> DecodingFault:
     return DecodingFault(
-        FaultKind.BAD_TXN_INDEX, position, max(offset, -1), f"transaction index: {detail}"
+        DecodingFaultKind.BAD_TXN_INDEX, position, max(offset, -1), f"transaction index: {detail}"
     )
 
 

@@ -18,7 +18,7 @@ from spark_tiering.decoding.columns import HEADER_TYPE
 
 if TYPE_CHECKING:
     from spark_tiering.decoding.batch_walk import Int64s
-    from spark_tiering.decoding.fields import Spans
+    from spark_tiering.decoding.fields import FieldSpans
 
 TIME_MAX_MS: Final = (2**63 - 1) // 1000
 TIME_MIN_MS: Final = -TIME_MAX_MS
@@ -26,7 +26,7 @@ TIME_MIN_MS: Final = -TIME_MAX_MS
 _TIME_TYPE: Final = pa.timestamp("us", tz="UTC")
 
 
-def bytes_column(data: bytes | memoryview, spans: Spans) -> pa.Array:
+def bytes_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
     """The bytes of the spans, which must rise."""
     count = len(spans.start)
     is_null = spans.size < 0
@@ -45,7 +45,7 @@ def bytes_column(data: bytes | memoryview, spans: Spans) -> pa.Array:
     return pc.take(pieces, taken, boundscheck=False)
 
 
-def text_column(data: bytes | memoryview, spans: Spans) -> pa.Array:
+def text_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
     """The same as text; what is no UTF-8 in it stands as Kafka's clients show it."""
     content = bytes_column(data, spans)
     offsets, letters = content.buffers()[1:]
@@ -58,7 +58,9 @@ def text_column(data: bytes | memoryview, spans: Spans) -> pa.Array:
         return pa.array([each.decode("utf-8", "replace") for each in content.to_pylist()])
 
 
-def headers_column(data: bytes | memoryview, count: Int64s, key: Spans, value: Spans) -> pa.Array:
+def headers_column(
+    data: bytes | memoryview, count: Int64s, key: FieldSpans, value: FieldSpans
+) -> pa.Array:
     """Lists of headers, *count* in each; null where there are none, as in Spark's Kafka source."""
     pairs = pa.StructArray.from_arrays(
         [text_column(data, key), bytes_column(data, value)], fields=list(HEADER_TYPE)

@@ -25,10 +25,10 @@ from rlmm.records.header import (
     OFFSET_MAX,
     judge_start,
 )
-from spark_tiering.decoding.faults import DecodingFault, FaultKind
+from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
 
 if TYPE_CHECKING:
-    from spark_tiering.decoding.options import Wanted
+    from spark_tiering.decoding.options import DecodingOptions
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
@@ -91,7 +91,7 @@ class BatchTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkedBatches:
     """
     The batches of a window up to byte *stop*, where its end is, or a batch that is not whole yet,
     or the first thing that is wrong.
@@ -105,8 +105,8 @@ class Walked:
 
 
 def walk_window(
-    data: bytes, size: int, wanted: Wanted, position: int, previous_offset: int
-) -> Walked:
+    data: bytes, size: int, wanted: DecodingOptions, position: int, previous_offset: int
+) -> WalkedBatches:
     """
     Walk over the first *size* bytes of *data*, which stand at byte *position* of the log, behind a
     batch whose last offset is *previous_offset*.
@@ -116,13 +116,13 @@ def walk_window(
     table = _table_of(data, start, stop)
     judged = _judge(table, wanted, position, previous_offset)
     if judged is None:
-        return Walked(table, stop, fault, is_zeros)
+        return WalkedBatches(table, stop, fault, is_zeros)
     good, fault = judged
-    return Walked(table.where(slice(0, good)), int(table.start[good]), fault, is_zeros=False)
+    return WalkedBatches(table.where(slice(0, good)), int(table.start[good]), fault, is_zeros=False)
 
 
 def _find_starts(
-    data: bytes, size: int, wanted: Wanted, position: int
+    data: bytes, size: int, wanted: DecodingOptions, position: int
 ) -> tuple[list[int], int, DecodingFault | None, bool]:
     """Where batches begin, the byte behind the last whole one, and why it ended if not there."""
     starts: list[int] = []
@@ -149,19 +149,19 @@ def _crc_fault(data: bytes, start: int, stop: int, position: int) -> DecodingFau
     (crc,) = _CRC.unpack_from(data, start + _CRC_AT)
     detail = f"CRC-32C of {stop - start - CRC_FROM} bytes is not {crc:08x}"
     offset = int.from_bytes(data[start : start + _LENGTH_AT], "big", signed=True)
-    return DecodingFault(FaultKind.CRC_MISMATCH, position + start, max(offset, -1), detail)
+    return DecodingFault(DecodingFaultKind.CRC_MISMATCH, position + start, max(offset, -1), detail)
 
 
-def _no_batch(rest: bytes, wanted: Wanted, position: int) -> DecodingFault | None:
+def _no_batch(rest: bytes, wanted: DecodingOptions, position: int) -> DecodingFault | None:
     """What begins with at least a header's bytes and is no batch; None for zeros to the end."""
     found = judge_start(rest, 0, wanted.batch_bytes_max)
     if isinstance(found, DamagedBatch):
-        kind = FaultKind(found.reason.value)
+        kind = DecodingFaultKind(found.reason.value)
         return DecodingFault(kind, position, max(found.base_offset, -1), found.detail)
     if found.is_zeros:
         return None
     detail = f"magic {rest[_MAGIC_AT]}, expected {MAGIC}"
-    return DecodingFault(FaultKind.OLD_FORMAT, position, -1, detail)
+    return DecodingFault(DecodingFaultKind.OLD_FORMAT, position, -1, detail)
 
 
 def _table_of(data: bytes, start: Int64s, stop: int) -> BatchTable:
@@ -186,7 +186,7 @@ def _int64(column: npt.NDArray[np.generic]) -> Int64s:
 
 
 def _judge(
-    table: BatchTable, wanted: Wanted, position: int, previous_offset: int
+    table: BatchTable, wanted: DecodingOptions, position: int, previous_offset: int
 ) -> tuple[int, DecodingFault] | None:
     """The first batch whose header makes no sense, and what is wrong with it."""
     base, last = table.base_offset, table.last_offset
@@ -203,13 +203,16 @@ def _judge(
     at = int(bad.argmax())
     offsets = f"offsets {base[at]} to {last[at]}"
     if unsound[at]:
-        kind, detail = FaultKind.BAD_OFFSETS, f"{offsets} are no range"
+        kind, detail = DecodingFaultKind.BAD_OFFSETS, f"{offsets} are no range"
     elif table.count[at] < 0:
-        kind, detail = FaultKind.BAD_RECORD_COUNT, f"{table.count[at]} records"
+        kind, detail = DecodingFaultKind.BAD_RECORD_COUNT, f"{table.count[at]} records"
     elif outside[at]:
-        kind, detail = FaultKind.BATCH_OUTSIDE, f"{offsets}, the log has {wanted.log_offsets}"
+        kind, detail = (
+            DecodingFaultKind.BATCH_OUTSIDE,
+            f"{offsets}, the log has {wanted.log_offsets}",
+        )
     else:
         before = last[at - 1] if at else previous_offset
-        kind, detail = FaultKind.BATCH_OUT_OF_ORDER, f"{offsets} behind offset {before}"
+        kind, detail = DecodingFaultKind.BATCH_OUT_OF_ORDER, f"{offsets} behind offset {before}"
     offset = int(base[at]) if base[at] >= 0 else -1
     return at, DecodingFault(kind, position + int(table.start[at]), offset, detail)

@@ -18,8 +18,8 @@ from rlmm.records.header import (
 from spark_tiering.decoding.aborted import AbortedRanges
 from spark_tiering.decoding.batch_walk import walk_window
 from spark_tiering.decoding.counts import DecodingCounts
-from spark_tiering.decoding.decompression import Inflater
-from spark_tiering.decoding.faults import DecodingFault, FaultKind
+from spark_tiering.decoding.decompression import BatchDecompressor
+from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
 from spark_tiering.decoding.rows import RowReader
 from spark_tiering.decoding.varints import PADDING
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_tiering.decoding.batch_walk import BatchTable
-    from spark_tiering.decoding.options import Wanted
+    from spark_tiering.decoding.options import DecodingOptions
 
 _LENGTH_FIELD: Final = slice(8, 12)
 
@@ -41,14 +41,14 @@ class BatchDecoder:
     *position* is the byte of the log at which the first piece begins; faults tell theirs by it.
     """
 
-    def __init__(self, wanted: Wanted, position: int = 0) -> None:
+    def __init__(self, wanted: DecodingOptions, position: int = 0) -> None:
         self.counts = DecodingCounts()
         self.fault: DecodingFault | None = None
         self.is_done = False
         """Nothing more is wanted of what follows: the end was reached, or a fault."""
         self._wanted = wanted
         self._aborted = AbortedRanges(wanted.aborted)
-        self._inflater = Inflater(wanted.inflated_bytes_max)
+        self._inflater = BatchDecompressor(wanted.inflated_bytes_max)
         self._rows = RowReader(wanted, self.counts)
         self._position = position
         self._previous_offset = -1
@@ -92,7 +92,7 @@ class BatchDecoder:
         if self._is_in_zeros:
             if any(piece):
                 detail = "zeros where a batch should begin, and something behind them"
-                yield self._found(self._at_end(FaultKind.LENGTH_TOO_SMALL, detail))
+                yield self._found(self._at_end(DecodingFaultKind.LENGTH_TOO_SMALL, detail))
             return
         self._held_bytes += len(piece)
         if self._held_bytes < self._needed_bytes:
@@ -110,7 +110,7 @@ class BatchDecoder:
         yield from self._decode(data, walked.table, position)
         # Nobody needs what lies behind the end; but a batch that does not fit there says that the
         # one that seemed to be the end may be none: base offsets are in no CRC.
-        fault, unordered = walked.fault, FaultKind.BATCH_OUT_OF_ORDER
+        fault, unordered = walked.fault, DecodingFaultKind.BATCH_OUT_OF_ORDER
         if fault and not self.fault and (fault.kind is unordered or not self.is_done):
             yield self._found(fault)
 
@@ -123,14 +123,14 @@ class BatchDecoder:
             return self.fault
         rest = b"".join(self._held)
         if self._is_in_zeros or (rest and not any(rest)):
-            return self._found(self._at_end(FaultKind.ZEROS, "the log ends in zeros"))
+            return self._found(self._at_end(DecodingFaultKind.ZEROS, "the log ends in zeros"))
         if not rest:
             return None
         found = judge_start(rest, 0, self._wanted.batch_bytes_max)
         if isinstance(found, DamagedBatch):
-            return self._found(self._at_end(FaultKind(found.reason.value), found.detail))
+            return self._found(self._at_end(DecodingFaultKind(found.reason.value), found.detail))
         detail = f"the last {len(rest)} bytes are no whole batch"
-        return self._found(self._at_end(FaultKind.TORN, detail))
+        return self._found(self._at_end(DecodingFaultKind.TORN, detail))
 
     def _hold(self, rest: bytes, position: int) -> None:
         """Keep what is no whole batch yet; *position* is that of its first byte."""
@@ -176,7 +176,7 @@ class BatchDecoder:
         keep &= ~late
         return table if keep.all() else table.where(keep)
 
-    def _at_end(self, kind: FaultKind, detail: str) -> DecodingFault:
+    def _at_end(self, kind: DecodingFaultKind, detail: str) -> DecodingFault:
         rest = b"".join(self._held)
         offset = HEADER.unpack_from(rest)[0] if len(rest) >= HEADER_BYTES else -1
         return DecodingFault(kind, self._position, max(offset, -1), detail)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import cramjam
 import numpy as np
 
-from rlmm.records.compression import Compression, Uninflatable, inflate
+from rlmm.records.compression import Compression, DecompressionFault, inflate
 from rlmm.records.header import CODEC_MASK, HEADER_BYTES
-from spark_tiering.decoding.faults import DecodingFault, FaultKind
+from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
 from spark_tiering.decoding.varints import PADDING, VarintBuffer
 
 try:
     # An extra of ours; without it zstd takes the slower way that the service has.
-    from spark_tiering.layout.frames import FrameReader
+    from spark_tiering.layout.frames import ZstdFrameReader
 except ImportError:
-    FrameReader = None  # type: ignore[assignment, misc]
+    ZstdFrameReader = None  # type: ignore[assignment, misc]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ _ROOM_BYTES_MIN: Final = 256 * 1024
 _CODECS: Final = {codec.value: codec for codec in Compression}
 
 
-class Portion(NamedTuple):
+class BatchPortion(NamedTuple):
     """
     Some batches, with their records parts at bytes [first, stop) of the buffer.
 
@@ -52,17 +52,17 @@ class Portion(NamedTuple):
     stop: Int64s
 
 
-class Inflater:
+class BatchDecompressor:
     """Makes portions out of batches; one decoder has it, with the buffer that it keeps."""
 
     def __init__(self, inflated_bytes_max: int) -> None:
         self._limit = inflated_bytes_max
         self._kept = bytearray(0)
-        self._frames = None if FrameReader is None else FrameReader()
+        self._frames = None if ZstdFrameReader is None else ZstdFrameReader()
 
     def portions(
         self, data: bytes, table: BatchTable, position: int
-    ) -> Iterator[Portion | DecodingFault]:
+    ) -> Iterator[BatchPortion | DecodingFault]:
         """
         The batches of *table*, in portions; *data* has `PADDING` behind them, and begins at byte
         *position* of the log. At the first batch that cannot be inflated it ends.
@@ -82,7 +82,7 @@ class Inflater:
                 size = stops[-1] + len(PADDING)
                 # What stands behind the last batch is looked at and never believed.
                 buffer = VarintBuffer(memoryview(self._kept)[:size])
-                yield Portion(buffer, part, np.append(0, stop[:-1]), stop)
+                yield BatchPortion(buffer, part, np.append(0, stop[:-1]), stop)
             if fault is not None:
                 at = begin + len(stops)
                 where, offset = position + int(table.start[at]), int(table.base_offset[at])
@@ -92,7 +92,7 @@ class Inflater:
 
     def _fill(
         self, data: memoryview, table: BatchTable, codecs: list[int], begin: int
-    ) -> tuple[list[int], tuple[FaultKind, str] | None]:
+    ) -> tuple[list[int], tuple[DecodingFaultKind, str] | None]:
         """
         Put batches from one on into the buffer until there are enough of them: where each of them
         ends there, and why it ended where that is a fault.
@@ -110,11 +110,11 @@ class Inflater:
             section = data[start + HEADER_BYTES : stop]
             codec = _CODECS.get(number)
             if codec is None:
-                return ends, (FaultKind.UNKNOWN_COMPRESSION, f"codec id {number}")
+                return ends, (DecodingFaultKind.UNKNOWN_COMPRESSION, f"codec id {number}")
             if section or count:
                 put = self._put(codec, section, size, is_first=not ends)
-                if isinstance(put, Uninflatable):
-                    return ends, (FaultKind(put.reason.value), put.detail)
+                if isinstance(put, DecompressionFault):
+                    return ends, (DecodingFaultKind(put.reason.value), put.detail)
                 if put is None:
                     break
                 size += put
@@ -123,7 +123,7 @@ class Inflater:
 
     def _put(
         self, codec: Compression, section: memoryview, at: int, *, is_first: bool
-    ) -> int | Uninflatable | None:
+    ) -> int | DecompressionFault | None:
         """Inflate a batch to where the buffer is free; None where it has no room for it there."""
         room = memoryview(self._kept)[at : len(self._kept) - len(PADDING)][: self._limit]
         quickly = _INTO.get(codec)
@@ -133,12 +133,12 @@ class Inflater:
             except cramjam.DecompressionError:
                 if not is_first and len(room) < _ROOM_BYTES_MIN:
                     return None
-        inflated: bytes | bytearray | memoryview | Uninflatable | None = None
+        inflated: bytes | bytearray | memoryview | DecompressionFault | None = None
         if codec is Compression.ZSTD and self._frames is not None:
             inflated = self._frames.content(section, self._limit)
         if inflated is None:
             inflated = inflate(codec, section, self._limit)
-        if isinstance(inflated, Uninflatable):
+        if isinstance(inflated, DecompressionFault):
             return inflated
         if len(inflated) > len(room):
             if not is_first:
@@ -173,7 +173,7 @@ def _end_of_plain(table: BatchTable, codecs: list[int], begin: int) -> int:
     return end
 
 
-def _plain(data: bytes, table: BatchTable) -> Portion:
+def _plain(data: bytes, table: BatchTable) -> BatchPortion:
     begin = int(table.start[0])
     buffer = VarintBuffer(memoryview(data)[begin : int(table.stop[-1]) + len(PADDING)])
-    return Portion(buffer, table, table.start + (HEADER_BYTES - begin), table.stop - begin)
+    return BatchPortion(buffer, table, table.start + (HEADER_BYTES - begin), table.stop - begin)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class FaultKind(StrEnum):
+class DecodingFaultKind(StrEnum):
     """Why bytes could not be read as rows. The list is closed."""
 
     LENGTH_TOO_SMALL = "length-too-small"
@@ -56,7 +56,7 @@ class DecodingFault:
     where no offset is known.
     """
 
-    kind: FaultKind
+    kind: DecodingFaultKind
     position: int
     offset: int
     detail: str

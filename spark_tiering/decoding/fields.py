@@ -23,7 +23,7 @@ _BYTE: Final = np.uint64(8)
 _WORD_BYTES: Final = 8
 
 
-class Spans(NamedTuple):
+class FieldSpans(NamedTuple):
     """One field of all records at bytes [start, start + size); a size of -1 is null."""
 
     start: Int64s
@@ -35,9 +35,9 @@ class RecordFields(NamedTuple):
 
     time_delta: Int64s
     offset_delta: Int64s
-    key: Spans | None
-    value: Spans | None
-    headers: Spans | None
+    key: FieldSpans | None
+    value: FieldSpans | None
+    headers: FieldSpans | None
     """From behind the count of headers to the record's end, and how many they are."""
     is_sound: npt.NDArray[np.bool_]
 
@@ -60,7 +60,7 @@ def read_fields(
         place = place + size
         # What has no headers ends here; where they are read, they end where the record does.
         is_sound &= (size > 0) & (count >= 0) & ((place == stop) | (count > 0))
-        headers = Spans(place, count)
+        headers = FieldSpans(place, count)
     is_sound &= place <= stop
     return RecordFields(time_delta, offset_delta, key, value, headers, is_sound)
 
@@ -97,9 +97,9 @@ def _read_deltas(
 
 def _read_span(
     buffer: VarintBuffer, place: Int64s, is_sound: npt.NDArray[np.bool_]
-) -> tuple[Spans, Int64s]:
+) -> tuple[FieldSpans, Int64s]:
     """A key or a value, and the place behind it; *is_sound* is told where there is none."""
     length, size = buffer.int32_at(place)
     start = place + size
     is_sound &= (size > 0) & (length >= -1)
-    return Spans(start, length), start + np.maximum(length, 0)
+    return FieldSpans(start, length), start + np.maximum(length, 0)

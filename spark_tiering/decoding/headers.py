@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spark_tiering.decoding.fields import Spans
+from spark_tiering.decoding.fields import FieldSpans
 from spark_tiering.decoding.varints import INT32_VARINT_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ class HeaderFields:
 
     count: Int64s
     """Of each record."""
-    key: Spans
-    value: Spans
+    key: FieldSpans
+    value: FieldSpans
     is_sound: npt.NDArray[np.bool_]
     """For each record: whether its headers end where it does, and none is without a key."""
 
 
-def limit_counts(spans: Spans, stop: Int64s) -> Int64s:
+def limit_counts(spans: FieldSpans, stop: Int64s) -> Int64s:
     """How many headers each record has room for, at most as many as it says; -1 is too many."""
     room = (stop - spans.start) // HEADER_BYTES_MIN
     return np.where(spans.size > room, -1, spans.size)
@@ -61,9 +61,11 @@ def read_headers(buffer: VarintBuffer, start: Int64s, stop: Int64s, count: Int64
     is_sound = np.empty(len(count), dtype=np.bool_)
     is_sound[order] = place == beyond - 1
     return HeaderFields(
-        count, Spans(rows.key_start, rows.key_size), Spans(rows.value_start, rows.value_size),
+        count,
+        FieldSpans(rows.key_start, rows.key_size),
+        FieldSpans(rows.value_start, rows.value_size),
         is_sound,
-    )  # fmt: skip
+    )
 
 
 class _Rows(NamedTuple):

@@ -18,7 +18,7 @@ TIME_MAX_MS: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DecodingOptions:
     """What of one partition's log is wanted; it may be sent to other processes."""
 
     topic: str

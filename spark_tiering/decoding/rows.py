@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from rlmm.records.header import LOG_APPEND_TIME_BIT
 from spark_tiering.decoding import arrow, columns
-from spark_tiering.decoding.faults import DecodingFault, FaultKind
-from spark_tiering.decoding.fields import Spans, read_fields
+from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
+from spark_tiering.decoding.fields import FieldSpans, read_fields
 from spark_tiering.decoding.headers import HeaderFields, limit_counts, read_headers
 from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS
 from spark_tiering.decoding.record_positions import find_records
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from spark_tiering.decoding.batch_walk import Int64s
     from spark_tiering.decoding.counts import DecodingCounts
-    from spark_tiering.decoding.decompression import Portion
+    from spark_tiering.decoding.decompression import BatchPortion
     from spark_tiering.decoding.fields import RecordFields
-    from spark_tiering.decoding.options import Wanted
+    from spark_tiering.decoding.options import DecodingOptions
     from spark_tiering.decoding.record_positions import RecordPlaces
 
 ROWS_MAX: Final = 32 * 1024
@@ -67,14 +67,14 @@ class _Block(NamedTuple):
         )  # fmt: skip
 
 
-def _some(spans: Spans | None, some: slice | npt.NDArray[np.bool_]) -> Spans | None:
-    return None if spans is None else Spans(spans.start[some], spans.size[some])
+def _some(spans: FieldSpans | None, some: slice | npt.NDArray[np.bool_]) -> FieldSpans | None:
+    return None if spans is None else FieldSpans(spans.start[some], spans.size[some])
 
 
 class RowReader:
     """Makes rows out of portions; it knows what is wanted and counts what is left out."""
 
-    def __init__(self, wanted: Wanted, counts: DecodingCounts) -> None:
+    def __init__(self, wanted: DecodingOptions, counts: DecodingCounts) -> None:
         self.schema = columns.schema_of(wanted.columns)
         self._wanted = wanted
         self._counts = counts
@@ -88,7 +88,9 @@ class RowReader:
         self._is_timed = wanted.first_time_ms > TIME_MIN_MS or wanted.last_time_ms < TIME_MAX_MS
         self._needs_time = columns.TIMESTAMP in names or self._is_timed
 
-    def read(self, portion: Portion, position: int) -> Iterator[pa.RecordBatch | DecodingFault]:
+    def read(
+        self, portion: BatchPortion, position: int
+    ) -> Iterator[pa.RecordBatch | DecodingFault]:
         """The rows of a portion of the window at byte *position* of the log; a fault comes last."""
         table = portion.table
         places = find_records(portion.buffer, portion.first, portion.stop, table.count)
@@ -114,7 +116,7 @@ class RowReader:
             yield self._ragged(portion, places, int(ragged[0]), position)
 
     def _block(
-        self, portion: Portion, places: RecordPlaces, lane: Int64s, some: slice, before: int
+        self, portion: BatchPortion, places: RecordPlaces, lane: Int64s, some: slice, before: int
     ) -> _Block:
         start, stop = places.start[some], places.stop[some]
         fields = read_fields(portion.buffer, start, stop, portion.stop[lane], self._depth)
@@ -129,7 +131,7 @@ class RowReader:
                 time_ms = np.where(appended[lane], table.max_time[lane], time_ms)
         return _Block(fields, lane, stop, offset, time_ms, before)
 
-    def _judge(self, portion: Portion, block: _Block) -> tuple[int, FaultKind] | None:
+    def _judge(self, portion: BatchPortion, block: _Block) -> tuple[int, DecodingFaultKind] | None:
         """The first record that makes no sense, and why."""
         table, lane, offset = portion.table, block.lane, block.offset
         ordered = (
@@ -145,15 +147,15 @@ class RowReader:
             return None
         at = int(good.argmin())
         if not sound[at]:
-            return at, FaultKind.BAD_RECORD
+            return at, DecodingFaultKind.BAD_RECORD
         if not ordered[at]:
-            return at, FaultKind.RECORD_OUT_OF_ORDER
-        return at, FaultKind.TIME_OUT_OF_RANGE
+            return at, DecodingFaultKind.RECORD_OUT_OF_ORDER
+        return at, DecodingFaultKind.TIME_OUT_OF_RANGE
 
     # ------------------------------------------------------------------------------------- headers
 
     def _parts(
-        self, portion: Portion, block: _Block, position: int
+        self, portion: BatchPortion, block: _Block, position: int
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
         """The rows of a block of sound records, as many at a time as their headers allow."""
         spans = block.fields.headers
@@ -171,14 +173,14 @@ class RowReader:
             if not found.is_sound.all():
                 at = int(found.is_sound.argmin())
                 yield from self._rows(portion, some.part(0, at), found)
-                yield self._fault(portion, FaultKind.BAD_RECORD, position, some, at)
+                yield self._fault(portion, DecodingFaultKind.BAD_RECORD, position, some, at)
                 return
             yield from self._rows(portion, some, found)
         if len(bad):
-            yield self._fault(portion, FaultKind.BAD_RECORD, position, block, end)
+            yield self._fault(portion, DecodingFaultKind.BAD_RECORD, position, block, end)
 
     def _rows(
-        self, portion: Portion, block: _Block, headers: HeaderFields | None
+        self, portion: BatchPortion, block: _Block, headers: HeaderFields | None
     ) -> Iterator[pa.RecordBatch]:
         """Rows out of sound records that are wanted; *headers* may have more than these."""
         keep = self._kept(block)
@@ -216,7 +218,7 @@ class RowReader:
         return keep
 
     def _column(
-        self, name: str, portion: Portion, block: _Block, headers: HeaderFields | None
+        self, name: str, portion: BatchPortion, block: _Block, headers: HeaderFields | None
     ) -> pa.Array:
         data, count = portion.buffer.data, len(block.lane)
         if name == columns.OFFSET:
@@ -246,7 +248,7 @@ class RowReader:
     # -------------------------------------------------------------------------------------- faults
 
     def _fault(
-        self, portion: Portion, kind: FaultKind, position: int, block: _Block, at: int
+        self, portion: BatchPortion, kind: DecodingFaultKind, position: int, block: _Block, at: int
     ) -> DecodingFault:
         """What is wrong with a record of a block."""
         table, lane = portion.table, int(block.lane[at])
@@ -254,20 +256,20 @@ class RowReader:
         # The first offset that it may have: that of its batch, or behind the record before it.
         offset = max(base, (int(block.offset[at - 1]) if at else block.before) + 1)
         detail = f"a record at or behind offset {offset}, in a batch of offsets {base} to {last}"
-        if kind is FaultKind.RECORD_OUT_OF_ORDER:
+        if kind is DecodingFaultKind.RECORD_OUT_OF_ORDER:
             detail = f"offset {block.offset[at]}, expected {offset} to {last}"
-        elif kind is FaultKind.TIME_OUT_OF_RANGE:
+        elif kind is DecodingFaultKind.TIME_OUT_OF_RANGE:
             detail = f"time {block.time_ms[at]} ms at offset {block.offset[at]}"
         return DecodingFault(kind, position + int(table.start[lane]), offset, detail)
 
     def _ragged(
-        self, portion: Portion, places: RecordPlaces, lane: int, position: int
+        self, portion: BatchPortion, places: RecordPlaces, lane: int, position: int
     ) -> DecodingFault:
         table = portion.table
         left = int(portion.stop[lane] - places.end[lane])
         detail = f"{left} bytes behind the last of {places.count[lane]} records"
         return DecodingFault(
-            FaultKind.TRAILING_BYTES,
+            DecodingFaultKind.TRAILING_BYTES,
             position + int(table.start[lane]),
             int(table.last_offset[lane]) + 1,
             detail,
@@ -291,6 +293,6 @@ def _kept_headers(headers: HeaderFields, keep: npt.NDArray[np.bool_]) -> HeaderF
     count = headers.count[: len(keep)]
     total = int(count.sum())
     of_kept = np.repeat(keep, count)
-    key = Spans(headers.key.start[:total][of_kept], headers.key.size[:total][of_kept])
-    value = Spans(headers.value.start[:total][of_kept], headers.value.size[:total][of_kept])
+    key = FieldSpans(headers.key.start[:total][of_kept], headers.key.size[:total][of_kept])
+    value = FieldSpans(headers.value.start[:total][of_kept], headers.value.size[:total][of_kept])
     return HeaderFields(count[keep], key, value, headers.is_sound[: len(keep)][keep])

@@ -14,7 +14,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.execution.durations import KILL_TIMEOUT, seconds_of
-from spark_tiering.execution.task_entry import Errand, Parcel, carry_out
+from spark_tiering.execution.task_entry import Parcel, TaskContext, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +53,9 @@ class ArrowJobs:
         """As few jobs as their limit allows."""
         return portions_of(parcels, JOB_BYTES_MAX)
 
-    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+    def run(
+        self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+    ) -> None:
         """See `SparkJobs`."""
         if self._context is None:
             self._session.addTag(self._group)
@@ -87,7 +89,7 @@ def portions_of(parcels: list[Parcel], bytes_max: int) -> list[list[Parcel]]:
     return found
 
 
-def _work(errand: Errand, parcels: list[Parcel]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _work(errand: TaskContext, parcels: list[Parcel]) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """What each task does with its batches of rows."""
 
     def in_task(batches: Iterable[Any]) -> Iterator[Any]:

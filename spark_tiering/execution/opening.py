@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from spark_tiering.execution.protocol import Engine
-    from spark_tiering.execution.settings import EngineSettings
+    from spark_tiering.execution.protocol import ExecutionEngine
+    from spark_tiering.execution.settings import ExecutionSettings
 
 
-def open_engine(settings: EngineSettings, session: SparkSession | None = None) -> Engine:
+def open_engine(
+    settings: ExecutionSettings, session: SparkSession | None = None
+) -> ExecutionEngine:
     """
     An engine: in this process, over *session*, or over one that is made and ends with it.
 
@@ -39,7 +41,7 @@ def open_engine(settings: EngineSettings, session: SparkSession | None = None) -
     return engine_over(opened.spark, opened.close)
 
 
-def engine_over(session: SparkSession, end: Callable[[], None] | None = None) -> Engine:
+def engine_over(session: SparkSession, end: Callable[[], None] | None = None) -> ExecutionEngine:
     """The engine that a session can have; *end* is done when it is closed."""
     from spark_tiering.execution.arrow import ArrowJobs, is_connect  # noqa: PLC0415
     from spark_tiering.execution.rdd import RddJobs  # noqa: PLC0415

@@ -32,7 +32,7 @@ class UnitLost:
     why: str
 
 
-class Engine(Protocol):
+class ExecutionEngine(Protocol):
     """Runs units of work, as many at a time as it has slots. One call at a time."""
 
     @property

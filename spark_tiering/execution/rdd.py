@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from spark_tiering.execution.durations import KILL_TIMEOUT, seconds_of
-from spark_tiering.execution.task_entry import Errand, Parcel, carry_out
+from spark_tiering.execution.task_entry import Parcel, TaskContext, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ Update = tuple[int, Parcel]
 """The number of a round, and an outcome of it."""
 
 
-class Sum(AccumulatorParam[list[Update]]):
+class OutcomeSum(AccumulatorParam[list[Update]]):
     """Outcomes added up, in the process of a task."""
 
     def zero(self, value: list[Update]) -> list[Update]:
@@ -37,15 +37,15 @@ class Sum(AccumulatorParam[list[Update]]):
         return value1 + value2
 
 
-class Arrivals(Sum):
+class OutcomeArrivals(OutcomeSum):
     """In the driver's process outcomes are handed on, by a thread of Spark's, and not kept."""
 
     def __init__(self) -> None:
         self._round = 0
         self._arrive: Callable[[Parcel], None] | None = None
 
-    def __reduce__(self) -> tuple[type[Sum], tuple[()]]:
-        return Sum, ()
+    def __reduce__(self) -> tuple[type[OutcomeSum], tuple[()]]:
+        return OutcomeSum, ()
 
     def listen(self, number: int, arrive: Callable[[Parcel], None]) -> None:
         """Hand on what comes of one round; what comes of others is too late."""
@@ -65,7 +65,7 @@ class RddJobs:
     def __init__(self, context: SparkContext) -> None:
         self._context = context
         self._group = f"rlmm-{uuid.uuid4().hex}"
-        self._arrivals = Arrivals()
+        self._arrivals = OutcomeArrivals()
         self._arrived = context.accumulator([], self._arrivals)
         self.kill_timeout_s = seconds_of(context.getConf().get(KILL_TIMEOUT, "2s"))
 
@@ -78,7 +78,9 @@ class RddJobs:
         """One job: each task is sent its own unit only."""
         return [parcels] if parcels else []
 
-    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+    def run(
+        self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+    ) -> None:
         """See `SparkJobs`."""
         self._arrivals.listen(errand.number, arrive)
         self._context.setJobGroup(self._group, f"rlmm: {len(parcels)} units")
@@ -94,7 +96,7 @@ class RddJobs:
 
 
 def _in_task(
-    errand: Errand, arrived: Accumulator[list[Update]], parcels: Iterable[Parcel]
+    errand: TaskContext, arrived: Accumulator[list[Update]], parcels: Iterable[Parcel]
 ) -> Iterator[Parcel]:
     for index, unit in parcels:
         parcel = index, carry_out(errand, index, unit)

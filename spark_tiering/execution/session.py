@@ -33,7 +33,7 @@ from spark_tiering.execution.settings import is_submitted, retrying, standalone_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from spark_tiering.execution.settings import EngineSettings
+    from spark_tiering.execution.settings import ExecutionSettings
 
 EVERYWHERE: Final = {
     # 2.5 ms a task instead of 24: by TCP each waits for an acknowledgement that is held back.
@@ -76,7 +76,7 @@ class OpenSession:
         end()
 
 
-def open_session(settings: EngineSettings) -> OpenSession:
+def open_session(settings: ExecutionSettings) -> OpenSession:
     """
     A session as *settings* say, or as spark-submit has said.
 
@@ -93,7 +93,7 @@ def open_session(settings: EngineSettings) -> OpenSession:
     return _launched(settings)
 
 
-def _submitted(settings: EngineSettings) -> OpenSession:
+def _submitted(settings: ExecutionSettings) -> OpenSession:
     SparkContext._ensure_initialized()  # noqa: SLF001 - SparkConf reads what was said from there
     conf = SparkConf()
     for name, value in {**EVERYWHERE, **settings.conf}.items():
@@ -113,7 +113,7 @@ def _submitted(settings: EngineSettings) -> OpenSession:
     return OpenSession(spark, lambda: _stop(spark))
 
 
-def _launched(settings: EngineSettings) -> OpenSession:
+def _launched(settings: ExecutionSettings) -> OpenSession:
     master = retrying(settings.master or "")
     if not master:
         msg = "no master is named, and spark-submit has not started this process"
@@ -146,7 +146,7 @@ def _launched(settings: EngineSettings) -> OpenSession:
     return OpenSession(spark, end)
 
 
-def _connected(settings: EngineSettings) -> OpenSession:
+def _connected(settings: ExecutionSettings) -> OpenSession:
     address = connect_address(settings.master or "")
     place = f"{address[0]}:{address[1]}"
     try:
@@ -209,7 +209,7 @@ def connect_address(master: str) -> tuple[str, int]:
     return host, port
 
 
-def _variables(settings: EngineSettings) -> dict[str, str]:
+def _variables(settings: ExecutionSettings) -> dict[str, str]:
     """What Spark reads from the environment and nowhere else."""
     cache = Path(settings.cache_folder) if settings.cache_folder else None
     variables = {"JAVA_HOME": str(find_java(os.environ, cache).home)}

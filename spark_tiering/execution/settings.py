@@ -30,7 +30,7 @@ _MASTER = re.compile(r"(?P<host>[^:/,\[\]]+|\[[^\]]+\]):(?P<port>\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
-class EngineSettings:
+class ExecutionSettings:
     """Where units run."""
 
     master: str | None = None

@@ -21,8 +21,8 @@ from pyspark import cloudpickle
 from rlmm.errors import EngineUnfit
 from spark_tiering.execution.failure_causes import cause_of
 from spark_tiering.execution.protocol import CANCELLED, R, U, UnitLost
-from spark_tiering.execution.task_entry import Errand, Parcel
-from spark_tiering.execution.unit_results import Gathered
+from spark_tiering.execution.task_entry import Parcel, TaskContext
+from spark_tiering.execution.unit_results import UnitResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +52,9 @@ class SparkJobs(Protocol):
     def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
         """The jobs that *parcels* are best made of, to be run one after the other."""
 
-    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+    def run(
+        self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+    ) -> None:
         """
         One job, one task for each parcel; raises what Spark raises. For any thread.
 
@@ -63,13 +65,13 @@ class SparkJobs(Protocol):
         """End the jobs that run now."""
 
 
-class Arrived(NamedTuple):
+class UnitArrival(NamedTuple):
     """The outcome of a unit."""
 
     parcel: Parcel
 
 
-class Failed(NamedTuple):
+class SparkJobFailure(NamedTuple):
     """A job from which not all came back."""
 
     indexes: list[int]
@@ -112,8 +114,8 @@ class SparkEngine:
     ) -> list[R | UnitLost]:
         """See `Engine`."""
         parcels: list[Parcel] = [(index, _packed(unit)) for index, unit in enumerate(units)]
-        gathered: Gathered[R] = Gathered(len(parcels), on_result)
-        errand = Errand(0, _packed(fn))
+        gathered: UnitResults[R] = UnitResults(len(parcels), on_result)
+        errand = TaskContext(0, _packed(fn))
         why = self._round(errand, self._jobs.portions(parcels), 1, gathered.add)
         if not gathered.missing():
             return gathered.outcomes()
@@ -127,7 +129,7 @@ class SparkEngine:
         return gathered.outcomes()
 
     def _again(
-        self, errand: Errand, parcels: list[Parcel], gathered: Gathered[R]
+        self, errand: TaskContext, parcels: list[Parcel], gathered: UnitResults[R]
     ) -> dict[int, str]:
         """
         Each of *parcels* as a job of its own, if any can be run; why those left have failed.
@@ -145,14 +147,14 @@ class SparkEngine:
 
     def _round(
         self,
-        errand: Errand,
+        errand: TaskContext,
         portions: list[list[Parcel]],
         at_a_time: int,
         add: Callable[[Parcel], None],
     ) -> dict[int, str]:
         """Run jobs, so many at a time, and tell what arrives; why the units of some have failed."""
         self._rounds += 1
-        told: queue.SimpleQueue[Arrived | Failed | None] = queue.SimpleQueue()
+        told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None] = queue.SimpleQueue()
         waiting = portions[::-1]
         lane = partial(self._lane, replace(errand, number=self._rounds), waiting, told)
         lanes = [
@@ -171,7 +173,7 @@ class SparkEngine:
                     if self._is_cancelled.is_set():
                         self._cancel_jobs()
                     continue
-                if isinstance(said, Arrived):
+                if isinstance(said, UnitArrival):
                     add(said.parcel)
                 elif said is None:
                     under_way -= 1
@@ -185,18 +187,20 @@ class SparkEngine:
 
     def _lane(
         self,
-        errand: Errand,
+        errand: TaskContext,
         waiting: list[list[Parcel]],
-        told: queue.SimpleQueue[Arrived | Failed | None],
+        told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None],
     ) -> None:
         """One job after the other, in a thread of its own."""
         with suppress(IndexError):  # nothing is waiting any more
             while portion := waiting.pop():
                 try:
                     if not self._is_cancelled.is_set():
-                        self._jobs.run(errand, portion, lambda parcel: told.put(Arrived(parcel)))
+                        self._jobs.run(
+                            errand, portion, lambda parcel: told.put(UnitArrival(parcel))
+                        )
                 except Exception as error:  # noqa: BLE001 - Spark, py4j and grpc have no common one
-                    told.put(Failed([index for index, _ in portion], cause_of(error)))
+                    told.put(SparkJobFailure([index for index, _ in portion], cause_of(error)))
         told.put(None)
 
     def _end_lanes(self, lanes: list[threading.Thread]) -> None:

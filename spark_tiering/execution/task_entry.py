@@ -29,7 +29,7 @@ WHY_CHARS_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class TaskContext:
     """What all tasks of one round are given."""
 
     number: int
@@ -41,7 +41,7 @@ class Errand:
     """Whether only to look if a unit could be run here."""
 
 
-def carry_out(errand: Errand, index: int, unit: bytes) -> bytes:
+def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
     """
     What became of a unit, pickled.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Gathered(Generic[R]):
+class UnitResults(Generic[R]):
     """The outcomes so far; each is told on once, by the thread that adds it."""
 
     def __init__(self, count: int, tell: Callable[[R | UnitLost], None] | None) -> None:

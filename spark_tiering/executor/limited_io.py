@@ -1,9 +1,9 @@
 """
 Files and a store as a unit sees them: under a deadline, at a pace, with its requests counted.
 
-`UnitEnded` ends a unit from wherever it is, also from within a store that asks for more to send;
+`UnitEnd` ends a unit from wherever it is, also from within a store that asks for more to send;
 stores leave nothing behind then. It never leaves `spark_tiering`: whoever runs a unit gives its
-outcome as a value. Sources fail as `UnitEnded`; errors that arrive as `StoreError` or `ConfigError`
+outcome as a value. Sources fail as `UnitEnd`; errors that arrive as `StoreError` or `ConfigError`
 are the store's.
 """
 
@@ -13,10 +13,10 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.errors import InvalidArgument, RlmmError
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.partition_files import FileStream, piece_bytes_of
-from spark_tiering.stores.results import Written
+from spark_tiering.stores.results import ObjectWritten
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from typing import NoReturn, Self
 
     from spark_tiering.executor.throttle import Throttle
-    from spark_tiering.segments.partition_files import FileFacts, PartitionFiles
-    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.segments.partition_files import PartitionFiles, SourceFileFacts
+    from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.results import (
-        Absent,
-        Folder,
         GetOutcome,
-        Listed,
+        ListedFolder,
+        ListedObject,
+        ObjectAbsent,
         ObjectFacts,
         OpenUpload,
         PutOutcome,
@@ -49,16 +49,16 @@ keeps to the pace, and neither the source nor the store is met by a burst.
 """
 
 
-class UnitEnded(Exception):
+class UnitEnd(Exception):
     """Ends a unit, with what became of it."""
 
-    def __init__(self, outcome: Outcome, detail: str) -> None:
+    def __init__(self, outcome: UnitOutcome, detail: str) -> None:
         super().__init__(detail)
         self.outcome = outcome
         self.detail = detail
 
 
-class Watch:
+class UnitLimits:
     """One unit's time, pace and requests."""
 
     def __init__(
@@ -97,37 +97,37 @@ class Watch:
         left_s = self._deadline_s - self.seconds
         if left_s <= 0:
             detail = f"not done after {self._deadline_s:g} s"
-            raise UnitEnded(Outcome.TIMED_OUT, detail)
+            raise UnitEnd(UnitOutcome.TIMED_OUT, detail)
         if not self._throttle.wait(size_bytes, requests, limit_s=left_s):
             detail = f"the pace does not allow it to be done in {self._deadline_s:g} s"
-            raise UnitEnded(Outcome.TIMED_OUT, detail)
+            raise UnitEnd(UnitOutcome.TIMED_OUT, detail)
 
 
-class WatchedFiles:
+class LimitedFiles:
     """
     The files of one partition; `facts` are those of the first look until `look_again`.
 
     *log* is the file without which there is no segment any more.
     """
 
-    def __init__(self, files: PartitionFiles, watch: Watch, log: str = "") -> None:
+    def __init__(self, files: PartitionFiles, watch: UnitLimits, log: str = "") -> None:
         self._files = files
         self._watch = watch
         self._log = log
-        self._facts: Mapping[str, FileFacts] | None = None
+        self._facts: Mapping[str, SourceFileFacts] | None = None
 
     @property
     def piece_bytes(self) -> int:
         """How much is read at once."""
         return piece_bytes_of(self._files)
 
-    def facts(self) -> Mapping[str, FileFacts]:
+    def facts(self) -> Mapping[str, SourceFileFacts]:
         """Every file by its name, as it was at the first look."""
         if self._facts is None:
             self._facts = self.look_again()
         return self._facts
 
-    def look_again(self) -> Mapping[str, FileFacts]:
+    def look_again(self) -> Mapping[str, SourceFileFacts]:
         """The same, as it is now."""
         self._watch.read(0)
         return _sourced(self._files.facts)
@@ -152,9 +152,9 @@ class WatchedFiles:
         A log that is still there is another one; what lies beside it may be read anew.
         """
         if self._log and self._log not in self.look_again():
-            raise UnitEnded(Outcome.SOURCE_GONE, detail)
+            raise UnitEnd(UnitOutcome.SOURCE_GONE, detail)
         is_log = part is SegmentPart.LOG
-        raise UnitEnded(Outcome.SOURCE_CHANGED if is_log else Outcome.SOURCE_FAILED, detail)
+        raise UnitEnd(UnitOutcome.SOURCE_CHANGED if is_log else UnitOutcome.SOURCE_FAILED, detail)
 
 
 def _sourced(call: Callable[[], T]) -> T:
@@ -164,38 +164,38 @@ def _sourced(call: Callable[[], T]) -> T:
     except InvalidArgument:
         raise
     except (RlmmError, OSError) as error:
-        raise UnitEnded(Outcome.SOURCE_FAILED, str(error)) from error
+        raise UnitEnd(UnitOutcome.SOURCE_FAILED, str(error)) from error
 
 
-class WatchedStore:
+class LimitedStore:
     """A store, each call of it counted and at the pace; who opened the store closes it."""
 
-    def __init__(self, store: ObjectStore, settings: StoreSettings, watch: Watch) -> None:
+    def __init__(self, store: ObjectStore, settings: StoreSettings, watch: UnitLimits) -> None:
         self._store = store
         self._watch = watch
         self._s3 = settings if isinstance(settings, S3Settings) else None
 
-    def put(self, key: str, content: Content) -> PutOutcome:
+    def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """See `ObjectStore.put`; where a bucket looks first, the rest is counted at the end."""
         size_bytes = content.sum.size_bytes
         self._watch.ask()
         outcome = self._store.put(key, content)
-        if self._s3 is not None and isinstance(outcome, Written):
+        if self._s3 is not None and isinstance(outcome, ObjectWritten):
             if size_bytes > self._s3.single_put_bytes:
                 self._watch.asked(self._parts(size_bytes))
             elif not self._s3.has_conditional_puts:
                 self._watch.asked(1)
         return outcome
 
-    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+    def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """See `ObjectStore.put_stream`; how many requests it takes is known at its end."""
         self._watch.ask(2)
         outcome = self._store.put_stream(key, stream)
-        if isinstance(outcome, Written):
+        if isinstance(outcome, ObjectWritten):
             self._watch.asked(self._parts(outcome.size_bytes) - 1)
         return outcome
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """See `ObjectStore.head`."""
         self._watch.ask()
         return self._store.head(key, is_sum_wanted=is_sum_wanted)
@@ -205,12 +205,12 @@ class WatchedStore:
         self._watch.ask()
         return self._store.get(key, first_byte, last_byte)
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self, prefix: str = "") -> Iterator[ListedObject]:
         """See `ObjectStore.list`."""
         self._watch.ask()
         return self._store.list(prefix)
 
-    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+    def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """See `ObjectStore.level`."""
         self._watch.ask()
         return self._store.level(prefix)

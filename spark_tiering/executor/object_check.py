@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.errors import StoreError
-from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
@@ -13,7 +13,7 @@ from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.object_verification import verify_objects, verify_segment
 from spark_tiering.stores.content import sum_of
 from spark_tiering.stores.object_reading import read_whole
-from spark_tiering.stores.results import Absent, Archived, ObjectFacts
+from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, ObjectFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
 
 
-class Seen(NamedTuple):
+class StoredSegmentState(NamedTuple):
     """What there is of a segment; *findings* say what is wrong, or remarkable."""
 
-    objects: ObjectsFound
+    objects: StoredObjects
     facts: Mapping[ObjectKind, ObjectFacts]
     manifest: Manifest | None = None
     findings: tuple[str, ...] = ()
@@ -38,22 +38,22 @@ class Seen(NamedTuple):
         return sum(facts.size_bytes for facts in self.facts.values())
 
 
-def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> ObjectsFound:
+def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> StoredObjects:
     """
     What there is of an open copy: four requests at most, and no object but the manifest is read.
 
-    A store that cannot be asked is `ObjectsFound.UNKNOWN`. Without a manifest nobody can say
+    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest nobody can say
     whether the other two are right: they are `PARTIAL`, and who resumes compares them.
     """
     try:
         return examine(store, segment, prefix).objects
     except StoreError:
-        return ObjectsFound.UNKNOWN
+        return StoredObjects.UNKNOWN
 
 
 def examine(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
-) -> Seen:
+) -> StoredSegmentState:
     """
     The same in detail; raises what the store raises.
 
@@ -65,36 +65,42 @@ def examine(
     facts = {kind: one for kind, one in found.items() if isinstance(one, ObjectFacts)}
     if ObjectKind.MANIFEST not in facts:
         lacking = tuple(f"{kind}: there is no such object" for kind in found if kind not in facts)
-        return Seen(ObjectsFound.PARTIAL if facts else ObjectsFound.NONE, facts, None, lacking)
+        return StoredSegmentState(
+            StoredObjects.PARTIAL if facts else StoredObjects.NONE, facts, None, lacking
+        )
     manifest = read_manifest(store, keys[ObjectKind.MANIFEST])
-    if isinstance(manifest, Archived):
-        return Seen(ObjectsFound.UNKNOWN, facts, None, (str(manifest),))
-    if isinstance(manifest, Absent):
+    if isinstance(manifest, ObjectArchived):
+        return StoredSegmentState(StoredObjects.UNKNOWN, facts, None, (str(manifest),))
+    if isinstance(manifest, ObjectAbsent):
         # It went away after it was asked for: somebody ends this copy.
-        return Seen(ObjectsFound.UNKNOWN, facts, None, (f"{manifest.key}: it went away",))
+        return StoredSegmentState(
+            StoredObjects.UNKNOWN, facts, None, (f"{manifest.key}: it went away",)
+        )
     if isinstance(manifest, LayoutFinding):
-        return Seen(ObjectsFound.DAMAGED, facts, None, (f"manifest: {manifest}",))
+        return StoredSegmentState(StoredObjects.DAMAGED, facts, None, (f"manifest: {manifest}",))
     stored: dict[ObjectKind, StoredObject] = {
         kind: one.stored for kind, one in facts.items() if kind is not ObjectKind.MANIFEST
     }
     archived = tuple(
-        str(Archived(keys[kind], one.storage_class))
+        str(ObjectArchived(keys[kind], one.storage_class))
         for kind, one in facts.items()
         if one.is_archived
     )
     if is_sure:
         unread = _read_sums(store, keys, facts, manifest, stored)
         if unread:
-            return Seen(ObjectsFound.UNKNOWN, facts, manifest, (*unread, *archived))
+            return StoredSegmentState(StoredObjects.UNKNOWN, facts, manifest, (*unread, *archived))
     wrong = (*verify_objects(manifest, stored), *verify_segment(manifest, segment))
-    objects = ObjectsFound.DAMAGED if wrong else ObjectsFound.WHOLE
-    return Seen(objects, facts, manifest, (*map(str, wrong), *archived))
+    objects = StoredObjects.DAMAGED if wrong else StoredObjects.WHOLE
+    return StoredSegmentState(objects, facts, manifest, (*map(str, wrong), *archived))
 
 
-def read_manifest(store: ObjectStore, key: str) -> Manifest | LayoutFinding | Absent | Archived:
+def read_manifest(
+    store: ObjectStore, key: str
+) -> Manifest | LayoutFinding | ObjectAbsent | ObjectArchived:
     """The manifest under *key*; a finding where it is none."""
     got = store.get(key, 0, MANIFEST_BYTES_MAX)
-    if isinstance(got, Absent | Archived):
+    if isinstance(got, ObjectAbsent | ObjectArchived):
         return got
     return parse_manifest(got if isinstance(got, bytes) else b"")
 

@@ -16,7 +16,7 @@ AFTER_THE_MANIFEST = (ObjectKind.INDEXES, ObjectKind.LOG)
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class ObjectDeletion:
     """
     What became of a deletion.
 
@@ -37,7 +37,7 @@ def delete_objects(
     prefix: str = "",
     *,
     with_uploads: bool = True,
-) -> Deletion:
+) -> ObjectDeletion:
     """
     Take away all three objects, and end unfinished uploads of them; whatever is gone is fine. Of a
     copy that was finished there are no uploads, and who knows that need not look for them.
@@ -58,8 +58,8 @@ def delete_objects(
         for kind in AFTER_THE_MANIFEST:
             store.delete(keys[kind])
     except StoreError as error:
-        return Deletion(False, ended, str(error))
-    return Deletion(True, ended, detail)
+        return ObjectDeletion(False, ended, str(error))
+    return ObjectDeletion(True, ended, detail)
 
 
 def _end_uploads(store: ObjectStore, prefix: str, keys: dict[ObjectKind, str]) -> int:

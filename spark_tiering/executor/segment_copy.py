@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, StoreError
 from rlmm.partition_log.names import LOG, segment_file
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Action
-from spark_tiering.executor.limited_io import UnitEnded, Watch, WatchedFiles, WatchedStore
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.executor.limited_io import LimitedFiles, LimitedStore, UnitEnd, UnitLimits
 from spark_tiering.executor.object_check import examine
 from spark_tiering.executor.segment_inspection import inspect_with_state, is_lost
 from spark_tiering.executor.segment_writer import (
@@ -32,14 +32,14 @@ from spark_tiering.executor.segment_writer import (
     read_indexes,
 )
 from spark_tiering.executor.stop_mark import require_not_paused
-from spark_tiering.executor.tasks import CopyResult, Outcome, one_line
+from spark_tiering.executor.tasks import CopyResult, UnitOutcome, one_line
 from spark_tiering.executor.throttle import throttle_of
 from spark_tiering.layout.digests import StreamDigest
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_listing import list_segments
-from spark_tiering.segments.segment_parts import AsStored
+from spark_tiering.segments.segment_parts import StoredPart
 from spark_tiering.stores.opening import process_store
 
 if TYPE_CHECKING:
@@ -47,45 +47,45 @@ if TYPE_CHECKING:
 
     from spark_tiering.executor.tasks import CopyTask
     from spark_tiering.segments.segment_listing import ListedSegment
-    from spark_tiering.segments.segment_parts import Made, SegmentReport
+    from spark_tiering.segments.segment_parts import RebuiltPart, SegmentReport
     from spark_tiering.stores.protocol import ObjectStore
 
-_OUTCOME_OF_SEEN: Mapping[ObjectsFound, Outcome] = {
-    ObjectsFound.WHOLE: Outcome.FOUND,
-    ObjectsFound.UNKNOWN: Outcome.UNKNOWN,
-    ObjectsFound.NONE: Outcome.CONFLICT,
-    ObjectsFound.PARTIAL: Outcome.CONFLICT,
-    ObjectsFound.DAMAGED: Outcome.CONFLICT,
+_OUTCOME_OF_SEEN: Mapping[StoredObjects, UnitOutcome] = {
+    StoredObjects.WHOLE: UnitOutcome.FOUND,
+    StoredObjects.UNKNOWN: UnitOutcome.UNKNOWN,
+    StoredObjects.NONE: UnitOutcome.CONFLICT,
+    StoredObjects.PARTIAL: UnitOutcome.CONFLICT,
+    StoredObjects.DAMAGED: UnitOutcome.CONFLICT,
 }
 """Of a copy that was whole when it was planned to be completed."""
 
 
 def copy_segment(task: CopyTask) -> CopyResult:
     """Carry out one task in this process, with the process's own store."""
-    watch = Watch(task.deadline_s, throttle_of(task.job_id, task.pace))
+    watch = UnitLimits(task.deadline_s, throttle_of(task.job_id, task.pace))
     try:
         store = process_store(task.store)
     except (StoreError, ConfigError) as error:
         detail = one_line(str(error))
-        return CopyResult(task.unit_id, Outcome.STORE_FAILED, detail, seconds=watch.seconds)
+        return CopyResult(task.unit_id, UnitOutcome.STORE_FAILED, detail, seconds=watch.seconds)
     return carry_out(task, store, watch)
 
 
-def carry_out(task: CopyTask, store: ObjectStore, watch: Watch) -> CopyResult:
+def carry_out(task: CopyTask, store: ObjectStore, watch: UnitLimits) -> CopyResult:
     """The same with a store and a watch of the caller's."""
-    copy = _Copy(task, WatchedStore(store, task.store, watch), watch)
-    result = CopyResult(task.unit_id, Outcome.COPIED, "", attempt_id=uuid.uuid4().hex)
+    copy = _Copy(task, LimitedStore(store, task.store, watch), watch)
+    result = CopyResult(task.unit_id, UnitOutcome.COPIED, "", attempt_id=uuid.uuid4().hex)
     try:
         require_not_paused(task.pause_key, store, watch)
         done = copy.run()
-    except UnitEnded as ended:
+    except UnitEnd as ended:
         result = replace(result, outcome=ended.outcome, detail=one_line(ended.detail))
     except (StoreError, ConfigError) as error:
-        result = replace(result, outcome=Outcome.STORE_FAILED, detail=one_line(str(error)))
+        result = replace(result, outcome=UnitOutcome.STORE_FAILED, detail=one_line(str(error)))
     else:
         result = replace(
             result,
-            outcome=Outcome.COPIED if done.is_new else Outcome.FOUND,
+            outcome=UnitOutcome.COPIED if done.is_new else UnitOutcome.FOUND,
             log_bytes=task.size_bytes,
             stored_bytes=done.stored_bytes,
             log_crc64nvme=done.log_crc64nvme,
@@ -98,16 +98,16 @@ def carry_out(task: CopyTask, store: ObjectStore, watch: Watch) -> CopyResult:
 class _Copy:
     """One attempt; *findings* are what was remarkable so far."""
 
-    def __init__(self, task: CopyTask, store: ObjectStore, watch: Watch) -> None:
+    def __init__(self, task: CopyTask, store: ObjectStore, watch: UnitLimits) -> None:
         self.findings: list[str] = []
         self._task = task
         self._store = store
-        self._files = WatchedFiles(task.files, watch, segment_file(task.start_offset, LOG))
+        self._files = LimitedFiles(task.files, watch, segment_file(task.start_offset, LOG))
 
     def run(self) -> StoredSegment:
-        """Everything; `UnitEnded` where it does not come to its end."""
+        """Everything; `UnitEnd` where it does not come to its end."""
         task = self._task
-        if task.action is Action.COMPLETE:
+        if task.action is SegmentAction.COMPLETE:
             return self._verified()
         listed = self._planned_segment()
         digest = StreamDigest()
@@ -130,7 +130,7 @@ class _Copy:
             task.prefix,
             task.options,
             task.job_id,
-            looks_first=task.action is Action.RESUME,
+            looks_first=task.action is SegmentAction.RESUME,
         )
         log = self._source_of(SegmentPart.LOG, report.parts[SegmentPart.LOG])
         writer.put_log(LogToWrite(digest.digest(), lambda: iter(log.pieces())))
@@ -143,8 +143,8 @@ class _Copy:
         task = self._task
         seen = examine(self._store, task.segment, task.prefix, is_sure=True)
         outcome = _OUTCOME_OF_SEEN[seen.objects]
-        if outcome is not Outcome.FOUND:
-            raise UnitEnded(outcome, f"{seen.objects}: {'; '.join(seen.findings)}")
+        if outcome is not UnitOutcome.FOUND:
+            raise UnitEnd(outcome, f"{seen.objects}: {'; '.join(seen.findings)}")
         crc64nvme = seen.facts[ObjectKind.LOG].crc64nvme
         described = seen.manifest.described if seen.manifest is not None else None
         if isinstance(described, SegmentDescription) and described.note is not None:
@@ -159,13 +159,13 @@ class _Copy:
         )
         if found is None:
             detail = f"there is no segment {task.start_offset} any more"
-            raise UnitEnded(Outcome.SOURCE_GONE, detail)
+            raise UnitEnd(UnitOutcome.SOURCE_GONE, detail)
         size_bytes = facts[found.file(LOG)].size_bytes
         planned = (task.last_offset + 1, task.size_bytes)
         if (found.next_offset, size_bytes) != planned:
             now = f"the next is {found.next_offset}, and it has {size_bytes} bytes"
             detail = f"segment {task.start_offset}: {now}, planned with {planned}"
-            raise UnitEnded(Outcome.SOURCE_CHANGED, detail)
+            raise UnitEnd(UnitOutcome.SOURCE_CHANGED, detail)
         return found
 
     def _judge(self, report: SegmentReport) -> None:
@@ -177,18 +177,18 @@ class _Copy:
         self.findings += map(str, report.findings)
         if report.blockers:
             detail = "; ".join(map(str, report.blockers))
-            raise UnitEnded(Outcome.BLOCKED, detail)
+            raise UnitEnd(UnitOutcome.BLOCKED, detail)
         if not report.size_bytes:
-            raise UnitEnded(Outcome.BLOCKED, f"segment {task.start_offset} has no batches")
+            raise UnitEnd(UnitOutcome.BLOCKED, f"segment {task.start_offset} has no batches")
         read = (report.epochs, report.max_timestamp_ms, report.txn_index_empty)
         planned = (task.epochs, task.max_timestamp_ms, task.txn_index_empty)
         if read != planned:
             names = "leader epochs, newest record, no transaction index"
             detail = f"segment {task.start_offset}: {names}: {read}, planned {planned}"
-            raise UnitEnded(Outcome.SOURCE_CHANGED, detail)
+            raise UnitEnd(UnitOutcome.SOURCE_CHANGED, detail)
 
-    def _source_of(self, part: SegmentPart, content: AsStored | Made) -> PartSource:
-        if isinstance(content, AsStored):
+    def _source_of(self, part: SegmentPart, content: StoredPart | RebuiltPart) -> PartSource:
+        if isinstance(content, StoredPart):
             name, size_bytes = content.name, content.size_bytes
             return PartSource(size_bytes, lambda: self._files.pieces(name, size_bytes, part))
         return PartSource(content.size_bytes, lambda: iter((content.content,)))
@@ -198,7 +198,7 @@ class _Copy:
         first, now = self._files.facts(), self._files.look_again()
         for part in SegmentPart:
             content = report.parts.get(part)
-            if not isinstance(content, AsStored) or (only_log and part is not SegmentPart.LOG):
+            if not isinstance(content, StoredPart) or (only_log and part is not SegmentPart.LOG):
                 continue
             if now.get(content.name) != first[content.name]:
                 detail = f"{now.get(content.name, 'gone')}, at first {first[content.name]}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_tiering.copy_plan.inputs import details_of
-from spark_tiering.executor.limited_io import UnitEnded, Watch, WatchedFiles
+from spark_tiering.executor.limited_io import LimitedFiles, UnitEnd, UnitLimits
 from spark_tiering.executor.tasks import InspectResult, one_line
 from spark_tiering.executor.throttle import throttle_of
 from spark_tiering.segments.companions import StoredFiles
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.segments.state_before import state_before
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.segment_listing import ListedSegment
     from spark_tiering.segments.segment_parts import SegmentReport
 
-LOST = (FindingKind.MISSING, FindingKind.CHANGED)
+LOST = (SegmentFindingKind.MISSING, SegmentFindingKind.CHANGED)
 """What is found of a log that is no longer there, or no longer what it was."""
 
 
@@ -34,12 +34,12 @@ def inspect_task(task: InspectTask) -> InspectResult:
     Without details the source could not be read, the segment went away while it was, or time was
     up: that is a value, too.
     """
-    watch = Watch(task.deadline_s, throttle_of(task.job_id, task.pace))
-    files = WatchedFiles(task.files, watch)
+    watch = UnitLimits(task.deadline_s, throttle_of(task.job_id, task.pace))
+    files = LimitedFiles(task.files, watch)
     try:
         segments = task.segments or tuple(list_segments(files.facts()))
         report = inspect_with_state(files, task.listed, segments, task.log_start, task.rules)
-    except UnitEnded as ended:
+    except UnitEnd as ended:
         why = one_line(f"{ended.outcome}: {ended.detail}")
         return InspectResult(task.unit_id, None, why)
     lost = [found for found in report.blockers if is_lost(found)]
@@ -67,12 +67,12 @@ def inspect_with_state(
         segments,
         listed.base_offset,
         log_start=log_start or 0,
-        with_epochs=isinstance(StoredFiles(files).epochs(), Finding),
+        with_epochs=isinstance(StoredFiles(files).epochs(), SegmentFinding),
         allows_holes=rules.allows_holes,
     )
     return inspect_segment(files, listed, before, rules=rules, on_piece=on_piece)
 
 
-def is_lost(found: Finding) -> bool:
+def is_lost(found: SegmentFinding) -> bool:
     """Whether a finding says that the log went away, or changed, while it was read."""
     return found.part is SegmentPart.LOG and found.kind in LOST

@@ -1,7 +1,7 @@
 """
 The three objects of a segment, written in their order and each verified: the manifest is last.
 
-Whatever ends a writing in between ends it as `UnitEnded`, before the manifest: what is left of it
+Whatever ends a writing in between ends it as `UnitEnd`, before the manifest: what is left of it
 is no segment to anybody, and is found by a repeat. Nothing here knows where the bytes come from.
 """
 
@@ -10,25 +10,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.version import __version__
-from spark_tiering.executor.limited_io import UnitEnded
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.executor.limited_io import UnitEnd
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.chunk_index import chunk_bytes_for, plain_chunks
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.manifest import CopyNote, Manifest, describe, format_manifest
 from spark_tiering.layout.object_making import IndexesObject, LogObject, MadeLog
 from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.stores.content import BytesContent, Stream
+from spark_tiering.stores.content import BytesContent, ContentStream
 from spark_tiering.stores.object_reading import compare
 from spark_tiering.stores.results import (
-    Absent,
-    AlreadyThere,
-    Archived,
-    Conflict,
-    Refusal,
-    Refused,
-    Sum,
-    Unknown,
-    Written,
+    ContentSum,
+    ObjectAbsent,
+    ObjectArchived,
+    ObjectConflict,
+    ObjectIdentical,
+    ObjectWritten,
+    PutRefusal,
+    PutRefused,
+    PutUnknown,
 )
 
 if TYPE_CHECKING:
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.executor.tasks import CopyOptions
-    from spark_tiering.layout.digests import Digest
+    from spark_tiering.layout.digests import ContentDigest
     from spark_tiering.layout.object_making import MadeIndexes
     from spark_tiering.segments.findings import SegmentPart
-    from spark_tiering.stores.content import Content
+    from spark_tiering.stores.content import ObjectContent
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.results import ObjectFacts, PutOutcome
 
 WRITER = f"rlmm {__version__}"
 
-OUTCOMES: Mapping[Refusal, Outcome] = {
-    Refusal.SOURCE: Outcome.SOURCE_CHANGED,
-    Refusal.CHECKSUM: Outcome.REFUSED,
-    Refusal.NO_ROOM: Outcome.REFUSED,
-    Refusal.TOO_LARGE: Outcome.REFUSED,
-    Refusal.KEY: Outcome.REFUSED,
-    Refusal.SWEPT: Outcome.STORE_FAILED,
+OUTCOMES: Mapping[PutRefusal, UnitOutcome] = {
+    PutRefusal.SOURCE: UnitOutcome.SOURCE_CHANGED,
+    PutRefusal.CHECKSUM: UnitOutcome.REFUSED,
+    PutRefusal.NO_ROOM: UnitOutcome.REFUSED,
+    PutRefusal.TOO_LARGE: UnitOutcome.REFUSED,
+    PutRefusal.KEY: UnitOutcome.REFUSED,
+    PutRefusal.SWEPT: UnitOutcome.STORE_FAILED,
 }
 """What a refusal means for a unit; one whose upload was swept may write it again."""
 
@@ -66,7 +66,7 @@ class PartSource(NamedTuple):
 class LogToWrite(NamedTuple):
     """A log that was read once: what it is, and its bytes once more."""
 
-    digest: Digest
+    digest: ContentDigest
     pieces: Callable[[], Iterator[bytes]]
 
 
@@ -90,7 +90,7 @@ class StoredSegment(NamedTuple):
 class _Walkable:
     """A content whose sum is known, walked anew each time it is sent."""
 
-    def __init__(self, expected: Sum, pieces: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(self, expected: ContentSum, pieces: Callable[[], Iterator[bytes]]) -> None:
         self.sum = expected
         self.pieces = pieces
 
@@ -101,7 +101,7 @@ def read_indexes(parts: Mapping[SegmentPart, PartSource]) -> IndexesToWrite:
     for _ in whole:
         pass
     if whole.made is None:
-        raise UnitEnded(Outcome.SOURCE_FAILED, str(whole.finding))
+        raise UnitEnd(UnitOutcome.SOURCE_FAILED, str(whole.finding))
     return IndexesToWrite(whole.made, parts)
 
 
@@ -139,7 +139,7 @@ class SegmentWriter:
         """Write and verify the object of the log."""
         chunk_bytes = chunk_bytes_for(log.digest.size_bytes, self._options.chunk_bytes)
         if isinstance(chunk_bytes, LayoutFinding):
-            raise UnitEnded(Outcome.BLOCKED, str(chunk_bytes))
+            raise UnitEnd(UnitOutcome.BLOCKED, str(chunk_bytes))
         if self._options.is_compressed:
             self._log = self._put_compressed(log)
             return
@@ -153,9 +153,9 @@ class SegmentWriter:
         expected = _sum(indexes.made.stored)
         content = _Walkable(expected, lambda: _indexes_object(indexes.parts))
         outcome = self._put(ObjectKind.INDEXES, content)
-        if isinstance(outcome, Refused) and outcome.reason is Refusal.SOURCE:
+        if isinstance(outcome, PutRefused) and outcome.reason is PutRefusal.SOURCE:
             # The log is what it was: a repeat reads the other files as they are then.
-            raise UnitEnded(Outcome.SOURCE_FAILED, str(outcome))
+            raise UnitEnd(UnitOutcome.SOURCE_FAILED, str(outcome))
         self._settle(ObjectKind.INDEXES, expected, outcome)
         self._indexes = indexes.made
 
@@ -183,61 +183,61 @@ class SegmentWriter:
             level=options.level,
         )
 
-        def told() -> Sum | None:
+        def told() -> ContentSum | None:
             is_whole = made.made is not None and made.made.source == log.digest
             return _sum(made.made.stored) if made.made is not None and is_whole else None
 
-        outcome = self._store.put_stream(self._keys[ObjectKind.LOG], Stream(made, told))
+        outcome = self._store.put_stream(self._keys[ObjectKind.LOG], ContentStream(made, told))
         if made.finding is not None and made.finding.kind is LayoutFault.TOO_LARGE:
-            raise UnitEnded(Outcome.BLOCKED, str(made.finding))
+            raise UnitEnd(UnitOutcome.BLOCKED, str(made.finding))
         expected = told()
         if expected is None or made.made is None:
             detail = made.finding or f"the log is not {log.digest.size_bytes} bytes as before"
-            refused = Refused(Refusal.SOURCE, str(detail))
-            raise _ended(outcome if isinstance(outcome, Refused | Unknown) else refused)
+            refused = PutRefused(PutRefusal.SOURCE, str(detail))
+            raise _ended(outcome if isinstance(outcome, PutRefused | PutUnknown) else refused)
         self._settle(ObjectKind.LOG, expected, outcome)
         return made.made
 
-    def _put(self, kind: ObjectKind, content: Content) -> PutOutcome:
+    def _put(self, kind: ObjectKind, content: ObjectContent) -> PutOutcome:
         key = self._keys[kind]
         if self._looks_first:
             found = compare(self._store, key, content.sum)
-            if not isinstance(found, Absent):
+            if not isinstance(found, ObjectAbsent):
                 return found
         return self._store.put(key, content)
 
-    def _settle(self, kind: ObjectKind, expected: Sum, outcome: PutOutcome) -> None:
+    def _settle(self, kind: ObjectKind, expected: ContentSum, outcome: PutOutcome) -> None:
         """Go on where the object is there as it should be, else end the unit."""
-        if isinstance(outcome, Written):
+        if isinstance(outcome, ObjectWritten):
             self._is_new = True
             facts = self._verified(self._keys[kind], expected)
-        elif isinstance(outcome, AlreadyThere):
+        elif isinstance(outcome, ObjectIdentical):
             facts = outcome.facts
         else:
             raise _ended(outcome)
         self._stored_bytes += facts.size_bytes
         if facts.is_archived:
-            self._findings.append(str(Archived(self._keys[kind], facts.storage_class)))
+            self._findings.append(str(ObjectArchived(self._keys[kind], facts.storage_class)))
 
-    def _verified(self, key: str, expected: Sum) -> ObjectFacts:
+    def _verified(self, key: str, expected: ContentSum) -> ObjectFacts:
         """What the store tells of an object that it took; some tell no checksum, and took ours."""
         facts = self._store.head(key)
-        if isinstance(facts, Absent):
-            raise UnitEnded(Outcome.UNKNOWN, f"{key}: it was written, and is not there")
-        told = Sum(
+        if isinstance(facts, ObjectAbsent):
+            raise UnitEnd(UnitOutcome.UNKNOWN, f"{key}: it was written, and is not there")
+        told = ContentSum(
             facts.size_bytes, expected.crc64nvme if facts.crc64nvme is None else facts.crc64nvme
         )
         if told != expected:
-            raise UnitEnded(Outcome.CONFLICT, f"{key}: {told} are there, {expected} were written")
+            raise UnitEnd(UnitOutcome.CONFLICT, f"{key}: {told} are there, {expected} were written")
         return facts
 
 
-def _ended(outcome: Conflict | Unknown | Refused) -> UnitEnded:
+def _ended(outcome: ObjectConflict | PutUnknown | PutRefused) -> UnitEnd:
     """How a unit ends whose object is not there as it should be."""
-    if isinstance(outcome, Refused):
-        return UnitEnded(OUTCOMES[outcome.reason], str(outcome))
-    is_other = isinstance(outcome, Conflict)
-    return UnitEnded(Outcome.CONFLICT if is_other else Outcome.UNKNOWN, outcome.detail)
+    if isinstance(outcome, PutRefused):
+        return UnitEnd(OUTCOMES[outcome.reason], str(outcome))
+    is_other = isinstance(outcome, ObjectConflict)
+    return UnitEnd(UnitOutcome.CONFLICT if is_other else UnitOutcome.UNKNOWN, outcome.detail)
 
 
 def _indexes_object(parts: Mapping[SegmentPart, PartSource]) -> IndexesObject:
@@ -247,5 +247,5 @@ def _indexes_object(parts: Mapping[SegmentPart, PartSource]) -> IndexesObject:
     )
 
 
-def _sum(digest: Digest) -> Sum:
-    return Sum(digest.size_bytes, digest.crc64nvme)
+def _sum(digest: ContentDigest) -> ContentSum:
+    return ContentSum(digest.size_bytes, digest.crc64nvme)

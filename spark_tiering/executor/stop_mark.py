@@ -10,14 +10,14 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import StoreError
-from spark_tiering.executor.limited_io import UnitEnded
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.executor.limited_io import UnitEnd
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.stores.results import ObjectFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_tiering.executor.limited_io import Watch
+    from spark_tiering.executor.limited_io import UnitLimits
     from spark_tiering.stores.protocol import ObjectStore
 
 UNMARKED_AGE_S: Final = 1.0
@@ -29,7 +29,7 @@ _unmarked: dict[str, float] = {}
 
 
 def require_not_paused(
-    key: str, store: ObjectStore, watch: Watch, clock: Callable[[], float] = time.monotonic
+    key: str, store: ObjectStore, watch: UnitLimits, clock: Callable[[], float] = time.monotonic
 ) -> None:
     """
     End the unit where the mark *key* is there; without a key nobody asks.
@@ -44,7 +44,7 @@ def require_not_paused(
     except StoreError:
         return
     if isinstance(found, ObjectFacts):
-        raise UnitEnded(Outcome.STOPPED, f"the job is told to stop: {key}")
+        raise UnitEnd(UnitOutcome.STOPPED, f"the job is told to stop: {key}")
     if len(_unmarked) >= JOBS_KEPT:
         _unmarked.clear()
     _unmarked[key] = clock()

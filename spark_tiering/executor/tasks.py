@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.segment import SegmentMetadata
-from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.throttle import UNBOUND
 from spark_tiering.layout.chunk_index import CHUNK_BYTES, CHUNK_BYTES_MAX
 from spark_tiering.layout.frames import LEVEL
@@ -24,7 +24,7 @@ from spark_tiering.segments.segment_inspection import USUAL_RULES
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.copy_plan.inputs import SegmentDetails
-    from spark_tiering.executor.throttle import Pace
+    from spark_tiering.executor.throttle import PaceLimits
     from spark_tiering.segments.leader_epochs import Epochs
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_inspection import InspectionRules
@@ -37,7 +37,7 @@ LEVEL_MAX = 22
 DETAIL_CHARACTERS_MAX = 400
 
 
-class Outcome(StrEnum):
+class UnitOutcome(StrEnum):
     """What became of one unit. A closed list."""
 
     COPIED = "copied"
@@ -68,7 +68,7 @@ class Outcome(StrEnum):
     @property
     def is_done(self) -> bool:
         """Whether all objects are there and verified, so that the copy may be finished."""
-        return self in (Outcome.COPIED, Outcome.FOUND)
+        return self in (UnitOutcome.COPIED, UnitOutcome.FOUND)
 
     @property
     def is_retriable(self) -> bool:
@@ -82,11 +82,11 @@ class Outcome(StrEnum):
 
 _RETRIABLE = frozenset(
     (
-        Outcome.UNKNOWN,
-        Outcome.STORE_FAILED,
-        Outcome.SOURCE_FAILED,
-        Outcome.STOPPED,
-        Outcome.TIMED_OUT,
+        UnitOutcome.UNKNOWN,
+        UnitOutcome.STORE_FAILED,
+        UnitOutcome.SOURCE_FAILED,
+        UnitOutcome.STOPPED,
+        UnitOutcome.TIMED_OUT,
     )
 )
 
@@ -136,9 +136,9 @@ class CopyTask:
     """Of the event that opened the copy: the manifest repeats it."""
     job_id: str
     options: CopyOptions
-    pace: Pace
+    pace: PaceLimits
     deadline_s: float
-    action: Action = Action.COPY
+    action: SegmentAction = SegmentAction.COPY
     rules: InspectionRules = USUAL_RULES
     pause_key: str = ""
 
@@ -182,7 +182,7 @@ class CopyResult:
     """
 
     unit_id: str
-    outcome: Outcome
+    outcome: UnitOutcome
     detail: str
     log_bytes: int = 0
     stored_bytes: int = 0
@@ -209,7 +209,7 @@ class InspectTask:
     log_start: int | None = None
     rules: InspectionRules = USUAL_RULES
     job_id: str = ""
-    pace: Pace = UNBOUND
+    pace: PaceLimits = UNBOUND
     deadline_s: float = 3600.0
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ JOBS_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PaceLimits:
     """The most of one slot, or of a whole job; None is without a limit."""
 
     bytes_per_s: float | None = None
@@ -37,18 +37,18 @@ class Pace:
                 msg = f"a pace of {limit} a second: nothing would ever be done by it"
                 raise InvalidArgument(msg)
 
-    def share(self, slots: int) -> Pace:
+    def share(self, slots: int) -> PaceLimits:
         """What each of *slots* gets."""
         if slots < 1:
             msg = f"a pace for {slots} slots"
             raise InvalidArgument(msg)
-        return Pace(
+        return PaceLimits(
             None if self.bytes_per_s is None else self.bytes_per_s / slots,
             None if self.requests_per_s is None else self.requests_per_s / slots,
         )
 
 
-UNBOUND = Pace()
+UNBOUND = PaceLimits()
 
 
 class _Bucket:
@@ -73,7 +73,7 @@ class Throttle:
 
     def __init__(
         self,
-        pace: Pace,
+        pace: PaceLimits,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -110,9 +110,9 @@ class Throttle:
 _kept = threading.local()
 
 
-def throttle_of(job_id: str, pace: Pace) -> Throttle:
+def throttle_of(job_id: str, pace: PaceLimits) -> Throttle:
     """The throttle of this slot for a job; one of its own for every other pace."""
-    throttles: dict[tuple[str, Pace], Throttle] = _kept.__dict__.setdefault("throttles", {})
+    throttles: dict[tuple[str, PaceLimits], Throttle] = _kept.__dict__.setdefault("throttles", {})
     found = throttles.get((job_id, pace))
     if found is None:
         if len(throttles) >= JOBS_KEPT:

@@ -19,20 +19,20 @@ from spark_tiering.job_registry.job_store import fields_bytes, read_fields
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from spark_tiering.job_registry.heartbeat_thread import Heart
-    from spark_tiering.job_registry.job_store import JobStore, Topic
+    from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
+    from spark_tiering.job_registry.job_store import JobStore, JobTopic
 
 _ATTEMPTS_MAX: Final = 20
 _NOBODY: Final = ""
 
 
-class Claimed(NamedTuple):
+class TopicsClaimed(NamedTuple):
     """The job has all these topics."""
 
-    topics: tuple[Topic, ...]
+    topics: tuple[JobTopic, ...]
 
 
-class Busy(NamedTuple):
+class TopicsBusy(NamedTuple):
     """
     Another job has one of the topics, and none of them was taken.
 
@@ -40,7 +40,7 @@ class Busy(NamedTuple):
     unless it beats again.
     """
 
-    topic: Topic
+    topic: JobTopic
     job_id: str
     host: str
     since_ms: int
@@ -53,7 +53,7 @@ class Claims:
     def __init__(
         self,
         jobs: JobStore,
-        heart: Heart,
+        heart: HeartbeatThread,
         *,
         is_put_conditional: bool = True,
         monotonic_s: Callable[[], float] = time.monotonic,
@@ -66,18 +66,18 @@ class Claims:
         self._heart = heart
         self._is_put_conditional = is_put_conditional
         self._monotonic_s = monotonic_s
-        self._held: dict[Topic, int] = {}
-        self._looked_s: dict[Topic, float] = {}
+        self._held: dict[JobTopic, int] = {}
+        self._looked_s: dict[JobTopic, float] = {}
         self._own = fields_bytes({"jobId": heart.job_id})
 
     @property
-    def held(self) -> tuple[Topic, ...]:
+    def held(self) -> tuple[JobTopic, ...]:
         """What was acquired, and not seen to be lost."""
         return tuple(self._held)
 
     # ------------------------------------------------------------------------------ acquiring
 
-    def acquire(self, topics: Iterable[Topic]) -> Claimed | Busy:
+    def acquire(self, topics: Iterable[JobTopic]) -> TopicsClaimed | TopicsBusy:
         """
         Take all of *topics*, or none.
 
@@ -86,20 +86,20 @@ class Claims:
         beats do not get through.
         """
         wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
-        new: list[Topic] = []
+        new: list[JobTopic] = []
         for topic in wanted:
             if topic in self._held:
                 continue
             outcome = self._acquire(topic)
-            if isinstance(outcome, Busy):
+            if isinstance(outcome, TopicsBusy):
                 with suppress(StoreError):  # it is free when this job ends
                     self.release(new)
                 return outcome
             self._held[topic] = outcome
             new.append(topic)
-        return Claimed(tuple(wanted))
+        return TopicsClaimed(tuple(wanted))
 
-    def _acquire(self, topic: Topic) -> int | Busy:
+    def _acquire(self, topic: JobTopic) -> int | TopicsBusy:
         """The generation by which this job has *topic* now."""
         for _ in range(_ATTEMPTS_MAX):
             if not self._heart.is_valid():
@@ -119,27 +119,27 @@ class Claims:
         msg = f"the claims of topic {topic.name} change faster than they can be read"
         raise StoreUnavailable(msg)
 
-    def _holder(self, topic: Topic, generation: int) -> str:
+    def _holder(self, topic: JobTopic, generation: int) -> str:
         fields = read_fields(self._jobs.read(self._jobs.claim_key(topic, generation)))
         holder = None if fields is None else fields.get("jobId")
         return holder if isinstance(holder, str) else "unreadable"
 
-    def _why_busy(self, topic: Topic, holder: str) -> Busy | None:
+    def _why_busy(self, topic: JobTopic, holder: str) -> TopicsBusy | None:
         """That *holder* is not over; one whose beats are overdue is over then."""
         if began_ms(holder) is None:
             now_ms = self._jobs.now_ms()
-            return Busy(topic, "unreadable", "unknown", now_ms, now_ms)
+            return TopicsBusy(topic, "unreadable", "unknown", now_ms, now_ms)
         beat = ended_if_overdue(self._jobs, holder, self._heart.job_id)
         if beat.state is BeatState.ENDED:
             return None
-        return Busy(topic, holder, beat.host, beat.started_ms, beat.expires_at_ms + SKEW_MS)
+        return TopicsBusy(topic, holder, beat.host, beat.started_ms, beat.expires_at_ms + SKEW_MS)
 
     def _is_written(self, key: str) -> bool:
         return self._is_put_conditional or self._jobs.read(key) == self._own
 
     # ------------------------------------------------------------------------------- checking
 
-    def check(self, topic: Topic, *, younger_ms: int = 0) -> bool:
+    def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """
         Whether *topic* is still this job's; asked before each event that finishes a copy.
 
@@ -179,7 +179,7 @@ class Claims:
 
     # ------------------------------------------------------------------------------ releasing
 
-    def release(self, topics: Iterable[Topic] | None = None) -> None:
+    def release(self, topics: Iterable[JobTopic] | None = None) -> None:
         """
         Give back *topics*, or all. Not needed at the end of a job: one that has ended has nothing.
         """

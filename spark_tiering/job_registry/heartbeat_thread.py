@@ -15,7 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 from rlmm.errors import InvalidArgument, RlmmError, StoreUnavailable
-from spark_tiering.job_registry.heartbeats import SKEW_MS, Beat, BeatState, format_beat, read_beat
+from spark_tiering.job_registry.heartbeats import (
+    SKEW_MS,
+    BeatState,
+    Heartbeat,
+    format_beat,
+    read_beat,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,7 +38,7 @@ STOP_S: Final = 15.0
 """How long a beat that is under way is waited for at the end."""
 
 
-class Heart:
+class HeartbeatThread:
     """Beats for one job, from `start` until `stop`."""
 
     def __init__(
@@ -54,7 +60,7 @@ class Heart:
         self._jobs = jobs
         self._ttl_ms = ttl_ms
         now_ms = jobs.now_ms()
-        self._own = Beat(
+        self._own = Heartbeat(
             0, BeatState.RUNNING, 0, host or socket.gethostname(),
             os.getpid() if pid is None else pid, now_ms,
         )  # fmt: skip
@@ -114,7 +120,7 @@ class Heart:
             _log.error("job %s has been ended by %s", self.job_id, self._ended_by)
         return False
 
-    def _passed(self, beat: Beat) -> None:
+    def _passed(self, beat: Heartbeat) -> None:
         if self.number:
             self._older.append(self.number)
         self._newest = beat

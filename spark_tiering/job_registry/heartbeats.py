@@ -34,7 +34,7 @@ class BeatState(StrEnum):
     ENDED = "ended"
 
 
-class Standing(StrEnum):
+class JobStatus(StrEnum):
     """How a job stands, by its newest beat."""
 
     ALIVE = "alive"
@@ -44,7 +44,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """One sign of life."""
 
     number: int
@@ -58,20 +58,20 @@ class Beat:
     ended_by: str = ""
     """The job that has ended this one; empty where it ended by itself."""
 
-    def standing(self, now_ms: int) -> Standing:
+    def standing(self, now_ms: int) -> JobStatus:
         """How the job stands whose newest beat this is."""
         if self.state is BeatState.ENDED:
-            return Standing.ENDED
+            return JobStatus.ENDED
         is_overdue = now_ms > self.expires_at_ms + SKEW_MS
-        return Standing.OVERDUE if is_overdue else Standing.ALIVE
+        return JobStatus.OVERDUE if is_overdue else JobStatus.ALIVE
 
-    def is_of(self, other: Beat) -> bool:
+    def is_of(self, other: Heartbeat) -> bool:
         """Whether both are of one process."""
         own = (self.host, self.pid, self.started_ms)
         return own == (other.host, other.pid, other.started_ms)
 
 
-def format_beat(beat: Beat) -> bytes:
+def format_beat(beat: Heartbeat) -> bytes:
     """The object that a beat is."""
     fields: dict[str, Any] = {
         "number": beat.number,
@@ -86,7 +86,7 @@ def format_beat(beat: Beat) -> bytes:
     return fields_bytes(fields)
 
 
-def parse_beat(content: bytes, number: int) -> Beat:
+def parse_beat(content: bytes, number: int) -> Heartbeat:
     """The beat that lies under *number*; what is none is taken for one that never expires."""
     found: dict[str, Any] = {"endedBy": "", **(read_fields(content) or {})}
     texts = [found.get(name) for name in ("state", "host", "endedBy")]
@@ -98,8 +98,8 @@ def parse_beat(content: bytes, number: int) -> Beat:
         and all(type(one) is int and 0 <= one <= NEVER_MS for one in numbers)
     )
     if not is_sound:
-        return Beat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
-    return Beat(
+        return Heartbeat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
+    return Heartbeat(
         number,
         BeatState(found["state"]),
         found["expiresAtMs"],
@@ -110,13 +110,13 @@ def parse_beat(content: bytes, number: int) -> Beat:
     )
 
 
-def read_beat(jobs: JobStore, job_id: str, number: int) -> Beat | None:
+def read_beat(jobs: JobStore, job_id: str, number: int) -> Heartbeat | None:
     """One beat; `None` where it is not, or not any more."""
     content = jobs.read(jobs.beat_key(job_id, number))
     return None if content is None else parse_beat(content, number)
 
 
-def newest_beat(jobs: JobStore, job_id: str) -> Beat | None:
+def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
     """The beat that counts; `None` for a job that never beat."""
     folder = jobs.job_key(job_id, "beats/")
     for _ in range(_LOOKS_MAX):
@@ -130,7 +130,7 @@ def newest_beat(jobs: JobStore, job_id: str) -> Beat | None:
     raise StoreUnavailable(msg)
 
 
-def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Beat:
+def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
     """
     The newest beat of a job, which is over where its beats were overdue: *by* then has ended it.
 
@@ -139,9 +139,9 @@ def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Beat:
     """
     for _ in range(_LOOKS_MAX):
         newest, now_ms = newest_beat(jobs, job_id), jobs.now_ms()
-        if newest is not None and newest.standing(now_ms) is not Standing.OVERDUE:
+        if newest is not None and newest.standing(now_ms) is not JobStatus.OVERDUE:
             return newest
-        before = newest or Beat(0, BeatState.ENDED, now_ms, "unknown", 0, now_ms)
+        before = newest or Heartbeat(0, BeatState.ENDED, now_ms, "unknown", 0, now_ms)
         end = replace(
             before,
             number=before.number + 1,

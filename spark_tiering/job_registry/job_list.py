@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_tiering.job_registry.heartbeats import Standing, newest_beat
+from spark_tiering.job_registry.heartbeats import JobStatus, newest_beat
 from spark_tiering.job_registry.ids import began_ms
 from spark_tiering.job_registry.job_store import number_of
 from spark_tiering.job_registry.records import PAUSE, PLAN, RECEIPTS, REPORT
@@ -13,7 +13,7 @@ from spark_tiering.job_registry.records import PAUSE, PLAN, RECEIPTS, REPORT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.job_registry.heartbeats import Beat
+    from spark_tiering.job_registry.heartbeats import Heartbeat
     from spark_tiering.job_registry.job_store import JobStore
 
 
@@ -40,8 +40,8 @@ class JobStanding:
 
     job_id: str
     began_ms: int
-    standing: Standing
-    beat: Beat | None
+    standing: JobStatus
+    beat: Heartbeat | None
     """Its newest: host, process, until when it holds, and who has ended it."""
     has_plan: bool
     has_report: bool
@@ -83,6 +83,6 @@ def list_jobs(jobs: JobStore, newest_max: int | None = None) -> Iterator[JobStan
         )
 
 
-def standing_of(beat: Beat | None, now_ms: int) -> Standing:
+def standing_of(beat: Heartbeat | None, now_ms: int) -> JobStatus:
     """How a job stands; one that never beat holds nothing, and can be ended by whoever comes."""
-    return Standing.OVERDUE if beat is None else beat.standing(now_ms)
+    return JobStatus.OVERDUE if beat is None else beat.standing(now_ms)

@@ -17,13 +17,13 @@ from spark_tiering.job_registry.ids import began_ms
 from spark_tiering.layout.object_names import main_key
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.results import (
-    Absent,
-    AlreadyThere,
-    Archived,
-    Conflict,
-    Refusal,
-    Refused,
-    Written,
+    ObjectAbsent,
+    ObjectArchived,
+    ObjectConflict,
+    ObjectIdentical,
+    ObjectWritten,
+    PutRefusal,
+    PutRefused,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import Uuid
     from spark_tiering.stores.protocol import ObjectStore
-    from spark_tiering.stores.results import Listed
+    from spark_tiering.stores.results import ListedObject
 
 FOLDER: Final = "rlmm-jobs/"
 SMALL_BYTES_MAX: Final = 64 * 1024
@@ -41,7 +41,7 @@ _WRITES_MAX: Final = 4
 """How often an object is written of which nobody could say whether it was."""
 
 
-class Topic(NamedTuple):
+class JobTopic(NamedTuple):
     """A topic of the cluster; one that was made anew under the same name is another."""
 
     name: str
@@ -80,11 +80,11 @@ class JobStore:
         """The key of one beat."""
         return self.job_key(job_id, f"beats/{number:020d}.json")
 
-    def claims_folder(self, topic: Topic) -> str:
+    def claims_folder(self, topic: JobTopic) -> str:
         """What all keys of claims of a topic begin with; raises for a topic that no broker has."""
         return f"{self._folder}claims/{_folder_name(topic)}/"
 
-    def claim_key(self, topic: Topic, generation: int) -> str:
+    def claim_key(self, topic: JobTopic, generation: int) -> str:
         """The key of one claim."""
         return f"{self.claims_folder(topic)}{generation:020d}.json"
 
@@ -93,11 +93,11 @@ class JobStore:
         """What all keys of journals of windows begin with, see `spark_tiering.adopt`."""
         return f"{self._folder}adopt/"
 
-    def windows_folder(self, topic: Topic) -> str:
+    def windows_folder(self, topic: JobTopic) -> str:
         """What all keys of journals of a topic begin with; raises like `claims_folder`."""
         return f"{self.all_windows_folder}{_folder_name(topic)}/"
 
-    def window_key(self, topic: Topic, generation: int) -> str:
+    def window_key(self, topic: JobTopic, generation: int) -> str:
         """The key of one journal."""
         return f"{self.windows_folder(topic)}{generation:020d}.json"
 
@@ -112,11 +112,11 @@ class JobStore:
         """
         for _ in range(_WRITES_MAX):
             outcome = self._store.put(key, BytesContent(content))
-            if isinstance(outcome, (Written, AlreadyThere)):
+            if isinstance(outcome, (ObjectWritten, ObjectIdentical)):
                 return True
-            if isinstance(outcome, Conflict):
+            if isinstance(outcome, ObjectConflict):
                 return False
-            if isinstance(outcome, Refused):
+            if isinstance(outcome, PutRefused):
                 _raise_refused(key, outcome)
             # Nobody can say: what lies there now says it, and where nothing does, the same bytes
             # may be sent again, since the first ones can no longer be others.
@@ -131,15 +131,15 @@ class JobStore:
         got = self._store.get(key, 0, bytes_max - 1)
         if isinstance(got, bytes):
             return got
-        if isinstance(got, Archived):
+        if isinstance(got, ObjectArchived):
             raise StoreUnsuitable(str(got))
-        return None if isinstance(got, Absent) else b""
+        return None if isinstance(got, ObjectAbsent) else b""
 
     def is_there(self, key: str) -> bool:
         """Whether there is such an object."""
-        return not isinstance(self._store.head(key, is_sum_wanted=False), Absent)
+        return not isinstance(self._store.head(key, is_sum_wanted=False), ObjectAbsent)
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         """Every object whose key begins with *prefix*."""
         return self._store.list(prefix)
 
@@ -153,7 +153,7 @@ class JobStore:
         return max((number for number in numbers if number is not None), default=0)
 
 
-def _folder_name(topic: Topic) -> str:
+def _folder_name(topic: JobTopic) -> str:
     main_key(SegmentId(TopicIdPartition(topic.topic_id, topic.name, 0), topic.topic_id), 0)
     return f"{topic.name}-{topic.topic_id}"
 
@@ -183,8 +183,8 @@ def read_fields(content: bytes | None) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _raise_refused(key: str, refused: Refused) -> None:
+def _raise_refused(key: str, refused: PutRefused) -> None:
     msg = f"{key} could not be written: {refused}"
-    if refused.reason in (Refusal.KEY, Refusal.TOO_LARGE):
+    if refused.reason in (PutRefusal.KEY, PutRefusal.TOO_LARGE):
         raise StoreUnsuitable(msg)
     raise StoreUnavailable(msg)

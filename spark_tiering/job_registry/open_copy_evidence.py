@@ -16,12 +16,12 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import LeftOpen
-from spark_tiering.job_registry.heartbeats import Standing, newest_beat
+from spark_tiering.job_registry.heartbeats import JobStatus, newest_beat
 from spark_tiering.job_registry.job_list import listed_jobs, standing_of
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spark_tiering.job_registry.job_list import JobObjects
     from spark_tiering.job_registry.job_store import JobStore
 
-    Look = Callable[[SegmentMetadata], ObjectsFound]
+    Look = Callable[[SegmentMetadata], StoredObjects]
 
 _log = logging.getLogger("spark_tiering.jobs.evidence")
 
@@ -42,7 +42,7 @@ job was over before a copy was started."""
 
 def evidence(
     jobs: JobStore, open_copies: Sequence[SegmentMetadata], own_job_id: str, look: Look
-) -> list[Evidence]:
+) -> list[OpenCopyEvidence]:
     """
     What is known of each of *open_copies*, in their order.
 
@@ -51,10 +51,10 @@ def evidence(
     """
     writers = writers_of(jobs, open_copies, own_job_id)
     return [
-        Evidence(
+        OpenCopyEvidence(
             one.id,
             writer := writers[one.id],
-            look(one) if writer is Writer.ENDED else ObjectsFound.UNKNOWN,
+            look(one) if writer is OpenCopyWriter.ENDED else StoredObjects.UNKNOWN,
         )
         for one in open_copies
     ]
@@ -62,10 +62,10 @@ def evidence(
 
 def writers_of(
     jobs: JobStore, open_copies: Iterable[SegmentMetadata], own_job_id: str
-) -> dict[SegmentId, Writer]:
+) -> dict[SegmentId, OpenCopyWriter]:
     """Who started each copy, or deals with it since."""
     sought = {one.id: one for one in open_copies}
-    found: dict[SegmentId, Writer] = {}
+    found: dict[SegmentId, OpenCopyWriter] = {}
     for job in listed_jobs(jobs) if sought else ():
         if not sought:
             break
@@ -78,9 +78,9 @@ def writers_of(
             found[segment_id] = writer
             del sought[segment_id]
         for segment_id in foreign & sought.keys():
-            found[segment_id] = Writer.FOREIGN
+            found[segment_id] = OpenCopyWriter.FOREIGN
             del sought[segment_id]
-    return found | dict.fromkeys(sought, Writer.FOREIGN)
+    return found | dict.fromkeys(sought, OpenCopyWriter.FOREIGN)
 
 
 def _was_over(job: JobObjects, sought: Iterable[SegmentMetadata]) -> bool:
@@ -93,9 +93,9 @@ def _named_by_job(jobs: JobStore, job_id: str) -> tuple[set[SegmentId], set[Segm
     """The same of all plans of a job."""
     all_ours: set[SegmentId] = set()
     all_foreign: set[SegmentId] = set()
-    for document in Records(jobs, job_id).plans():
+    for document in JobRecords(jobs, job_id).plans():
         plan = parse_plan(document)
-        if isinstance(plan, PlanUnreadable):
+        if isinstance(plan, CopyPlanUnreadable):
             _log.warning("a plan of job %s tells nothing: %s", job_id, plan)
             continue
         ours, foreign = _named(plan)
@@ -119,8 +119,8 @@ def _named(plan: CopyPlan) -> tuple[set[SegmentId], set[SegmentId]]:
     return ours, foreign
 
 
-def _writer(jobs: JobStore, job_id: str, own_job_id: str) -> Writer:
+def _writer(jobs: JobStore, job_id: str, own_job_id: str) -> OpenCopyWriter:
     if job_id == own_job_id:
-        return Writer.ENDED
+        return OpenCopyWriter.ENDED
     standing = standing_of(newest_beat(jobs, job_id), jobs.now_ms())
-    return Writer.ALIVE if standing is Standing.ALIVE else Writer.ENDED
+    return OpenCopyWriter.ALIVE if standing is JobStatus.ALIVE else OpenCopyWriter.ENDED

@@ -28,7 +28,7 @@ BYTES_MAX: Final = DOCUMENT_BYTES_MAX
 """Of one plan, report or object of receipts."""
 
 
-class Records:
+class JobRecords:
     """The records of one job. Only the job itself writes them, but for the mark."""
 
     def __init__(self, jobs: JobStore, job_id: str) -> None:

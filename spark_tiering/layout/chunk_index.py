@@ -32,7 +32,7 @@ CHUNK_BYTES_MAX = 64 * 1024 * 1024
 _TRIES = 1_000
 
 
-class Chunk(NamedTuple):
+class StoredChunk(NamedTuple):
     """One chunk: where it lies in the log, and where in the object that stores it."""
 
     number: int
@@ -74,12 +74,12 @@ class FixedChunks:
             return self.last_stored_chunk_bytes
         return min(self.stored_chunk_bytes, self.last_stored_chunk_bytes)
 
-    def chunk(self, number: int) -> Chunk:
+    def chunk(self, number: int) -> StoredChunk:
         """The chunk of that number, from 0."""
         is_last = _require_number(number, self.count)
         stored_bytes = self.last_stored_chunk_bytes if is_last else self.stored_chunk_bytes
         start, size = _original(self, number)
-        return Chunk(number, start, size, number * self.stored_chunk_bytes, stored_bytes)
+        return StoredChunk(number, start, size, number * self.stored_chunk_bytes, stored_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ class VariableChunks:
         """Length of the shortest stored chunk."""
         return min(self.stored_sizes)
 
-    def chunk(self, number: int) -> Chunk:
+    def chunk(self, number: int) -> StoredChunk:
         """The chunk of that number, from 0."""
         _require_number(number, self.count)
         start, size = _original(self, number)
-        return Chunk(number, start, size, self._starts[number], self.stored_sizes[number])
+        return StoredChunk(number, start, size, self._starts[number], self.stored_sizes[number])
 
 
 ChunkIndex = FixedChunks | VariableChunks

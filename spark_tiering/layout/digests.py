@@ -22,7 +22,7 @@ SHA256_BYTES = 32
 CRC64_BYTES = 8
 
 
-class Digest(NamedTuple):
+class ContentDigest(NamedTuple):
     """A length with the two sums of so many bytes."""
 
     size_bytes: int
@@ -49,12 +49,12 @@ class StreamDigest:
         self._sha256.update(piece)
         self._crc64nvme = continued_crc64nvme(self._crc64nvme, piece)
 
-    def digest(self) -> Digest:
+    def digest(self) -> ContentDigest:
         """The digest of everything so far."""
-        return Digest(self.size_bytes, self._sha256.digest(), self._crc64nvme)
+        return ContentDigest(self.size_bytes, self._sha256.digest(), self._crc64nvme)
 
 
-def digest_of(content: bytes | memoryview) -> Digest:
+def digest_of(content: bytes | memoryview) -> ContentDigest:
     """The digest of bytes that are all there."""
     stream = StreamDigest()
     stream.add(content)

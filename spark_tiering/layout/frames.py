@@ -80,7 +80,7 @@ def _inflate(frame: bytes | memoryview, where: str) -> bytes | LayoutFinding:
         return LayoutFinding(LayoutFault.DAMAGED, f"{where}: {error}")
 
 
-class FrameReader:
+class ZstdFrameReader:
     """
     Reads frames of others, which need not say how much they hold, as producers write them.
 

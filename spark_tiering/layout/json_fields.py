@@ -25,7 +25,7 @@ _MARKS = (b"{", b"[", b",", b":")
 _DIGITS = re.compile(r"-?[0-9]{1,20}")
 
 
-class Refused(Exception):
+class JsonFault(Exception):
     """Carries a finding out of the middle of a document; it never leaves its reader."""
 
     def __init__(self, kind: LayoutFault, detail: str) -> None:
@@ -34,20 +34,22 @@ class Refused(Exception):
 
 
 def parse_object(content: bytes, bytes_max: int) -> dict[str, Any]:
-    """The one object that *content* is; raises `Refused`."""
+    """The one object that *content* is; raises `JsonFault`."""
     if len(content) > bytes_max:
         detail = f"{len(content)} bytes, at most {bytes_max} are read"
-        raise Refused(LayoutFault.TOO_LARGE, detail)
+        raise JsonFault(LayoutFault.TOO_LARGE, detail)
     marks = sum(map(content.count, _MARKS))
     if marks > VALUES_MAX:
-        raise Refused(LayoutFault.TOO_LARGE, f"some {marks} values, at most {VALUES_MAX} are read")
+        raise JsonFault(
+            LayoutFault.TOO_LARGE, f"some {marks} values, at most {VALUES_MAX} are read"
+        )
     try:
         found = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise Refused(LayoutFault.NOT_JSON, f"{len(content)} bytes: {error}") from error
+        raise JsonFault(LayoutFault.NOT_JSON, f"{len(content)} bytes: {error}") from error
     if not isinstance(found, dict):
         detail = f"{len(content)} bytes: {type(found).__name__}, expected an object"
-        raise Refused(LayoutFault.NOT_JSON, detail)
+        raise JsonFault(LayoutFault.NOT_JSON, detail)
     return found
 
 
@@ -64,8 +66,8 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(msg)
 
 
-class Fields:
-    """The fields of one object; *where* is its path. Every method raises `Refused`."""
+class JsonFields:
+    """The fields of one object; *where* is its path. Every method raises `JsonFault`."""
 
     def __init__(self, fields: Mapping[str, Any], where: str = "") -> None:
         self._fields = fields
@@ -75,7 +77,7 @@ class Fields:
         """Refuse names that are not known."""
         for name in self._fields:
             if name not in known:
-                raise Refused(LayoutFault.FIELD_UNKNOWN, f"{self._path(name)[:200]!r}")
+                raise JsonFault(LayoutFault.FIELD_UNKNOWN, f"{self._path(name)[:200]!r}")
 
     def has(self, name: str) -> bool:
         """Whether there is a field of that name, and something in it."""
@@ -84,12 +86,12 @@ class Fields:
     def value(self, name: str) -> Any:
         """Whatever stands under *name*; it must stand there."""
         if name not in self._fields:
-            raise Refused(LayoutFault.FIELD_MISSING, self._path(name))
+            raise JsonFault(LayoutFault.FIELD_MISSING, self._path(name))
         return self._fields[name]
 
-    def object(self, name: str) -> Fields:
+    def object(self, name: str) -> JsonFields:
         """An object."""
-        return Fields(self.mapping(name), self._path(name))
+        return JsonFields(self.mapping(name), self._path(name))
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """An object, as it is."""
@@ -131,7 +133,7 @@ class Fields:
         found = repr(self._fields.get(name))
         shown = found if len(found) <= 80 else f"{found[:77]}..."
         detail = f"{self._path(name)}: {shown}, expected {expected}"
-        raise Refused(LayoutFault.FIELD_WRONG, detail)
+        raise JsonFault(LayoutFault.FIELD_WRONG, detail)
 
     def _path(self, name: str) -> str:
         return f"{self._where}.{name}" if self._where else name

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import SegmentCipher
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.json_fields import Fields, Refused, parse_object
+from spark_tiering.layout.json_fields import JsonFault, JsonFields, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from spark_tiering.layout.encryption import PrivateKey
-    from spark_tiering.layout.manifest import Encryption, Manifest
+    from spark_tiering.layout.manifest import Manifest, SegmentEncryption
 
 FORMAT: Final = "rlmm-key-ring"
 VERSION: Final = 1
@@ -33,14 +33,14 @@ KEY_BYTES_MAX: Final = 64 * 1024
 def parse_key_ring(content: bytes, where: str) -> dict[str, str]:
     """The files of a ring by the ids of their keys. Raises `ConfigError`."""
     try:
-        fields = Fields(parse_object(content, RING_BYTES_MAX))
+        fields = JsonFields(parse_object(content, RING_BYTES_MAX))
         fields.require_only({"format", "version", "keys"})
         if fields.text("format") != FORMAT:
             fields.wrong("format", repr(FORMAT))
         fields.number("version", VERSION, VERSION)
         named = fields.object("keys")
         return {key_id: named.text(key_id) for key_id in _ids(fields.mapping("keys"))}
-    except Refused as refused:
+    except JsonFault as refused:
         msg = f"{where} is no key ring: {refused.finding}"
         raise ConfigError(msg) from refused
 
@@ -49,7 +49,7 @@ def _ids(keys: Mapping[str, object]) -> Iterator[str]:
     for key_id in keys:
         if not key_id.strip() or ":" in key_id:
             detail = f"keys: {key_id[:80]!r} is no id of a key"
-            raise Refused(LayoutFault.FIELD_WRONG, detail)
+            raise JsonFault(LayoutFault.FIELD_WRONG, detail)
         yield key_id
 
 
@@ -71,7 +71,7 @@ class KeyRing:
         """Whose keys are here."""
         return frozenset(self._keys)
 
-    def cipher(self, encryption: Encryption) -> SegmentCipher | LayoutFinding:
+    def cipher(self, encryption: SegmentEncryption) -> SegmentCipher | LayoutFinding:
         """What opens the parts of a segment, or why they cannot be opened."""
         shown = repr(encryption.key_id[:80])
         key = self._keys.get(encryption.key_id)

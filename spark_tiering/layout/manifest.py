@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.chunk_index import ChunkIndex
-    from spark_tiering.layout.digests import Digest
+    from spark_tiering.layout.digests import ContentDigest
     from spark_tiering.layout.findings import LayoutFinding
     from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 
@@ -46,10 +46,10 @@ class CopyNote:
     writer: str
     """Name and version of the program."""
     job_id: str
-    source_log: Digest
+    source_log: ContentDigest
     """Of the log as the broker has it; the same as that of the object where it is stored plain."""
-    log_object: Digest
-    indexes_object: Digest
+    log_object: ContentDigest
+    indexes_object: ContentDigest
 
     def __post_init__(self) -> None:
         for label in (self.writer, self.job_id):
@@ -77,7 +77,7 @@ class SegmentDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class Encryption:
+class SegmentEncryption:
     """
     What a segment is encrypted with: its own key, which only the private key *key_id* opens, and
     bytes that go into the authentication of every part. None of it is a secret.
@@ -109,7 +109,7 @@ class Manifest:
     indexes: SegmentIndexes
     is_compressed: bool
     described: SegmentDescription | LayoutFinding | None = None
-    encryption: Encryption | None = None
+    encryption: SegmentEncryption | None = None
 
     @property
     def is_encrypted(self) -> bool:
@@ -185,7 +185,7 @@ def _place_fields(place: IndexPlace) -> Mapping[str, int]:
     return {"position": place.position, "size": place.size_bytes}
 
 
-def _encryption_fields(encryption: Encryption) -> Mapping[str, str]:
+def _encryption_fields(encryption: SegmentEncryption) -> Mapping[str, str]:
     sealed = base64.b64encode(encryption.sealed_key).decode("ascii")
     return {
         "dataKey": f"{encryption.key_id}:{sealed}",
@@ -225,7 +225,7 @@ def _note_fields(note: CopyNote) -> Mapping[str, Any]:
     }
 
 
-def _digest_fields(digest: Digest) -> Mapping[str, Any]:
+def _digest_fields(digest: ContentDigest) -> Mapping[str, Any]:
     return {
         "size": digest.size_bytes,
         "sha256": digest.sha256.hex(),

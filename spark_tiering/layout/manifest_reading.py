@@ -23,16 +23,16 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MIN, SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.chunk_index import FixedChunks, VariableChunks, is_stored_plain
 from spark_tiering.layout.chunk_sizes import TEXT_CHARACTERS_MAX, parse_sizes
-from spark_tiering.layout.digests import SHA256_BYTES, Digest, parse_crc64nvme
+from spark_tiering.layout.digests import SHA256_BYTES, ContentDigest, parse_crc64nvme
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.json_fields import Fields, Refused, parse_object
+from spark_tiering.layout.json_fields import JsonFault, JsonFields, parse_object
 from spark_tiering.layout.manifest import (
     NOTE_FIELD,
     VERSION,
     CopyNote,
-    Encryption,
     Manifest,
     SegmentDescription,
+    SegmentEncryption,
 )
 from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 
@@ -60,17 +60,17 @@ _EPOCH = re.compile(r"0|[1-9][0-9]{0,9}")
 def parse_manifest(content: bytes) -> Manifest | LayoutFinding:
     """What a manifest says, or why an unmodified broker could not read the segment by it."""
     try:
-        return _manifest(Fields(parse_object(content, MANIFEST_BYTES_MAX)))
-    except Refused as refused:
+        return _manifest(JsonFields(parse_object(content, MANIFEST_BYTES_MAX)))
+    except JsonFault as refused:
         return refused.finding
 
 
-def _manifest(fields: Fields) -> Manifest:
+def _manifest(fields: JsonFields) -> Manifest:
     version = fields.value("version")
     # The plugin takes a number as well.
     if version != VERSION and (type(version) is not int or version != int(VERSION)):
         detail = f"version: {repr(version)[:80]}, expected {VERSION!r}"
-        raise Refused(LayoutFault.UNSUPPORTED, detail)
+        raise JsonFault(LayoutFault.UNSUPPORTED, detail)
     fields.require_only(_TOP)
     encryption = None
     if fields.has("encryption"):
@@ -79,7 +79,7 @@ def _manifest(fields: Fields) -> Manifest:
     chunks = _chunks(fields.object("chunkIndex"))
     if not is_compressed and encryption is None and not is_stored_plain(chunks):
         detail = f"{chunks.original_bytes} bytes, stored as they are in {chunks.stored_bytes}"
-        raise Refused(LayoutFault.INCONSISTENT, f"chunkIndex: {detail}")
+        raise JsonFault(LayoutFault.INCONSISTENT, f"chunkIndex: {detail}")
     return Manifest(
         chunks,
         _indexes(fields.object("segmentIndexes")),
@@ -89,30 +89,30 @@ def _manifest(fields: Fields) -> Manifest:
     )
 
 
-def _encryption(fields: Fields) -> Encryption:
+def _encryption(fields: JsonFields) -> SegmentEncryption:
     fields.require_only({"dataKey", "aad"})
     key_id, _, sealed = fields.text("dataKey").partition(":")
     try:
         # What stands there is the key's id and the sealed key, which is no secret; it is not shown
         # all the same, as nobody can make anything of it.
         sealed_key = base64.b64decode(sealed, validate=True)
-        return Encryption(key_id, sealed_key, _bytes_of(fields, "aad"))
+        return SegmentEncryption(key_id, sealed_key, _bytes_of(fields, "aad"))
     except (binascii.Error, ValueError, InvalidArgument) as error:
         detail = f"encryption.dataKey: expected ID:BASE64: {error}"
-        raise Refused(LayoutFault.FIELD_WRONG, detail[:300]) from error
+        raise JsonFault(LayoutFault.FIELD_WRONG, detail[:300]) from error
 
 
-def _bytes_of(fields: Fields, name: str) -> bytes:
+def _bytes_of(fields: JsonFields, name: str) -> bytes:
     try:
         return base64.b64decode(fields.text(name), validate=True)
     except (binascii.Error, ValueError):
         fields.wrong(name, "base64")
 
 
-def _chunks(fields: Fields) -> ChunkIndex:
+def _chunks(fields: JsonFields) -> ChunkIndex:
     kind = fields.text("type")
     if kind not in ("fixed", "variable"):
-        raise Refused(LayoutFault.UNSUPPORTED, f"chunkIndex.type: {kind[:80]!r}")
+        raise JsonFault(LayoutFault.UNSUPPORTED, f"chunkIndex.type: {kind[:80]!r}")
     fields.require_only(_FIXED if kind == "fixed" else _VARIABLE)
     chunk_bytes = fields.number("originalChunkSize", 1)
     original_bytes = fields.number("originalFileSize")
@@ -123,13 +123,13 @@ def _chunks(fields: Fields) -> ChunkIndex:
             return FixedChunks(chunk_bytes, original_bytes, stored_bytes, last_bytes)
         sizes = parse_sizes(fields.text("transformedChunks"))
         if isinstance(sizes, LayoutFinding):
-            raise Refused(sizes.kind, f"chunkIndex.{sizes.detail}")
+            raise JsonFault(sizes.kind, f"chunkIndex.{sizes.detail}")
         return VariableChunks(chunk_bytes, original_bytes, sizes)
     except InvalidArgument as error:
-        raise Refused(LayoutFault.INCONSISTENT, f"chunkIndex: {error}") from error
+        raise JsonFault(LayoutFault.INCONSISTENT, f"chunkIndex: {error}") from error
 
 
-def _indexes(fields: Fields) -> SegmentIndexes:
+def _indexes(fields: JsonFields) -> SegmentIndexes:
     fields.require_only(_INDEXES)
     transaction = None
     # The name must be there, even where there is nothing.
@@ -144,7 +144,7 @@ def _indexes(fields: Fields) -> SegmentIndexes:
     )
 
 
-def _place(fields: Fields) -> IndexPlace:
+def _place(fields: JsonFields) -> IndexPlace:
     fields.require_only({"position", "size"})
     place = IndexPlace(fields.number("position"), fields.number("size"))
     if place.next_position > INT32_MAX:
@@ -152,16 +152,16 @@ def _place(fields: Fields) -> IndexPlace:
     return place
 
 
-def _described(fields: Fields) -> SegmentDescription | LayoutFinding | None:
+def _described(fields: JsonFields) -> SegmentDescription | LayoutFinding | None:
     if not fields.has("remoteLogSegmentMetadata"):
         return None
     try:
         return _description(fields.object("remoteLogSegmentMetadata"))
-    except Refused as refused:
+    except JsonFault as refused:
         return refused.finding
 
 
-def _description(fields: Fields) -> SegmentDescription:
+def _description(fields: JsonFields) -> SegmentDescription:
     start_offset = fields.long("startOffset")
     return SegmentDescription(
         _segment_id(fields.object("remoteLogSegmentId")),
@@ -175,7 +175,7 @@ def _description(fields: Fields) -> SegmentDescription:
     )
 
 
-def _segment_id(fields: Fields) -> SegmentId:
+def _segment_id(fields: JsonFields) -> SegmentId:
     partition = fields.object("topicIdPartition")
     named = partition.object("topicPartition")
     try:
@@ -189,17 +189,17 @@ def _segment_id(fields: Fields) -> SegmentId:
         )
     except InvalidArgument as error:
         detail = f"remoteLogSegmentMetadata.remoteLogSegmentId: {str(error)[:200]}"
-        raise Refused(LayoutFault.FIELD_WRONG, detail) from error
+        raise JsonFault(LayoutFault.FIELD_WRONG, detail) from error
 
 
-def _epochs(fields: Fields) -> tuple[tuple[int, int], ...]:
+def _epochs(fields: JsonFields) -> tuple[tuple[int, int], ...]:
     starts: dict[str, Any] = dict(fields.mapping("segmentLeaderEpochs"))
     epochs = []
     within = fields.object("segmentLeaderEpochs")
     for text in starts:
         if _EPOCH.fullmatch(text) is None or int(text) > INT32_MAX:
             detail = f"remoteLogSegmentMetadata.segmentLeaderEpochs: {text[:80]!r} is no epoch"
-            raise Refused(LayoutFault.FIELD_WRONG, detail)
+            raise JsonFault(LayoutFault.FIELD_WRONG, detail)
         epochs.append((int(text), within.long(text)))
     epochs.sort()
     if not epochs or any(later[1] <= earlier[1] for earlier, later in pairwise(epochs)):
@@ -207,7 +207,7 @@ def _epochs(fields: Fields) -> tuple[tuple[int, int], ...]:
     return tuple(epochs)
 
 
-def _note(fields: Fields) -> CopyNote:
+def _note(fields: JsonFields) -> CopyNote:
     try:
         return CopyNote(
             fields.text("writer"),
@@ -218,14 +218,14 @@ def _note(fields: Fields) -> CopyNote:
         )
     except InvalidArgument as error:
         detail = f"remoteLogSegmentMetadata.{NOTE_FIELD}: {str(error)[:200]}"
-        raise Refused(LayoutFault.FIELD_WRONG, detail) from error
+        raise JsonFault(LayoutFault.FIELD_WRONG, detail) from error
 
 
-def _digest(fields: Fields) -> Digest:
+def _digest(fields: JsonFields) -> ContentDigest:
     text = fields.text("sha256")
     if re.fullmatch(rf"[0-9a-f]{{{2 * SHA256_BYTES}}}", text) is None:
         fields.wrong("sha256", f"{2 * SHA256_BYTES} hexadecimal digits")
     crc64nvme = parse_crc64nvme(fields.text("crc64nvme"))
     if crc64nvme is None:
         fields.wrong("crc64nvme", "base64 of 8 bytes")
-    return Digest(fields.number("size"), bytes.fromhex(text), crc64nvme)
+    return ContentDigest(fields.number("size"), bytes.fromhex(text), crc64nvme)

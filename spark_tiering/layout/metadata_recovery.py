@@ -52,7 +52,7 @@ class CustomFields(StrEnum):
     """Size, prefix and key."""
 
 
-class Recovered(NamedTuple):
+class RecoveredSegment(NamedTuple):
     """A segment's metadata, and the manifest that it is from."""
 
     segment: SegmentMetadata
@@ -66,7 +66,7 @@ def recover_segment(
     prefix: str = "",
     fields: CustomFields = CustomFields.NONE,
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
-) -> Recovered | LayoutFinding:
+) -> RecoveredSegment | LayoutFinding:
     """
     The metadata of the finished segment whose manifest has *name* and *content*; or why not.
 
@@ -83,7 +83,7 @@ def recover_segment(
         fields=fields,
         custom_bytes_max=custom_bytes_max,
     )
-    return segment if isinstance(segment, LayoutFinding) else Recovered(segment, manifest)
+    return segment if isinstance(segment, LayoutFinding) else RecoveredSegment(segment, manifest)
 
 
 def recover_from(

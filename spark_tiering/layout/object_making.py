@@ -23,7 +23,7 @@ from spark_tiering.layout.chunk_index import (
     plain_chunks,
 )
 from spark_tiering.layout.chunk_sizes import CHUNKS_MAX
-from spark_tiering.layout.digests import Digest, StreamDigest
+from spark_tiering.layout.digests import ContentDigest, StreamDigest
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.frames import LEVEL, FrameWriter
 from spark_tiering.layout.segment_indexes import INDEX_PARTS, SegmentIndexes, lay_out_indexes
@@ -39,15 +39,15 @@ class MadeLog(NamedTuple):
     """A log object that is whole: its chunks, and the digests of what went in and came out."""
 
     chunks: ChunkIndex
-    source: Digest
-    stored: Digest
+    source: ContentDigest
+    stored: ContentDigest
 
 
 class MadeIndexes(NamedTuple):
     """An object of indexes that is whole."""
 
     places: SegmentIndexes
-    stored: Digest
+    stored: ContentDigest
 
 
 class LogObject:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.layout.digests import Digest
+    from spark_tiering.layout.digests import ContentDigest
     from spark_tiering.layout.manifest import Manifest
 
 
@@ -50,7 +50,7 @@ def verify_objects(
 
 
 def _differences(
-    kind: ObjectKind, found: StoredObject, size_bytes: int, digest: Digest | None
+    kind: ObjectKind, found: StoredObject, size_bytes: int, digest: ContentDigest | None
 ) -> list[LayoutFinding]:
     findings = []
     if found.size_bytes != size_bytes:

@@ -26,7 +26,7 @@ from spark_tiering.layout.frames import inflate_frame
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.layout.chunk_index import Chunk
+    from spark_tiering.layout.chunk_index import StoredChunk
     from spark_tiering.layout.encryption import SegmentCipher
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.segments.findings import SegmentPart
@@ -36,7 +36,7 @@ FETCH_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class ObjectRangeRead:
     """
     One range of an object, both ends inclusive as a Range header has them, and what to take of it.
 
@@ -46,7 +46,7 @@ class Fetch:
 
     first_byte: int
     last_byte: int
-    chunks: tuple[Chunk, ...] = ()
+    chunks: tuple[StoredChunk, ...] = ()
     first_wanted: int = 0
     last_wanted: int = 0
     is_compressed: bool = True
@@ -81,7 +81,7 @@ class Fetch:
             yield memoryview(content)[head : self.last_wanted - chunk.original_start + 1]
 
     def _original(
-        self, stored: memoryview, chunk: Chunk, where: str
+        self, stored: memoryview, chunk: StoredChunk, where: str
     ) -> bytes | memoryview | LayoutFinding:
         """A chunk as it was before it was compressed, and then sealed."""
         opened: bytes | memoryview | LayoutFinding = stored
@@ -104,7 +104,7 @@ def plan_log_fetches(
     *,
     cipher: SegmentCipher | None = None,
     fetch_bytes: int = FETCH_BYTES,
-) -> Iterator[Fetch] | LayoutFinding:
+) -> Iterator[ObjectRangeRead] | LayoutFinding:
     """
     What to ask of the `.log` object for the bytes [first_byte, last_byte] of the log.
 
@@ -135,7 +135,7 @@ def plan_log_fetches(
 
 def plan_index_fetch(
     manifest: Manifest, part: SegmentPart, *, cipher: SegmentCipher | None = None
-) -> Fetch | LayoutFinding | None:
+) -> ObjectRangeRead | LayoutFinding | None:
     """
     What to ask of the `.indexes` object for one index; `None` where it has no bytes.
 
@@ -147,7 +147,7 @@ def plan_index_fetch(
     place = manifest.indexes.place(part)
     if place is None or not place.size_bytes:
         return None
-    return Fetch(place.position, place.next_position - 1, cipher=cipher)
+    return ObjectRangeRead(place.position, place.next_position - 1, cipher=cipher)
 
 
 def _refusal(manifest: Manifest, cipher: SegmentCipher | None) -> LayoutFinding | None:
@@ -176,9 +176,9 @@ def _encrypted() -> LayoutFinding:
     return LayoutFinding(LayoutFault.ENCRYPTED, "the key that it is encrypted with is needed")
 
 
-def _plain(first_byte: int, last_byte: int, fetch_bytes: int) -> Iterator[Fetch]:
+def _plain(first_byte: int, last_byte: int, fetch_bytes: int) -> Iterator[ObjectRangeRead]:
     for start in range(first_byte, last_byte + 1, fetch_bytes):
-        yield Fetch(start, min(start + fetch_bytes - 1, last_byte))
+        yield ObjectRangeRead(start, min(start + fetch_bytes - 1, last_byte))
 
 
 def _transformed(
@@ -187,14 +187,14 @@ def _transformed(
     first_byte: int,
     last_byte: int,
     fetch_bytes: int,
-) -> Iterator[Fetch]:
+) -> Iterator[ObjectRangeRead]:
     """Whole chunks, as many at once as fit."""
     chunks = manifest.chunks
 
-    def joined() -> Fetch:
+    def joined() -> ObjectRangeRead:
         last = together[-1]
         last_stored = last.stored_start + last.stored_bytes - 1
-        return Fetch(
+        return ObjectRangeRead(
             together[0].stored_start,
             last_stored,
             tuple(together),
@@ -204,7 +204,7 @@ def _transformed(
             cipher,
         )
 
-    together: list[Chunk] = []
+    together: list[StoredChunk] = []
     first_number = first_byte // chunks.original_chunk_bytes
     for number in range(first_number, last_byte // chunks.original_chunk_bytes + 1):
         chunk = chunks.chunk(number)

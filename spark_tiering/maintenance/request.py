@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from spark_tiering.copy_plan.rules import Filters
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.copy_plan.rules import SegmentSelection
+from spark_tiering.execution.settings import ExecutionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +29,8 @@ class CareRequest:
     store: StoreSettings | None = None
     prefix: str = ""
     """Of the keys that are written now."""
-    topics: Filters = field(default_factory=Filters)
-    engine: EngineSettings = field(default_factory=EngineSettings)
+    topics: SegmentSelection = field(default_factory=SegmentSelection)
+    engine: ExecutionSettings = field(default_factory=ExecutionSettings)
     wait_s: float = 0.0
     """How long is waited for a source that is not caught up."""
 

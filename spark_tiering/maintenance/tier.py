@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from rlmm.base.loop_thread import LoopThread
     from rlmm.errors import LogError
-    from rlmm.inspection.cluster_facts import Cluster, PartitionOffsets, Rights, TopicFacts
+    from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, Rights, TopicFacts
     from rlmm.inspection.moment import Moment, PartitionSummary
-    from rlmm.inspection.replay import ReadableLog
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.inspection.replay import EventLog
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from rlmm.records.record_set import RecordSet
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.request import CareRequest
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.protocol import TierMetadata
@@ -81,7 +81,7 @@ class TierMoment:
 class TierLog:
     """The records of the metadata topic."""
 
-    def __init__(self, log: ReadableLog, thread: LoopThread, timeout_s: float) -> None:
+    def __init__(self, log: EventLog, thread: LoopThread, timeout_s: float) -> None:
         self.readable = log
         self._thread = thread
         self._timeout_s = timeout_s
@@ -90,7 +90,7 @@ class TierLog:
         """Whose log it is."""
         return self._thread.wait(self.readable.identity(timeout_s=self._timeout_s))
 
-    def bounds(self, places: Collection[int]) -> Mapping[int, Bounds | LogError]:
+    def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
         """What each metadata partition holds."""
         return self._thread.wait(self.readable.bounds(places, timeout_s=self._timeout_s))
 
@@ -102,9 +102,9 @@ class TierLog:
 
 
 class TierTopics:
-    """The cluster, as far as it tells. See `rlmm.inspection.cluster_facts.Cluster`."""
+    """The cluster, as far as it tells. See `rlmm.inspection.cluster_facts.ClusterFacts`."""
 
-    def __init__(self, cluster: Cluster, thread: LoopThread) -> None:
+    def __init__(self, cluster: ClusterFacts, thread: LoopThread) -> None:
         self._cluster = cluster
         self._thread = thread
 
@@ -141,11 +141,11 @@ class Tier:
         now_ms: Callable[[], int],
         thread: LoopThread,
         open_store: Callable[[], ObjectStore],
-        open_engine: Callable[[], Engine],
+        open_engine: Callable[[], ExecutionEngine],
         open_writer: Callable[[], TierMetadata],
         take_moment: Callable[[], Coroutine[Any, Any, Moment]],
-        open_log: Callable[[], Coroutine[Any, Any, ReadableLog]],
-        find_cluster: Callable[[], Coroutine[Any, Any, Cluster | None]],
+        open_log: Callable[[], Coroutine[Any, Any, EventLog]],
+        find_cluster: Callable[[], Coroutine[Any, Any, ClusterFacts | None]],
     ) -> None:
         self.request = request
         self.now_ms = now_ms
@@ -157,7 +157,7 @@ class Tier:
         self._open_log = open_log
         self._find_cluster = find_cluster
         self._store: ObjectStore | None = None
-        self._engine: Engine | None = None
+        self._engine: ExecutionEngine | None = None
         self._writer: TierMetadata | None = None
 
     @property
@@ -188,7 +188,7 @@ class Tier:
         moment = self._thread.wait(self._take_moment())
         return TierMoment(moment, self._thread, self.request.topics.wants_topic)
 
-    def engine(self) -> Engine:
+    def engine(self) -> ExecutionEngine:
         """Where units of work are run."""
         if self._engine is None:
             self._engine = self._open_engine()

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rlmm.inspection.cluster_facts import Cluster
+    from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.replay import ReadableLog
-    from rlmm.state_sources.protocol import Source
-    from spark_tiering.execution.protocol import Engine
+    from rlmm.inspection.replay import EventLog
+    from rlmm.state_sources.protocol import StateSource
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.request import CareRequest
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.opening import AccessSettings
@@ -44,11 +44,11 @@ class _Sources:
 
     def __init__(self, request: CareRequest) -> None:
         self._request = request
-        self._source: Source | None = None
-        self._cluster: Cluster | None = None
+        self._source: StateSource | None = None
+        self._cluster: ClusterFacts | None = None
         self._is_cluster_known = False
 
-    async def source(self) -> Source:
+    async def source(self) -> StateSource:
         """The source; of an embedded log a new one each time, as folders are read but once."""
         if self._request.embedded is not None:
             await self._close_source()
@@ -68,14 +68,14 @@ class _Sources:
             return EmptyMoment()
         return await (await self.source()).now(wait_s=self._request.wait_s)
 
-    async def log(self) -> ReadableLog:
+    async def log(self) -> EventLog:
         """The records. Raises `ConfigError` where an embedded log was never begun."""
         folder = self._request.embedded
         if folder is not None and not has_log(folder / LOG_FOLDER):
             raise _never_begun(folder)
         return (await self.source()).log
 
-    async def cluster(self) -> Cluster | None:
+    async def cluster(self) -> ClusterFacts | None:
         """The cluster, where one is named, whatever the metadata is read from."""
         settings = self._request.source
         if not self._is_cluster_known and settings is not None and settings.bootstrap_servers:
@@ -107,7 +107,7 @@ def open_tier(
     request: CareRequest,
     *,
     now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
-    engine: Engine | None = None,
+    engine: ExecutionEngine | None = None,
 ) -> Iterator[Tier]:
     """The tier that *request* names, closed at the end; an *engine* that is given stays open."""
     with ExitStack() as opened:
@@ -119,7 +119,7 @@ def open_tier(
         def opened_store() -> ObjectStore:
             return opened.enter_context(open_store(request.require_store))
 
-        def opened_engine() -> Engine:
+        def opened_engine() -> ExecutionEngine:
             return engine or opened.enter_context(open_engine(request.engine))
 
         def opened_writer() -> TierMetadata:

@@ -14,16 +14,16 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX, INT64_MIN, TopicIdPartition
 from spark_tiering.read_plan.document import DOCUMENT_BYTES_MAX, checksum_of
 from spark_tiering.read_plan.fields import FORMAT, VERSION, digest_of, sums_of
-from spark_tiering.read_plan.json_values import PlanFault, Refused, Values, load, refuse
+from spark_tiering.read_plan.json_values import JsonObject, PlanFault, ReadPlanFault, load, refuse
 from spark_tiering.read_plan.plan import (
     FrozenPartition,
     FrozenPlan,
     FrozenSegment,
-    Gap,
     GapReason,
-    LeftOut,
     LeftOutReason,
-    SourceKind,
+    LeftOutSegment,
+    PlanGap,
+    PlanSourceKind,
 )
 from spark_tiering.read_plan.planner import partition_order
 from spark_tiering.read_plan.question_reading import facts_of, question_of
@@ -56,7 +56,7 @@ _KEY_CHARACTERS_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class PlanUnreadable:
+class ReadPlanUnreadable:
     """Why something is no plan; *detail* says where, what is, and what should be."""
 
     fault: PlanFault
@@ -66,21 +66,21 @@ class PlanUnreadable:
         return f"it is no frozen plan ({self.fault}): {self.detail}"
 
 
-def parse_plan(content: bytes) -> FrozenPlan | PlanUnreadable:
+def parse_plan(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
     """The plan that a document is, however it is laid out; whatever the bytes are."""
     try:
         return plan_of_document(load(content, DOCUMENT_BYTES_MAX))
-    except Refused as refused:
-        return PlanUnreadable(refused.fault, str(refused))
+    except ReadPlanFault as refused:
+        return ReadPlanUnreadable(refused.fault, str(refused))
 
 
 def plan_of_document(loaded: Any) -> FrozenPlan:
-    """The plan that objects of JSON are; raises `Refused`."""
+    """The plan that objects of JSON are; raises `ReadPlanFault`."""
     # Another version may have other fields: it is named before they are looked at.
-    head = Values(loaded, "plan")
+    head = JsonObject(loaded, "plan")
     if head.fields.get("format") != FORMAT or head.fields.get("version") != VERSION:
         refuse(PlanFault.OTHER_FORMAT, f"expected {FORMAT} of version {VERSION}")
-    fields = Values(loaded, "plan", _TOP)
+    fields = JsonObject(loaded, "plan", _TOP)
     try:
         if fields.text("checksum") != checksum_of(loaded):
             refuse(PlanFault.CHANGED, "its checksum is not that of its content")
@@ -90,11 +90,11 @@ def plan_of_document(loaded: Any) -> FrozenPlan:
             refuse(PlanFault.CHANGED, "its sums are not those of its content")
         _check_token(plan)
     except (InvalidArgument, UnicodeEncodeError, RecursionError) as error:
-        raise Refused(PlanFault.FIELD_WRONG, str(error)[:600]) from error
+        raise ReadPlanFault(PlanFault.FIELD_WRONG, str(error)[:600]) from error
     return plan
 
 
-def _plan(fields: Values) -> FrozenPlan:
+def _plan(fields: JsonObject) -> FrozenPlan:
     rows: dict[TopicIdPartition, list[FrozenSegment]] = {}
     order: list[TopicIdPartition] = []
     for one in fields.objects("segments", _SEGMENT):
@@ -108,7 +108,7 @@ def _plan(fields: Values) -> FrozenPlan:
     topic_id = fields.value("metadata_topic_id")
     return FrozenPlan(
         fields.text("token", TOKEN_CHARACTERS_MAX),
-        fields.member("source", SourceKind),
+        fields.member("source", PlanSourceKind),
         fields.text("cluster_id"),
         None if topic_id is None else fields.uuid("metadata_topic_id"),
         fields.number_or_none("metadata_partitions", 0, INT32_MAX),
@@ -122,7 +122,7 @@ def _plan(fields: Values) -> FrozenPlan:
 
 
 def _partition(
-    fields: Values, rows: dict[TopicIdPartition, list[FrozenSegment]]
+    fields: JsonObject, rows: dict[TopicIdPartition, list[FrozenSegment]]
 ) -> FrozenPartition:
     partition = _identity(fields)
     return FrozenPartition(
@@ -136,7 +136,7 @@ def _partition(
         fields.pairs("epochs", INT32_MAX, INT64_MIN),
         tuple(rows.get(partition, ())),
         tuple(
-            Gap(
+            PlanGap(
                 one.number("first_offset"),
                 one.number_or_none("next_offset"),
                 one.member("reason", GapReason),
@@ -144,7 +144,7 @@ def _partition(
             for one in fields.objects("gaps", _GAP)
         ),
         tuple(
-            LeftOut(
+            LeftOutSegment(
                 one.uuid("segment_id"),
                 one.number("start_offset"),
                 one.number("last_offset"),
@@ -156,13 +156,13 @@ def _partition(
     )
 
 
-def _identity(fields: Values) -> TopicIdPartition:
+def _identity(fields: JsonObject) -> TopicIdPartition:
     return TopicIdPartition(
         fields.uuid("topic_id"), fields.text("topic"), fields.number("partition", 0, INT32_MAX)
     )
 
 
-def _segment(fields: Values) -> FrozenSegment:
+def _segment(fields: JsonObject) -> FrozenSegment:
     epochs = tuple(
         (one.number("epoch", -(2**31), INT32_MAX), one.number("first_offset", INT64_MIN))
         for one in fields.objects("epochs", ("epoch", "first_offset"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         FrozenPlan,
         FrozenSegment,
     )
-    from spark_tiering.read_plan.question import Bounds, Facts, Question
+    from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 
 FORMAT = "rlmm-frozen-plan"
 VERSION = 1
@@ -56,7 +56,7 @@ def digest_of(plan: FrozenPlan) -> bytes:
     return sha.digest()
 
 
-def asked_content(question: Question, facts: Facts, since: str) -> bytes:
+def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes:
     """What was asked, and what was known, in canonical form; what was not said is left out."""
     said: dict[str, Any] = {**_said(question_fields(question)), **_said(facts_fields(facts))}
     if since:
@@ -87,12 +87,12 @@ def question_fields(question: Question) -> dict[str, Any]:
     }
 
 
-def bounds_fields(bounds: Bounds) -> dict[str, int | None]:
+def bounds_fields(bounds: RecordBounds) -> dict[str, int | None]:
     """From where to where."""
     return {name: getattr(bounds, name) for name in _BOUNDS}
 
 
-def facts_fields(facts: Facts) -> dict[str, Any]:
+def facts_fields(facts: QuestionFacts) -> dict[str, Any]:
     """What was known of the cluster."""
     return {
         "retention_ms": dict(sorted(facts.retention_ms.items())),

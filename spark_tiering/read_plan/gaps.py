@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.segment_lineage import covered_by
-from spark_tiering.read_plan.plan import Gap, GapReason, LeftOut, LeftOutReason
+from spark_tiering.read_plan.plan import GapReason, LeftOutReason, LeftOutSegment, PlanGap
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import Uuid
     from rlmm.metadata.segment import Epochs, SegmentMetadata
     from spark_tiering.read_plan.offset_bounds import Range
-    from spark_tiering.read_plan.segment_lookup import Answer
+    from spark_tiering.read_plan.segment_lookup import SegmentCoverage
 
 _STATES = {
     SegmentState.COPY_SEGMENT_STARTED: (GapReason.BEING_COPIED, LeftOutReason.BEING_COPIED),
@@ -29,7 +29,7 @@ _INSIDE = (GapReason.BEING_COPIED, GapReason.BEING_DELETED, GapReason.OTHER_LINE
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class RangeHolders:
     """Who of a partition holds what, apart from what is read."""
 
     log_start: int | None
@@ -41,9 +41,9 @@ class Holders:
     def of(
         cls,
         segments: Iterable[SegmentMetadata],
-        answers: Sequence[Answer],
+        answers: Sequence[SegmentCoverage],
         log_start: int | None,
-    ) -> Holders:
+    ) -> RangeHolders:
         """*answers*: of the whole partition, above *log_start*."""
         held: dict[GapReason, list[Range]] = {reason: [] for reason in _INSIDE}
         for segment in segments:
@@ -52,7 +52,7 @@ class Holders:
         tier = (answers[0].first, answers[-1].last + 1) if answers else None
         return cls(log_start, tier, {reason: _merged(one) for reason, one in held.items()})
 
-    def gaps(self, first: int, behind: int) -> Iterator[Gap]:
+    def gaps(self, first: int, behind: int) -> Iterator[PlanGap]:
         """[first, behind), of which nothing is read, by reason; neighbours of one reason joined."""
         places = {first, behind, self.log_start or 0, *(self.tier or ())}
         for ranges in self.by_reason.values():
@@ -60,15 +60,15 @@ class Holders:
             while at < len(ranges) and ranges[at][0] < behind:
                 places.update(ranges[at])
                 at += 1
-        found: Gap | None = None
+        found: PlanGap | None = None
         for start, stop in pairwise(sorted(one for one in places if first <= one <= behind)):
             reason = self._reason(start)
             if found is not None and found.reason is reason:
-                found = Gap(found.first_offset, stop, reason)
+                found = PlanGap(found.first_offset, stop, reason)
                 continue
             if found is not None:
                 yield found
-            found = Gap(start, stop, reason)
+            found = PlanGap(start, stop, reason)
         if found is not None:
             yield found
 
@@ -101,7 +101,7 @@ def _merged(ranges: list[Range]) -> list[Range]:
     return merged
 
 
-def missing_in(answers: Iterable[Answer], first: int, behind: int) -> Iterator[Range]:
+def missing_in(answers: Iterable[SegmentCoverage], first: int, behind: int) -> Iterator[Range]:
     """What of [first, behind) nobody of *answers*, which lie in it and rise, answers for."""
     reached = first
     for one in answers:
@@ -118,7 +118,7 @@ def left_out_of(
     history: Epochs,
     asked: Sequence[Range],
     log_start: int | None,
-) -> Iterator[LeftOut]:
+) -> Iterator[LeftOutSegment]:
     """Those of *segments* with offsets in *asked* that are not *read*."""
     floor = log_start or 0
     for segment in segments:
@@ -129,7 +129,7 @@ def left_out_of(
             for first, behind in asked
         ):
             _, reason = _STATES.get(segment.state, (None, None))
-            yield LeftOut(
+            yield LeftOutSegment(
                 segment.id.uuid,
                 segment.start_offset,
                 segment.last_offset,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
-    from spark_tiering.read_plan.plan import SourceKind
+    from spark_tiering.read_plan.plan import PlanSourceKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class PartitionInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StateOrigin:
     """Whose state it is."""
 
-    kind: SourceKind
+    kind: PlanSourceKind
     cluster_id: str = ""
     metadata_topic_id: Uuid | None = None
     partition_count: int | None = None

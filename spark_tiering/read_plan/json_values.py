@@ -41,7 +41,7 @@ class PlanFault(StrEnum):
     """Ranges that overlap, or lie outside their segment or what was asked."""
 
 
-class Refused(Exception):
+class ReadPlanFault(Exception):
     """Says what is wrong; it never leaves the reader."""
 
     def __init__(self, fault: PlanFault, detail: str) -> None:
@@ -51,11 +51,11 @@ class Refused(Exception):
 
 def refuse(fault: PlanFault, detail: str) -> NoReturn:
     """Give up."""
-    raise Refused(fault, detail[:600])
+    raise ReadPlanFault(fault, detail[:600])
 
 
 def load(content: bytes, bytes_max: int) -> Any:
-    """What JSON *content* is, each name of an object once; raises `Refused`."""
+    """What JSON *content* is, each name of an object once; raises `ReadPlanFault`."""
     if len(content) > bytes_max:
         refuse(PlanFault.TOO_LARGE, f"{len(content)} bytes, at most {bytes_max} are read")
     marks = sum(map(content.count, _MARKS))
@@ -64,7 +64,7 @@ def load(content: bytes, bytes_max: int) -> Any:
     try:
         return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise Refused(PlanFault.NOT_JSON, f"it is not JSON: {error}"[:600]) from error
+        raise ReadPlanFault(PlanFault.NOT_JSON, f"it is not JSON: {error}"[:600]) from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(msg)
 
 
-class Values:
-    """The fields of one object; *where* is its path. Every method raises `Refused`."""
+class JsonObject:
+    """The fields of one object; *where* is its path. Every method raises `ReadPlanFault`."""
 
     def __init__(self, value: object, where: str, names: Collection[str] | None = None) -> None:
         self._where = where
@@ -157,16 +157,16 @@ class Values:
         rows: list[Any] = found
         return rows
 
-    def objects(self, name: str, names: Collection[str] | None = None) -> list[Values]:
+    def objects(self, name: str, names: Collection[str] | None = None) -> list[JsonObject]:
         """A list of objects."""
         return [
-            Values(one, f"{self._where}.{name}[{at}]", names)
+            JsonObject(one, f"{self._where}.{name}[{at}]", names)
             for at, one in enumerate(self.rows(name))
         ]
 
-    def inner(self, name: str, names: Collection[str] | None = None) -> Values:
+    def inner(self, name: str, names: Collection[str] | None = None) -> JsonObject:
         """An object."""
-        return Values(self.value(name), f"{self._where}.{name}", names)
+        return JsonObject(self.value(name), f"{self._where}.{name}", names)
 
     def pairs(
         self, name: str, most: int = INT64_MAX, least: int = 0

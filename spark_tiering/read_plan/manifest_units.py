@@ -18,33 +18,35 @@ from spark_tiering.layout.metadata_recovery import recover_segment
 from spark_tiering.read_plan.progress import ManifestsRead
 from spark_tiering.store_listing.manifests import list_manifests
 from spark_tiering.stores.opening import process_store
+from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyondObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.read_plan.progress import PlanMeter
     from spark_tiering.store_listing.manifests import ListedManifest
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
 
 MANIFESTS_OF_UNIT = 200
+_NOT_READ = {ObjectAbsent: "absent", ObjectArchived: "archived", RangeBeyondObject: "outofrange"}
 """Few enough to be read in seconds, many enough that Spark's own time is nothing beside it."""
 
 
-class Unread(NamedTuple):
+class UnreadableManifest(NamedTuple):
     """A manifest that tells of no segment, and why."""
 
     key: str
     why: str
 
 
-class Told(NamedTuple):
+class ManifestContents(NamedTuple):
     """What manifests tell."""
 
     segments: list[SegmentMetadata]
-    unread: list[Unread]
+    unread: list[UnreadableManifest]
     """By key."""
 
 
@@ -60,11 +62,11 @@ class ManifestTask:
 def told_by_manifests(
     settings: StoreSettings,
     store: ObjectStore,
-    engine: Engine,
+    engine: ExecutionEngine,
     prefix: str,
     wants_topic: Callable[[str], bool],
     meter: PlanMeter | None = None,
-) -> Told:
+) -> ManifestContents:
     """
     Every segment of a topic that is wanted, under *prefix* of the store of *settings*. Raises what
     the store does, and `StoreUnavailable` where a unit was lost: what it had to read is not known.
@@ -73,11 +75,11 @@ def told_by_manifests(
     tasks = []
     while some := tuple(islice(listed, MANIFESTS_OF_UNIT)):
         tasks.append(ManifestTask(settings, prefix, some))
-    told = Told([], [])
+    told = ManifestContents([], [])
     total = sum(len(one.manifests) for one in tasks)
     read = [0]
 
-    def came_back(result: Told | UnitLost) -> None:
+    def came_back(result: ManifestContents | UnitLost) -> None:
         read[0] += 0 if isinstance(result, UnitLost) else len(result.segments) + len(result.unread)
         if meter is not None:
             meter.tell(ManifestsRead, read[0], total)
@@ -92,26 +94,28 @@ def told_by_manifests(
     return told
 
 
-def read_manifests(task: ManifestTask) -> Told:
+def read_manifests(task: ManifestTask) -> ManifestContents:
     """Carry out one unit."""
     store = process_store(task.store)
-    told = Told([], [])
+    told = ManifestContents([], [])
     for one in task.manifests:
         found = _read(store, one, task.prefix)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadableManifest):
             told.unread.append(found)
         else:
             told.segments.append(found)
     return told
 
 
-def _read(store: ObjectStore, listed: ListedManifest, prefix: str) -> SegmentMetadata | Unread:
+def _read(
+    store: ObjectStore, listed: ListedManifest, prefix: str
+) -> SegmentMetadata | UnreadableManifest:
     if not 0 < listed.size_bytes <= MANIFEST_BYTES_MAX:
-        return Unread(listed.key, f"{listed.size_bytes} bytes are no manifest")
+        return UnreadableManifest(listed.key, f"{listed.size_bytes} bytes are no manifest")
     content = store.get(listed.key, 0, listed.size_bytes - 1)
     if not isinstance(content, bytes):
-        return Unread(listed.key, f"not readable: {type(content).__name__.lower()}")
+        return UnreadableManifest(listed.key, f"not readable: {_NOT_READ[type(content)]}")
     found = recover_segment(listed.name, content, prefix=prefix)
     if isinstance(found, LayoutFinding):
-        return Unread(listed.key, str(found))
+        return UnreadableManifest(listed.key, str(found))
     return found.segment

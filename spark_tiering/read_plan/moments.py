@@ -13,7 +13,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import UnknownPartition
-from rlmm.inspection.replay import Bound, Replay, replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd, replay
 from rlmm.metadata.python_shard import PythonShard
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rlmm.errors import LogError
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.replay import ShardsMoment
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
     from rlmm.records.record_set import RecordSet
@@ -59,7 +59,7 @@ class PlanLog(Protocol):
         """Whose log it is."""
         ...
 
-    def bounds(self, places: Collection[int]) -> Mapping[int, Bounds | LogError]:
+    def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
         """What each metadata partition holds."""
         ...
 
@@ -80,7 +80,7 @@ class _Awaited:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         del timeout_s
         return self._log.bounds(partitions)
 
@@ -112,7 +112,7 @@ class PastMoment:
 
 def moment_at(
     log: PlanLog,
-    bound: Bound,
+    bound: ReplayEnd,
     wants_topic: Callable[[str], bool],
     places: Collection[int] | None = None,
 ) -> PastMoment:
@@ -145,15 +145,15 @@ class SteadyMoment:
         if shard.position <= position or not self._is_told_of(partition, place, shard.position):
             return shard
         if place not in self._replayed:
-            bound = Bound({place: position - 1})
+            bound = ReplayEnd({place: position - 1})
             self._replayed[place] = moment_at(self._log, bound, lambda _: True, [place])
         return self._replayed[place].state(partition)
 
     def _is_told_of(self, partition: TopicIdPartition, place: int, until: int) -> bool:
         """Whether any event between the position and *until* is about *partition*."""
         position = self.positions[place]
-        between = Replay(
-            _Awaited(self._log), place, Bound({place: until - 1}),
+        between = PartitionReplay(
+            _Awaited(self._log), place, ReplayEnd({place: until - 1}),
             timeout_s=TIMEOUT_S, shard=PythonShard(place, position),
         )  # fmt: skip
 

@@ -16,15 +16,15 @@ from rlmm.metadata.ids import INT64_MAX
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_tiering.read_plan.question import Bounds
-    from spark_tiering.read_plan.segment_lookup import Answer
+    from spark_tiering.read_plan.question import RecordBounds
+    from spark_tiering.read_plan.segment_lookup import SegmentCoverage
 
 Range = tuple[int, int]
 """[first offset, next offset)"""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PartitionQuestion:
     """What is asked of one partition."""
 
     first: int
@@ -37,8 +37,11 @@ class Asked:
 
 
 def asked_of(
-    bounds: Bounds, answers: Sequence[Answer], log_start: int | None, begun: int | None = None
-) -> Asked:
+    bounds: RecordBounds,
+    answers: Sequence[SegmentCoverage],
+    log_start: int | None,
+    begun: int | None = None,
+) -> PartitionQuestion:
     """
     *answers* are those above *log_start*. *begun*: where a plan before this one has ended; it
     stands for whatever the bounds say of the beginning.
@@ -59,10 +62,10 @@ def asked_of(
         is_open = found is None
         last = tier_next if tier_next is not None else first
         behind = last if found is None else answers[found].last + 1
-    return Asked(first, max(first, behind), is_open, is_known)
+    return PartitionQuestion(first, max(first, behind), is_open, is_known)
 
 
-def _first(bounds: Bounds, answers: Sequence[Answer]) -> int | None:
+def _first(bounds: RecordBounds, answers: Sequence[SegmentCoverage]) -> int | None:
     if bounds.from_offset is not None:
         return bounds.from_offset
     if not answers:
@@ -75,7 +78,7 @@ def _first(bounds: Bounds, answers: Sequence[Answer]) -> int | None:
     return answers[found].first if found == 0 else answers[found - 1].last + 1
 
 
-def _newer(answers: Sequence[Answer], time_ms: int) -> int | None:
+def _newer(answers: Sequence[SegmentCoverage], time_ms: int) -> int | None:
     """The first that may have a record of *time_ms* or later."""
     for at, one in enumerate(answers):
         if one.segment.max_timestamp_ms >= time_ms:

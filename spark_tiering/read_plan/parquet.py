@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_tiering.read_plan.document import DOCUMENT_BYTES_MAX, checksum_of, head_of
-from spark_tiering.read_plan.document_reading import PlanUnreadable, plan_of_document
+from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, plan_of_document
 from spark_tiering.read_plan.fields import compact, segment_fields
-from spark_tiering.read_plan.json_values import PlanFault, Refused, Values, load, refuse
+from spark_tiering.read_plan.json_values import JsonObject, PlanFault, ReadPlanFault, load, refuse
 from spark_tiering.read_plan.tokens import TOKEN_CHARACTERS_MAX
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ def format_parquet(plan: FrozenPlan) -> bytes:
     return out.getvalue()
 
 
-def parse_parquet(content: bytes) -> FrozenPlan | PlanUnreadable:
+def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
     """The plan that a table is; whatever the bytes are."""
     try:
         return plan_of_document(_document(content))
-    except Refused as refused:
-        return PlanUnreadable(refused.fault, str(refused))
+    except ReadPlanFault as refused:
+        return ReadPlanUnreadable(refused.fault, str(refused))
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        return PlanUnreadable(PlanFault.NOT_PARQUET, " ".join(str(error).split())[:400])
+        return ReadPlanUnreadable(PlanFault.NOT_PARQUET, " ".join(str(error).split())[:400])
 
 
 def _document(content: bytes) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _document(content: bytes) -> dict[str, Any]:
         refuse(PlanFault.OTHER_FORMAT, f"a table without {HEAD.decode()} in its metadata")
     if not file.schema_arrow.equals(_as_read(), check_metadata=False):
         refuse(PlanFault.OTHER_FORMAT, f"other columns: {', '.join(file.schema_arrow.names)}")
-    head = Values(load(packed, DOCUMENT_BYTES_MAX), "plan")
+    head = JsonObject(load(packed, DOCUMENT_BYTES_MAX), "plan")
     rows: list[dict[str, Any]] = []
     token = head.text("token", TOKEN_CHARACTERS_MAX)
     for batch in file.iter_batches(_ROWS_AT_ONCE):

@@ -9,11 +9,11 @@ from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind, main_key
-from spark_tiering.read_plan.gaps import Holders, left_out_of, missing_in
+from spark_tiering.read_plan.gaps import RangeHolders, left_out_of, missing_in
 from spark_tiering.read_plan.offset_bounds import asked_of
-from spark_tiering.read_plan.plan import FrozenPartition, FrozenSegment, Gap, GapReason
+from spark_tiering.read_plan.plan import FrozenPartition, FrozenSegment, GapReason, PlanGap
 from spark_tiering.read_plan.segment_lookup import answers_of, from_offset_on, history_of, within
-from spark_tiering.read_plan.tokens import Reached
+from spark_tiering.read_plan.tokens import PlanPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from spark_tiering.read_plan.inputs import PartitionInput
-    from spark_tiering.read_plan.offset_bounds import Asked, Range
-    from spark_tiering.read_plan.question import Facts, Question
-    from spark_tiering.read_plan.segment_lookup import Answer
+    from spark_tiering.read_plan.offset_bounds import PartitionQuestion, Range
+    from spark_tiering.read_plan.question import Question, QuestionFacts
+    from spark_tiering.read_plan.segment_lookup import SegmentCoverage
 
 
 def plan_partition(
-    one: PartitionInput, question: Question, facts: Facts, before: Reached | None
-) -> tuple[FrozenPartition, Reached] | None:
+    one: PartitionInput, question: Question, facts: QuestionFacts, before: PlanPosition | None
+) -> tuple[FrozenPartition, PlanPosition] | None:
     """
     What is planned of it, and how far that is for whoever asks later what is new; None where it is
     deleted to the end, or nothing is known of it. *before*: how far the plan was behind which this
@@ -53,7 +53,7 @@ def plan_partition(
     lacked = _lacked(before)
     ranges = _ranges_of(asked, lacked, answers)
     read = [part for first, behind in ranges for part in within(answers, first, behind)]
-    holders = Holders.of(segments, answers, log_start)
+    holders = RangeHolders.of(segments, answers, log_start)
     gaps = tuple(_gaps_of(asked, read, holders))
     made = FrozenPartition(
         partition,
@@ -86,7 +86,7 @@ def _is_deleted(shard: Shard, partition: TopicIdPartition) -> bool:
 
 
 def _ranges_of(
-    asked: Asked, lacked: Sequence[Range], answers: Sequence[Answer]
+    asked: PartitionQuestion, lacked: Sequence[Range], answers: Sequence[SegmentCoverage]
 ) -> tuple[Range, ...]:
     """What is asked for: of what was *lacked* before, as much as is there by now."""
     filled = [
@@ -110,9 +110,11 @@ def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
     return tuple(joined)
 
 
-def _gaps_of(asked: Asked, read: Iterable[Answer], holders: Holders) -> Iterator[Gap]:
+def _gaps_of(
+    asked: PartitionQuestion, read: Iterable[SegmentCoverage], holders: RangeHolders
+) -> Iterator[PlanGap]:
     """What is lacked anew; what was lacked before was told then."""
-    last: Gap | None = None
+    last: PlanGap | None = None
     inside = [one for one in read if one.first >= asked.first]
     for first, behind in missing_in(inside, asked.first, asked.next_offset):
         for gap in holders.gaps(first, behind):
@@ -128,10 +130,10 @@ def _gaps_of(asked: Asked, read: Iterable[Answer], holders: Holders) -> Iterator
         if last is not None and not is_before:
             yield last
         first = last.first_offset if last is not None and is_before else asked.next_offset
-        yield Gap(first, None, GapReason.NOT_TIERED_YET)
+        yield PlanGap(first, None, GapReason.NOT_TIERED_YET)
 
 
-def _next_offset(asked: Asked, gaps: Sequence[Gap]) -> int | None:
+def _next_offset(asked: PartitionQuestion, gaps: Sequence[PlanGap]) -> int | None:
     if not asked.is_known and asked.next_offset == asked.first:
         return None
     last = gaps[-1] if gaps else None
@@ -140,7 +142,7 @@ def _next_offset(asked: Asked, gaps: Sequence[Gap]) -> int | None:
     return last.first_offset
 
 
-def _lacked(before: Reached | None) -> list[Range]:
+def _lacked(before: PlanPosition | None) -> list[Range]:
     """What a plan before this one could not have, and this one may."""
     if before is None or before.next_offset is None:
         return []
@@ -148,14 +150,14 @@ def _lacked(before: Reached | None) -> list[Range]:
     return [*below, *before.gaps]
 
 
-def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) -> Reached:
+def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) -> PlanPosition:
     """
     What a later plan goes on from: what is lacking now, also of what was *lacked* before, and what
     is behind. *floor*: below it nothing was there.
     """
     until = made.next_offset
     if until is None:
-        return Reached(None)
+        return PlanPosition(None)
     still = [part for first, behind in lacked for part in without(first, behind, made.asked)]
     if floor is not None and lacked and lacked[0] == (0, floor):
         is_below = bool(still) and still[0][0] == 0
@@ -165,7 +167,7 @@ def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) 
         for gap in made.gaps
         if gap.first_offset < until
     ]
-    return Reached(until, _joined([*still, *new]), floor)
+    return PlanPosition(until, _joined([*still, *new]), floor)
 
 
 def without(first: int, behind: int, ranges: Iterable[Range]) -> Iterator[Range]:
@@ -180,7 +182,7 @@ def without(first: int, behind: int, ranges: Iterable[Range]) -> Iterator[Range]
         yield first, behind
 
 
-def _frozen(part: Answer, prefix: str, retention_ms: int | None) -> FrozenSegment:
+def _frozen(part: SegmentCoverage, prefix: str, retention_ms: int | None) -> FrozenSegment:
     segment = part.segment
     log, indexes, manifest = _keys(segment, prefix)
     expires_at_ms = None

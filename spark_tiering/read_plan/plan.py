@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import Uuid
     from rlmm.metadata.segment import Epochs
-    from spark_tiering.read_plan.question import Facts, Question
+    from spark_tiering.read_plan.question import Question, QuestionFacts
 
 
-class SourceKind(StrEnum):
+class PlanSourceKind(StrEnum):
     """What the plan was made of."""
 
     METADATA = "metadata"
@@ -98,7 +98,7 @@ class FrozenSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class PlanGap:
     """A range that was asked for and is not there."""
 
     first_offset: int
@@ -113,7 +113,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutSegment:
     """A segment with asked offsets that is not read."""
 
     uuid: Uuid
@@ -145,8 +145,8 @@ class FrozenPartition:
     epochs: tuple[tuple[int, int], ...]
     """The lineage: leader epochs with the first offsets that are known of them."""
     segments: tuple[FrozenSegment, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    gaps: tuple[PlanGap, ...] = ()
+    left_out: tuple[LeftOutSegment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +159,14 @@ class FrozenPlan:
     """
 
     token: str
-    kind: SourceKind
+    kind: PlanSourceKind
     cluster_id: str
     metadata_topic_id: Uuid | None
     partition_count: int | None
     """Of the metadata topic."""
     positions: Mapping[int, int]
     question: Question
-    facts: Facts
+    facts: QuestionFacts
     partitions: tuple[FrozenPartition, ...]
     """By topic, partition and topic id."""
     warnings: tuple[str, ...] = ()
@@ -179,6 +179,6 @@ class FrozenPlan:
         return (segment for one in self.partitions for segment in one.segments)
 
     @property
-    def gaps(self) -> Iterator[tuple[TopicIdPartition, Gap]]:
+    def gaps(self) -> Iterator[tuple[TopicIdPartition, PlanGap]]:
         """All of them."""
         return ((one.partition, gap) for one in self.partitions for gap in one.gaps)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spark_tiering.read_plan.plan import FrozenPlan, FrozenSegment
 
 
-class Fate(StrEnum):
+class PlannedSegmentFate(StrEnum):
     """What became of a segment since it was planned."""
 
     THERE = "there"
@@ -30,28 +30,34 @@ class Fate(StrEnum):
     """The metadata says of its id what the plan does not: it is of another log."""
 
 
-class Revisited(NamedTuple):
+class CheckedRange(NamedTuple):
     """A range of a plan, and whether it can still be read."""
 
     segment: FrozenSegment
-    fate: Fate
+    fate: PlannedSegmentFate
 
 
-def revisit(plan: FrozenPlan, fate_of: Callable[[FrozenSegment], Fate]) -> Iterator[Revisited]:
+def revisit(
+    plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
+) -> Iterator[CheckedRange]:
     """Every range, in order; *fate_of* asks whoever knows now."""
-    return (Revisited(one, fate_of(one)) for one in plan.segments)
+    return (CheckedRange(one, fate_of(one)) for one in plan.segments)
 
 
-def fate_in_metadata(planned: FrozenSegment, found: SegmentMetadata | None) -> Fate:
+def fate_in_metadata(planned: FrozenSegment, found: SegmentMetadata | None) -> PlannedSegmentFate:
     """What became of *planned*, of which the metadata says *found* now."""
     if found is None:
-        return Fate.GONE
+        return PlannedSegmentFate.GONE
     if (found.start_offset, found.last_offset, found.size_bytes) != (
         planned.start_offset,
         planned.last_offset,
         planned.size_bytes,
     ):
-        return Fate.ANOTHER
+        return PlannedSegmentFate.ANOTHER
     if found.state is SegmentState.DELETE_SEGMENT_STARTED:
-        return Fate.BEING_DELETED
-    return Fate.THERE if found.state is SegmentState.COPY_SEGMENT_FINISHED else Fate.ANOTHER
+        return PlannedSegmentFate.BEING_DELETED
+    return (
+        PlannedSegmentFate.THERE
+        if found.state is SegmentState.COPY_SEGMENT_FINISHED
+        else PlannedSegmentFate.ANOTHER
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from spark_tiering.read_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
 from spark_tiering.read_plan.json_values import PlanFault
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _PARQUET = b"PAR1"
 _BYTES_MAX = 512 * 2**20
 
 
-def read_plan(file: Path) -> FrozenPlan | PlanUnreadable:
+def read_plan(file: Path) -> FrozenPlan | ReadPlanUnreadable:
     """The plan in *file*, or why there is none. Raises `ConfigError` for no file to be read."""
     try:
         with file.open("rb") as opened:
@@ -32,14 +32,14 @@ def read_plan(file: Path) -> FrozenPlan | PlanUnreadable:
         from spark_tiering.read_plan.parquet import parse_parquet  # noqa: PLC0415
     except ImportError as error:
         detail = f"Parquet cannot be read here, pyarrow is not installed: {error}"
-        return PlanUnreadable(PlanFault.NOT_PARQUET, detail)
+        return ReadPlanUnreadable(PlanFault.NOT_PARQUET, detail)
     return parse_parquet(content)
 
 
 def require_plan(file: Path) -> FrozenPlan:
     """The same; raises `ConfigError` where it is no plan."""
     found = read_plan(file)
-    if isinstance(found, PlanUnreadable):
+    if isinstance(found, ReadPlanUnreadable):
         msg = f"{file}: {found}"
         raise ConfigError(msg)
     return found

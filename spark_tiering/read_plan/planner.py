@@ -10,23 +10,23 @@ from rlmm.errors import InvalidArgument
 from spark_tiering.read_plan.fields import asked_content, digest_of
 from spark_tiering.read_plan.partition_plan import plan_partition, without
 from spark_tiering.read_plan.plan import FrozenPlan
-from spark_tiering.read_plan.tokens import DIGEST_BYTES, QUESTION_BYTES_MAX, Reached, Token
+from spark_tiering.read_plan.tokens import DIGEST_BYTES, QUESTION_BYTES_MAX, PlanPosition, PlanToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.read_plan.inputs import Origin, PartitionInput
+    from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin
     from spark_tiering.read_plan.plan import FrozenPartition
-    from spark_tiering.read_plan.question import Facts, Question
+    from spark_tiering.read_plan.question import Question, QuestionFacts
 
 
 def make_plan(
     question: Question,
     inputs: Iterable[PartitionInput],
-    origin: Origin,
-    facts: Facts,
-    since: Token | None = None,
+    origin: StateOrigin,
+    facts: QuestionFacts,
+    since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
     The plan. *inputs* that are not asked for are passed over. *since*: only what is new since the
@@ -36,7 +36,7 @@ def make_plan(
     """
     if since is not None:
         _require_same_metadata(since, origin)
-    before: Mapping[TopicIdPartition, Reached] = {} if since is None else since.reached
+    before: Mapping[TopicIdPartition, PlanPosition] = {} if since is None else since.reached
     wanted = sorted(
         (one for one in inputs if question.wants(one.partition.topic, one.partition.partition)),
         key=lambda one: partition_order(one.partition),
@@ -68,7 +68,7 @@ def partition_order(partition: TopicIdPartition) -> tuple[str, int, bytes]:
     return (partition.topic, partition.partition, partition.topic_id)
 
 
-def _require_same_metadata(since: Token, origin: Origin) -> None:
+def _require_same_metadata(since: PlanToken, origin: StateOrigin) -> None:
     for what, told, found in (
         ("cluster", since.cluster_id, origin.cluster_id),
         ("metadata topic", since.metadata_topic_id, origin.metadata_topic_id),
@@ -78,9 +78,9 @@ def _require_same_metadata(since: Token, origin: Origin) -> None:
             raise InvalidArgument(msg)
 
 
-def _token_of(plan: FrozenPlan, reached: Mapping[TopicIdPartition, Reached]) -> Token:
+def _token_of(plan: FrozenPlan, reached: Mapping[TopicIdPartition, PlanPosition]) -> PlanToken:
     asked = asked_content(plan.question, plan.facts, plan.since)
-    return Token(
+    return PlanToken(
         plan.kind,
         plan.cluster_id,
         plan.metadata_topic_id,
@@ -99,7 +99,7 @@ def _token_of(plan: FrozenPlan, reached: Mapping[TopicIdPartition, Reached]) -> 
 def _warnings(
     question: Question,
     partitions: Sequence[FrozenPartition],
-    before: Mapping[TopicIdPartition, Reached],
+    before: Mapping[TopicIdPartition, PlanPosition],
 ) -> Iterator[str]:
     """What whoever reads the plan has to know, by topic and partition."""
     ids: dict[tuple[str, int], list[str]] = {}
@@ -127,7 +127,7 @@ def _warnings(
             yield from _warnings_since(one, reached, reached.next_offset)
 
 
-def _warnings_since(one: FrozenPartition, reached: Reached, begun: int) -> Iterator[str]:
+def _warnings_since(one: FrozenPartition, reached: PlanPosition, begun: int) -> Iterator[str]:
     label = _label(one.partition)
     if one.tier_first is None:
         yield f"{label}: the tier has nothing of it any more; it was planned up to {begun - 1}"

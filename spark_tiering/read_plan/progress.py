@@ -19,7 +19,7 @@ class ManifestsRead(Progress):
         return f"{self.segments} of {self.segments_total} manifests read"
 
 
-class PartitionsPlanned(Progress):
+class PlanningProgress(Progress):
     """User partitions whose segments were decided about."""
 
     def line(self) -> str:

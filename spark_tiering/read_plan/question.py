@@ -25,7 +25,7 @@ _PATTERN_CHARACTERS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RecordBounds:
     """
     Which records of a partition are asked for: from one bound up to the other, exclusive.
 
@@ -73,9 +73,9 @@ class Question:
     without_topics: tuple[str, ...] = ()
     pattern: str = ""
     assigned: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    bounds: Bounds = Bounds()
+    bounds: RecordBounds = RecordBounds()
     """Of every partition that has none of its own."""
-    bounds_of: Mapping[tuple[str, int], Bounds] = field(default_factory=dict)
+    bounds_of: Mapping[tuple[str, int], RecordBounds] = field(default_factory=dict)
     """By topic and partition."""
     prefix: str = ""
     """Before the keys of objects, as brokers are configured with it."""
@@ -119,13 +119,13 @@ class Question:
         for topic, number in sorted((single | set(self.bounds_of)).difference(known)):
             yield f"{topic}-{number}"
 
-    def bounds_for(self, topic: str, partition: int) -> Bounds:
+    def bounds_for(self, topic: str, partition: int) -> RecordBounds:
         """What is asked of one partition."""
         return self.bounds_of.get((topic, partition), self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class QuestionFacts:
     """What was known of the cluster; what was not is not there, and decides nothing."""
 
     retention_ms: Mapping[str, int] = field(default_factory=dict)

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import TopicIdPartition
 from spark_tiering.read_plan.fields import facts_fields, question_fields
-from spark_tiering.read_plan.json_values import PlanFault, Refused, Values, is_int32, load, refuse
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.json_values import (
+    JsonObject,
+    PlanFault,
+    ReadPlanFault,
+    is_int32,
+    load,
+    refuse,
+)
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import QUESTION_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -16,20 +23,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_QUESTION, _FACTS = question_fields(Question()), facts_fields(Facts())
+_QUESTION, _FACTS = question_fields(Question()), facts_fields(QuestionFacts())
 """With nothing said: all names there are, and what they stand for when they are left out."""
 _BOUNDS = ("from_offset", "to_offset", "from_time_ms", "to_time_ms")
 _RETENTION_LEAST = -1
 
 
-def asked_of_content(content: bytes) -> tuple[Question, Facts, str]:
+def asked_of_content(content: bytes) -> tuple[Question, QuestionFacts, str]:
     """
     Question, facts, and the digest of the token behind which it begins, empty where it begins by
     itself: out of the canonical form. Raises `InvalidArgument`.
     """
     try:
         said = load(content, QUESTION_BYTES_MAX)
-        fields = Values(said, "question")
+        fields = JsonObject(said, "question")
         since = fields.text("since") if "since" in said else ""
         known = {*_QUESTION, *_FACTS, "since"}
         if not set(said) <= known:
@@ -37,8 +44,12 @@ def asked_of_content(content: bytes) -> tuple[Question, Facts, str]:
         question = {**_QUESTION, **_of(said, _QUESTION)}
         question["bounds"] = {**_QUESTION["bounds"], **_mapping(question["bounds"])}
         facts = {**_FACTS, **_of(said, _FACTS)}
-        return question_of(Values(question, "question")), facts_of(Values(facts, "facts")), since
-    except Refused as refused:
+        return (
+            question_of(JsonObject(question, "question")),
+            facts_of(JsonObject(facts, "facts")),
+            since,
+        )
+    except ReadPlanFault as refused:
         msg = f"what the token says was asked: {refused}"
         raise InvalidArgument(msg) from refused
 
@@ -54,9 +65,9 @@ def _of(said: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: said[name] for name in names if name in said}
 
 
-def question_of(fields: Values) -> Question:
+def question_of(fields: JsonObject) -> Question:
     """What was asked."""
-    fields = Values(fields.fields, "question", _QUESTION)
+    fields = JsonObject(fields.fields, "question", _QUESTION)
     names = ("topic", "partition", *_BOUNDS)
     bounds_of = {}
     for one in fields.objects("bounds_of", names):
@@ -82,13 +93,13 @@ def question_of(fields: Values) -> Question:
     )
 
 
-def _bounds(fields: Values) -> Bounds:
-    return _made(lambda: Bounds(*(fields.number_or_none(name) for name in _BOUNDS)))
+def _bounds(fields: JsonObject) -> RecordBounds:
+    return _made(lambda: RecordBounds(*(fields.number_or_none(name) for name in _BOUNDS)))
 
 
-def facts_of(fields: Values) -> Facts:
+def facts_of(fields: JsonObject) -> QuestionFacts:
     """What was known."""
-    fields = Values(fields.fields, "facts", _FACTS)
+    fields = JsonObject(fields.fields, "facts", _FACTS)
     retention = fields.inner("retention_ms")
     log_starts, histories = {}, {}
     for row in fields.rows("log_starts"):
@@ -98,9 +109,9 @@ def facts_of(fields: Values) -> Facts:
         log_starts[partition] = start
     for row in fields.rows("histories"):
         partition, pairs = _of_partition(row)
-        histories[partition] = Values({"epochs": pairs}, "facts.histories").pairs("epochs")
+        histories[partition] = JsonObject({"epochs": pairs}, "facts.histories").pairs("epochs")
     return _made(
-        lambda: Facts(
+        lambda: QuestionFacts(
             {name: retention.number(name, _RETENTION_LEAST) for name in retention.fields},
             log_starts,
             histories,
@@ -112,7 +123,7 @@ def _of_partition(row: Any) -> tuple[TopicIdPartition, Any]:
     if not isinstance(row, list) or len(row) != 4 or not is_int32(row[2]):
         refuse(PlanFault.FIELD_WRONG, "facts: topic, topic id, partition and what is known of it")
     topic, topic_id, number, value = row
-    fields = Values({"topic": topic, "topic_id": topic_id}, "facts")
+    fields = JsonObject({"topic": topic, "topic_id": topic_id}, "facts")
     return TopicIdPartition(fields.uuid("topic_id"), fields.text("topic"), number), value
 
 
@@ -121,4 +132,4 @@ def _made(make: Callable[[], T]) -> T:
     try:
         return make()
     except InvalidArgument as error:
-        raise Refused(PlanFault.FIELD_WRONG, str(error)[:600]) from error
+        raise ReadPlanFault(PlanFault.FIELD_WRONG, str(error)[:600]) from error

@@ -8,35 +8,35 @@ from typing import TYPE_CHECKING, Any, Final
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding, of_partition
 from spark_tiering.read_plan.fields import partition_fields, sums_of
-from spark_tiering.read_plan.plan_check import Fate
+from spark_tiering.read_plan.plan_check import PlannedSegmentFate
 from spark_tiering.read_plan.summary import few, gap_text, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_tiering.read_plan.manifest_units import Unread
+    from spark_tiering.read_plan.manifest_units import UnreadableManifest
     from spark_tiering.read_plan.plan import FrozenPlan
-    from spark_tiering.read_plan.plan_check import Revisited
+    from spark_tiering.read_plan.plan_check import CheckedRange
 
 FORMAT: Final = "rlmm-tier-export"
 CHECK_FORMAT: Final = "rlmm-tier-export-check"
 VERSION: Final = 1
 _KINDS = {
-    Fate.GONE: kinds.PLAN_GONE,
-    Fate.ANOTHER: kinds.PLAN_GONE,
-    Fate.BEING_DELETED: kinds.PLAN_DELETING,
+    PlannedSegmentFate.GONE: kinds.PLAN_GONE,
+    PlannedSegmentFate.ANOTHER: kinds.PLAN_GONE,
+    PlannedSegmentFate.BEING_DELETED: kinds.PLAN_DELETING,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class ExportReport:
+class PlanExportReport:
     """A plan that was made."""
 
     plan: FrozenPlan
     now_ms: int
     saved: str = ""
     """Where it is kept, for people; empty where it is not."""
-    unread: Sequence[Unread] = ()
+    unread: Sequence[UnreadableManifest] = ()
     """Manifests that tell of no segment."""
 
     @property
@@ -89,13 +89,13 @@ class CheckReport:
     """A plan that was looked at again."""
 
     plan: FrozenPlan
-    ranges: tuple[Revisited, ...]
+    ranges: tuple[CheckedRange, ...]
     now_ms: int
 
     @property
     def is_fine(self) -> bool:
         """Whether all of it can still be read."""
-        return all(one.fate is Fate.THERE for one in self.ranges)
+        return all(one.fate is PlannedSegmentFate.THERE for one in self.ranges)
 
     def findings(self) -> list[Finding]:
         """What cannot be read any more, or not for long, in the order of the plan."""
@@ -111,7 +111,7 @@ class CheckReport:
                 fate=one.fate.value,
             )
             for one in self.ranges
-            if one.fate is not Fate.THERE
+            if one.fate is not PlannedSegmentFate.THERE
         ]
 
     def document(self) -> dict[str, Any]:
@@ -120,17 +120,20 @@ class CheckReport:
             "format": CHECK_FORMAT,
             "version": VERSION,
             "token": self.plan.token,
-            "ranges": {fate.value: sum(one.fate is fate for one in self.ranges) for fate in Fate},
+            "ranges": {
+                fate.value: sum(one.fate is fate for one in self.ranges)
+                for fate in PlannedSegmentFate
+            },
             "is_fine": self.is_fine,
             "findings": [one.view() for one in self.findings()],
         }
 
     def lines(self) -> Iterator[str]:
         """What people are told of it."""
-        there = sum(one.fate is Fate.THERE for one in self.ranges)
+        there = sum(one.fate is PlannedSegmentFate.THERE for one in self.ranges)
         yield f"{there} of {len(self.ranges)} ranges of the plan can be read"
         expired = sum(
-            one.fate is Fate.THERE
+            one.fate is PlannedSegmentFate.THERE
             and one.segment.expires_at_ms is not None
             and one.segment.expires_at_ms <= self.now_ms
             for one in self.ranges

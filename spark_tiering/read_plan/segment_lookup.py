@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 
-class Answer(NamedTuple):
+class SegmentCoverage(NamedTuple):
     """*segment* answers for *first* to *last*, both inclusive."""
 
     segment: SegmentMetadata
@@ -47,7 +47,7 @@ def answers_of(
     partition: TopicIdPartition,
     history: Epochs,
     segments: Sequence[SegmentMetadata],
-) -> list[Answer]:
+) -> list[SegmentCoverage]:
     """
     Who answers for which offsets along *history*, rising and disjoint; where nobody does there is
     nothing. *segments* are all of the partition.
@@ -58,7 +58,7 @@ def answers_of(
             for epoch, first in segment.epochs:
                 ends = places.setdefault(epoch, set())
                 ends.update((first, min(last_in_epoch(segment, epoch), INT64_MAX - 1) + 1))
-    found: list[Answer] = []
+    found: list[SegmentCoverage] = []
     for at, (epoch, first) in enumerate(history):
         behind = history[at + 1][1] if at + 1 < len(history) else INT64_MAX
         for one in _in_epoch(shard, partition, epoch, first, behind, places.get(epoch, ())):
@@ -76,7 +76,7 @@ def _in_epoch(
     first: int,
     behind: int,
     places: Iterable[int],
-) -> Iterator[Answer]:
+) -> Iterator[SegmentCoverage]:
     steps = sorted({first, behind, *(one for one in places if first < one < behind)})
     for at, start in enumerate(steps[:-1]):
         segment = shard.segment_for(partition, epoch, start)
@@ -86,15 +86,17 @@ def _in_epoch(
         low = max(start, segment.start_offset)
         high = min(steps[at + 1] - 1, segment.last_offset)
         if low <= high:
-            yield Answer(segment, low, high)
+            yield SegmentCoverage(segment, low, high)
 
 
-def from_offset_on(answers: Iterable[Answer], first: int) -> list[Answer]:
+def from_offset_on(answers: Iterable[SegmentCoverage], first: int) -> list[SegmentCoverage]:
     """Without what lies below *first*."""
     return [one._replace(first=max(one.first, first)) for one in answers if one.last >= first]
 
 
-def within(answers: Sequence[Answer], first: int, behind: int) -> Iterator[Answer]:
+def within(
+    answers: Sequence[SegmentCoverage], first: int, behind: int
+) -> Iterator[SegmentCoverage]:
     """What of *answers* lies in [first, behind)."""
     at = bisect_left(answers, first, key=attrgetter("last"))
     while at < len(answers) and answers[at].first < behind:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, Gap
+    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
 
 LINES_MAX: Final = 20
 """Of partitions, of gaps, of warnings: more are counted, and stand in the plan."""
@@ -43,7 +43,7 @@ def summary(plan: FrozenPlan, now_ms: int) -> Iterator[str]:
     yield f"  token: {plan.token}"
 
 
-def gap_text(partition: TopicIdPartition, gap: Gap) -> str:
+def gap_text(partition: TopicIdPartition, gap: PlanGap) -> str:
     """One gap in words."""
     label = f"{partition.topic}-{partition.partition}"
     if gap.next_offset is None:

@@ -15,16 +15,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import DataLost, InvalidArgument, LogError
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.retention.retention import number
 from spark_tiering.read_plan.fields import asked_content
-from spark_tiering.read_plan.inputs import Origin, PartitionInput, inputs_of_segments
+from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
 from spark_tiering.read_plan.moments import moment_at, state_of
-from spark_tiering.read_plan.plan import SourceKind
-from spark_tiering.read_plan.plan_check import Fate, fate_in_metadata
+from spark_tiering.read_plan.plan import PlanSourceKind
+from spark_tiering.read_plan.plan_check import PlannedSegmentFate, fate_in_metadata
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.progress import PartitionsPlanned, PlanMeter
-from spark_tiering.read_plan.question import Facts
+from spark_tiering.read_plan.progress import PlanMeter, PlanningProgress
+from spark_tiering.read_plan.question import QuestionFacts
 from spark_tiering.read_plan.question_reading import asked_of_content
 from spark_tiering.read_plan.tokens import DIGEST_BYTES
 from spark_tiering.store_listing.manifests import partition_manifests
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
-    from spark_tiering.read_plan.manifest_units import Told
+    from spark_tiering.read_plan.manifest_units import ManifestContents
     from spark_tiering.read_plan.moments import PlanLog, PlanMoment
     from spark_tiering.read_plan.plan import FrozenPlan, FrozenSegment
     from spark_tiering.read_plan.question import Question
-    from spark_tiering.read_plan.tokens import Token
+    from spark_tiering.read_plan.tokens import PlanToken
     from spark_tiering.stores.protocol import ObjectStore
 
 UNREAD_SHOWN_MAX = 100
@@ -65,8 +65,8 @@ class PlanCluster(Protocol):
 def plan_of_moment(
     moment: PlanMoment,
     question: Question,
-    facts: Facts | None = None,
-    since: Token | None = None,
+    facts: QuestionFacts | None = None,
+    since: PlanToken | None = None,
     meter: PlanMeter | None = None,
 ) -> FrozenPlan:
     """
@@ -80,24 +80,24 @@ def plan_of_moment(
 
     def state(partition: TopicIdPartition) -> Shard | None:
         found = state_of(moment, partition)
-        told.tell(PartitionsPlanned, next(done), total)
+        told.tell(PlanningProgress, next(done), total)
         return found
 
     inputs = [
         PartitionInput(one.partition, partial(state, one.partition), one.metadata_partition)
         for one in known
     ]
-    origin = Origin(
-        SourceKind.METADATA,
+    origin = StateOrigin(
+        PlanSourceKind.METADATA,
         moment.identity.cluster_id,
         moment.identity.topic_id,
         moment.identity.partition_count,
         moment.positions,
     )
-    return make_plan(question, inputs, origin, facts or Facts(), since)
+    return make_plan(question, inputs, origin, facts or QuestionFacts(), since)
 
 
-def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition]) -> Facts:
+def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition]) -> QuestionFacts:
     """What the cluster says of *partitions*; of a topic that was made anew, of the new one."""
     wanted = list(partitions)
     topics = cluster.topics(sorted({one.topic for one in wanted}))
@@ -114,7 +114,7 @@ def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition
         for partition, offsets in cluster.offsets(there).items()
         if offsets.earliest is not None and offsets.earliest > 0
     }
-    return Facts(retention_ms, log_starts)
+    return QuestionFacts(retention_ms, log_starts)
 
 
 def _is_expired(topic: TopicFacts) -> bool:
@@ -128,9 +128,9 @@ def _is_expired(topic: TopicFacts) -> bool:
 
 def remade(
     log: PlanLog,
-    token: Token,
-    asked: tuple[Question, Facts] | None = None,
-    since: Token | None = None,
+    token: PlanToken,
+    asked: tuple[Question, QuestionFacts] | None = None,
+    since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
     The plan that *token* names, made again from the log's history. *asked* stands for what the
@@ -139,13 +139,13 @@ def remade(
     Raises `InvalidArgument` where it was something else that was asked, and `DataLost` where the
     log is not what it was any more: the message says how.
     """
-    if token.kind is SourceKind.MANIFESTS:
+    if token.kind is PlanSourceKind.MANIFESTS:
         msg = "a plan of manifests cannot be made again: a bucket has no history. Keep its file"
         raise InvalidArgument(msg)
     question, facts = asked or question_of_token(token)
     _require_asked(token, question, facts, since)
     _require_reached(log, token)
-    bound = Bound({place: position - 1 for place, position in token.positions.items()})
+    bound = ReplayEnd({place: position - 1 for place, position in token.positions.items()})
     moment = moment_at(log, bound, lambda _: True, sorted(token.positions))
     plan = plan_of_moment(moment, question, facts, since)
     if plan.token != str(token):
@@ -153,7 +153,7 @@ def remade(
     return plan
 
 
-def question_of_token(token: Token) -> tuple[Question, Facts]:
+def question_of_token(token: PlanToken) -> tuple[Question, QuestionFacts]:
     """What *token* says was asked. Raises `InvalidArgument` where it does not say it."""
     if token.asked is None:
         msg = (
@@ -165,7 +165,9 @@ def question_of_token(token: Token) -> tuple[Question, Facts]:
     return question, facts
 
 
-def _require_asked(token: Token, question: Question, facts: Facts, since: Token | None) -> None:
+def _require_asked(
+    token: PlanToken, question: Question, facts: QuestionFacts, since: PlanToken | None
+) -> None:
     content = asked_content(question, facts, "" if since is None else str(since))
     if hashlib.sha256(content).digest()[:DIGEST_BYTES] != token.asked_digest:
         if since is None:
@@ -175,7 +177,7 @@ def _require_asked(token: Token, question: Question, facts: Facts, since: Token 
         raise InvalidArgument(msg)
 
 
-def _require_reached(log: PlanLog, token: Token) -> None:
+def _require_reached(log: PlanLog, token: PlanToken) -> None:
     identity = log.identity()
     for what, told, is_here in (
         ("cluster", token.cluster_id, identity.cluster_id),
@@ -196,7 +198,7 @@ def _require_reached(log: PlanLog, token: Token) -> None:
             raise DataLost(msg)
 
 
-def _differs(log: PlanLog, token: Token, plan: FrozenPlan) -> DataLost:
+def _differs(log: PlanLog, token: PlanToken, plan: FrozenPlan) -> DataLost:
     begun = {
         place: found.log_start
         for place, found in log.bounds(sorted(token.positions)).items()
@@ -216,20 +218,27 @@ def _differs(log: PlanLog, token: Token, plan: FrozenPlan) -> DataLost:
 
 
 def plan_of_manifests(
-    told: Told, question: Question, facts: Facts | None = None, since: Token | None = None
+    told: ManifestContents,
+    question: Question,
+    facts: QuestionFacts | None = None,
+    since: PlanToken | None = None,
 ) -> FrozenPlan:
     """The plan of what manifests tell; those that tell nothing are named in its warnings."""
     warnings = [f"{one.key}: {one.why}" for one in told.unread[:UNREAD_SHOWN_MAX]]
     if len(told.unread) > UNREAD_SHOWN_MAX:
         warnings.append(f"{len(told.unread) - UNREAD_SHOWN_MAX} more manifests tell of no segment")
-    origin = Origin(SourceKind.MANIFESTS, warnings=tuple(warnings))
-    return make_plan(question, inputs_of_segments(told.segments), origin, facts or Facts(), since)
+    origin = StateOrigin(PlanSourceKind.MANIFESTS, warnings=tuple(warnings))
+    return make_plan(
+        question, inputs_of_segments(told.segments), origin, facts or QuestionFacts(), since
+    )
 
 
 # -------------------------------------------------------------------------------- looked at again
 
 
-def fates_in_moment(moment: PlanMoment, plan: FrozenPlan) -> Callable[[FrozenSegment], Fate]:
+def fates_in_moment(
+    moment: PlanMoment, plan: FrozenPlan
+) -> Callable[[FrozenSegment], PlannedSegmentFate]:
     """
     What the metadata says of a range of *plan* now. Raises `InvalidArgument` where it is not the
     metadata that the plan was made of.
@@ -239,12 +248,12 @@ def fates_in_moment(moment: PlanMoment, plan: FrozenPlan) -> Callable[[FrozenSeg
         ("cluster", plan.cluster_id, identity.cluster_id),
         ("metadata topic", plan.metadata_topic_id, identity.topic_id),
     ):
-        if plan.kind is SourceKind.METADATA and told != found:
+        if plan.kind is PlanSourceKind.METADATA and told != found:
             msg = f"the plan was made of {what} {told}, and this is {found}"
             raise InvalidArgument(msg)
     held: dict[TopicIdPartition, Shard | None] = {}
 
-    def fate_of(planned: FrozenSegment) -> Fate:
+    def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:
         partition = planned.partition
         if partition not in held:
             held.clear()  # ranges come by partition: one at a time is enough
@@ -255,16 +264,22 @@ def fates_in_moment(moment: PlanMoment, plan: FrozenPlan) -> Callable[[FrozenSeg
     return fate_of
 
 
-def fates_in_store(store: ObjectStore, prefix: str) -> Callable[[FrozenSegment], Fate]:
+def fates_in_store(
+    store: ObjectStore, prefix: str
+) -> Callable[[FrozenSegment], PlannedSegmentFate]:
     """Whether there is the manifest of a range now; nothing else tells without metadata."""
     held: dict[TopicIdPartition, frozenset[str]] = {}
 
-    def fate_of(planned: FrozenSegment) -> Fate:
+    def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:
         partition = planned.partition
         if partition not in held:
             held.clear()
             listed = partition_manifests(store, partition, prefix)
             held[partition] = frozenset(one.key for one in listed)
-        return Fate.THERE if planned.manifest_key in held[partition] else Fate.GONE
+        return (
+            PlannedSegmentFate.THERE
+            if planned.manifest_key in held[partition]
+            else PlannedSegmentFate.GONE
+        )
 
     return fate_of

@@ -21,7 +21,7 @@ import msgpack
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, TopicIdPartition, Uuid
-from spark_tiering.read_plan.plan import SourceKind
+from spark_tiering.read_plan.plan import PlanSourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +35,11 @@ SUM_BYTES = 6
 DIGEST_BYTES = 8
 
 _FORM = re.compile(rf"{re.escape(PREFIX)}[A-Za-z0-9_-]+")
-_KINDS = tuple(SourceKind)
+_KINDS = tuple(PlanSourceKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class PlanPosition:
     """How far a plan has come in one partition."""
 
     next_offset: int | None
@@ -50,10 +50,10 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class PlanToken:
     """What a token says."""
 
-    kind: SourceKind
+    kind: PlanSourceKind
     cluster_id: str
     metadata_topic_id: Uuid | None
     partition_count: int | None
@@ -64,7 +64,7 @@ class Token:
     """The same in canonical form, where it is short."""
     content_digest: bytes
     """Of the plan without its token."""
-    reached: Mapping[TopicIdPartition, Reached] = field(default_factory=dict)
+    reached: Mapping[TopicIdPartition, PlanPosition] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The token itself."""
@@ -98,7 +98,7 @@ class Token:
         ]
 
 
-def parse_token(text: str) -> Token:
+def parse_token(text: str) -> PlanToken:
     """The token; raises `InvalidArgument` for what is none, or was changed."""
     said = text.strip()
     if len(said) > TOKEN_CHARACTERS_MAX or _FORM.fullmatch(said) is None:
@@ -130,7 +130,7 @@ def _damaged(said: str, why: str) -> InvalidArgument:
     return InvalidArgument(f"{shown!r} is no token of a plan, or not all of it: {why[:200]}")
 
 
-def _token(values: Any) -> Token:
+def _token(values: Any) -> PlanToken:
     kind, cluster_id, topic_id, count, positions, asked_digest, asked, digest, topics = values
     _require(type(kind) is int and 0 <= kind < len(_KINDS), "source")
     _require(isinstance(cluster_id, str), "cluster id")
@@ -142,15 +142,15 @@ def _token(values: Any) -> Token:
     for place, position in positions:
         _require(_is_number(place, INT32_MAX) and _is_number(position), "positions")
         at[place] = position
-    reached: dict[TopicIdPartition, Reached] = {}
+    reached: dict[TopicIdPartition, PlanPosition] = {}
     for topic, of, rows in topics:
         for number, next_offset, floor, flat in rows:
             _require(_is_number(number, INT32_MAX), "partition")
             _require(next_offset is None or _is_number(next_offset), "next offset")
             _require(floor is None or _is_number(floor), "beginning")
             partition = TopicIdPartition(Uuid(of), topic, number)
-            reached[partition] = Reached(next_offset, _gaps(flat, floor, next_offset), floor)
-    return Token(
+            reached[partition] = PlanPosition(next_offset, _gaps(flat, floor, next_offset), floor)
+    return PlanToken(
         _KINDS[kind],
         cluster_id,
         None if topic_id is None else Uuid(topic_id),

@@ -11,9 +11,9 @@ from spark_tiering.layout.findings import LayoutFault
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from spark_tiering.layout.findings import LayoutFinding
-    from spark_tiering.stores.results import Archived
+    from spark_tiering.stores.results import ObjectArchived
 
 
 class ReadFault(StrEnum):
@@ -73,7 +73,7 @@ _OF_LAYOUT: Final[Mapping[LayoutFault, ReadFault]] = {
     LayoutFault.DAMAGED: ReadFault.DAMAGED,
 }
 
-_KINDS: Final[Mapping[ReadFault, Kind]] = {
+_KINDS: Final[Mapping[ReadFault, FindingKind]] = {
     ReadFault.MISSING: tier_kinds.OBJECT_MISSING,
     ReadFault.LENGTH: tier_kinds.OBJECT_LENGTH,
     ReadFault.DAMAGED: tier_kinds.OBJECT_DAMAGED,
@@ -87,7 +87,7 @@ _KINDS: Final[Mapping[ReadFault, Kind]] = {
 }
 
 
-def finding_kind(fault: ReadFault) -> Kind:
+def finding_kind(fault: ReadFault) -> FindingKind:
     """The registered kind of finding that a fault is."""
     return _KINDS[fault]
 
@@ -107,7 +107,7 @@ def missing(where: str) -> SegmentUnreadable:
     return SegmentUnreadable(ReadFault.MISSING, where, "there is no such object")
 
 
-def archived(found: Archived) -> SegmentUnreadable:
+def archived(found: ObjectArchived) -> SegmentUnreadable:
     """It has to be restored first."""
     detail = f"it lies in {found.storage_class}, and must be restored to be read"
     return SegmentUnreadable(ReadFault.ARCHIVED, found.key, detail)

@@ -14,7 +14,7 @@ from rlmm.partition_log.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_I
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.tiered import require_range
 from spark_tiering.segments.companions import PART_BYTES_MAX
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.leader_epochs import epochs_of_file, epochs_until
 from spark_tiering.segments.partition_files import piece_bytes_of, read_whole
 from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from spark_tiering.segment_reading.protocol import Piece
-    from spark_tiering.segments.partition_files import FileFacts, PartitionFiles
+    from spark_tiering.segments.partition_files import PartitionFiles, SourceFileFacts
     from spark_tiering.segments.segment_listing import ListedSegment
 
 _ENTRY_BYTES: Final = {SegmentPart.OFFSET_INDEX: 8, SegmentPart.TIME_INDEX: 12}
 _FAULTS: Final = {
-    FindingKind.MISSING: ReadFault.MISSING,
-    FindingKind.CHANGED: ReadFault.CHANGED,
-    FindingKind.TOO_LARGE: ReadFault.TOO_LARGE,
+    SegmentFindingKind.MISSING: ReadFault.MISSING,
+    SegmentFindingKind.CHANGED: ReadFault.CHANGED,
+    SegmentFindingKind.TOO_LARGE: ReadFault.TOO_LARGE,
 }
 
 
@@ -41,7 +41,7 @@ class FolderSegment:
         self,
         files: PartitionFiles,
         listed: ListedSegment,
-        facts: Mapping[str, FileFacts] | None = None,
+        facts: Mapping[str, SourceFileFacts] | None = None,
     ) -> None:
         self.listed = listed
         self._files = files
@@ -82,7 +82,7 @@ class FolderSegment:
         if name is None or facts is None:
             return None
         found = read_whole(self._files, name, facts.size_bytes, part, PART_BYTES_MAX)
-        if isinstance(found, Finding):
+        if isinstance(found, SegmentFinding):
             fault = _FAULTS.get(found.kind, ReadFault.DAMAGED)
             raise SegmentUnreadable(fault, name, found.detail)
         if part is SegmentPart.LEADER_EPOCHS:
@@ -109,7 +109,7 @@ class FolderSegment:
     def _cut(self, name: str, content: bytes) -> bytes:
         """The check point as a copy of the segment carries it: up to its end."""
         found = epochs_of_file(name, content)
-        if isinstance(found, Finding):
+        if isinstance(found, SegmentFinding):
             raise SegmentUnreadable(ReadFault.DAMAGED, name, found.detail)
         behind = self.listed.next_offset
         return format_epochs(found if behind is None else epochs_until(found, behind))

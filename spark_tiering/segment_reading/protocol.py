@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spark_tiering.segments.findings import SegmentPart
-    from spark_tiering.stores.results import Absent, GetOutcome, ObjectFacts
+    from spark_tiering.stores.results import GetOutcome, ObjectAbsent, ObjectFacts
 
 Piece = bytes | memoryview
 
@@ -39,7 +39,7 @@ class SegmentBytes(Protocol):
 class ObjectReader(Protocol):
     """A store for who only looks. See `spark_tiering.stores.protocol.ObjectStore`."""
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """What is told of an object."""
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:

@@ -26,7 +26,7 @@ from spark_tiering.segment_reading.faults import (
 )
 from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segments.companions import PART_BYTES_MAX
-from spark_tiering.stores.results import Absent, Archived, OutOfRange
+from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyondObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from spark_tiering.layout.encryption import SegmentCipher
     from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.layout.manifest import Manifest
-    from spark_tiering.layout.range_reading import Fetch
+    from spark_tiering.layout.range_reading import ObjectRangeRead
     from spark_tiering.segment_reading.places import Keys
     from spark_tiering.segment_reading.protocol import ObjectReader, Piece
     from spark_tiering.segments.findings import SegmentPart
@@ -72,9 +72,9 @@ def find_manifest(
     for keys in candidates:
         key = keys[ObjectKind.MANIFEST]
         got = store.get(key, 0, MANIFEST_BYTES_MAX)
-        if isinstance(got, Absent):
+        if isinstance(got, ObjectAbsent):
             continue
-        if isinstance(got, Archived):
+        if isinstance(got, ObjectArchived):
             raise archived(got)
         # An object of no bytes has no first one.
         found = parse_manifest(got if isinstance(got, bytes) else b"")
@@ -169,7 +169,7 @@ class TieredSegment:
             raise of_finding(key, LayoutFinding(found.kind, f"{part}: {found.detail}"))
         return bytes(found)
 
-    def _contents(self, key: str, fetch: Fetch) -> Iterator[Piece]:
+    def _contents(self, key: str, fetch: ObjectRangeRead) -> Iterator[Piece]:
         for found in fetch.contents(self._got(key, fetch.first_byte, fetch.last_byte)):
             if isinstance(found, LayoutFinding):
                 raise of_finding(key, found)
@@ -179,9 +179,9 @@ class TieredSegment:
         got = self._store.get(key, first_byte, last_byte)
         if isinstance(got, bytes):
             return got
-        if isinstance(got, Archived):
+        if isinstance(got, ObjectArchived):
             raise archived(got)
-        if isinstance(got, OutOfRange):
+        if isinstance(got, RangeBeyondObject):
             found = LayoutFinding(LayoutFault.LENGTH, f"it has no byte {got.first_byte}")
             raise of_finding(key, found)
         raise missing(key)

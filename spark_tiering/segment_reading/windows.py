@@ -25,7 +25,7 @@ _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8
 
 
-class Window(NamedTuple):
+class BatchWindow(NamedTuple):
     """Whole batches, where they lie in the log; *tail* are bytes behind the last that are none."""
 
     position: int
@@ -40,7 +40,7 @@ def batch_windows(
     last_byte: int | None = None,
     *,
     window_bytes: int = WINDOW_BYTES,
-) -> Iterator[Window]:
+) -> Iterator[BatchWindow]:
     """
     The range, which begins with a batch, in windows.
 
@@ -55,14 +55,14 @@ def batch_windows(
             size = _whole_bytes(held, window_bytes, source.where, position)
             if not size:
                 break
-            yield Window(position, _taken(held, size))
+            yield BatchWindow(position, _taken(held, size))
             position += size
     while held:
         size = _whole_bytes(held, window_bytes, source.where, position)
         if not size:
-            yield Window(position, b"", bytes(held))
+            yield BatchWindow(position, b"", bytes(held))
             return
-        yield Window(position, _taken(held, size))
+        yield BatchWindow(position, _taken(held, size))
         position += size
 
 

@@ -21,17 +21,17 @@ from rlmm.kafka_client.offsets.log_ends import (
     LOCAL_START,
     LOG_START,
     TIER_END,
-    End,
+    LogEnd,
     ends_of,
 )
-from rlmm.kafka_messages.error_codes import DENIED, Code, name_of, trouble
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
 from rlmm.kafka_messages.leader_epochs import EpochEndsRequest
 from rlmm.kafka_messages.metadata import LATEST_TIERED, TopicOffsetsRequest
 from rlmm.kafka_messages.topics import AlterTopicRequest
 from rlmm.metadata.ids import TopicIdPartition
 from spark_tiering.segment_sources.client_settings import client_settings
 from spark_tiering.segment_sources.protocol import is_user_topic
-from spark_tiering.segment_sources.survey import PartitionFacts
+from spark_tiering.segment_sources.survey import ClusterPartition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -50,11 +50,11 @@ _FOR_EVER = "-1"
 
 _IMPOSSIBLE = frozenset(
     {
-        Code.INVALID_CONFIG,
-        Code.INVALID_REQUEST,
-        Code.INVALID_TOPIC_EXCEPTION,
-        Code.POLICY_VIOLATION,
-        Code.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_CONFIG,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
 """Answers to a change which say that it was not made, and never will be as it is asked for."""
@@ -64,7 +64,7 @@ _OF_LOG = (LOG_START, LAST_STABLE, HIGH_WATERMARK)
 _OF_TIER = (LOCAL_START, TIER_END)
 
 
-class Setting(NamedTuple):
+class TopicSettingInForce(NamedTuple):
     """A setting in force; *is_explicit* where it is set on the topic itself."""
 
     value: str | None
@@ -108,7 +108,7 @@ class TierCluster:
 
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
-    ) -> dict[TopicIdPartition, PartitionFacts]:
+    ) -> dict[TopicIdPartition, ClusterPartition]:
         """
         What the cluster tells of every partition of the wanted users' topics, as far as this user
         may DESCRIBE them; None in it for what its leader, if it has one, does not tell.
@@ -127,13 +127,13 @@ class TierCluster:
         is_tiered = {name: _value(told, _TIERED) == "true" for name, told in settings.items()}
         logs = self._ends([one for one, leader in leaders.items() if leader >= 0], *_OF_LOG)
         tiers = self._ends_if_known([one for one in logs if is_tiered[one.topic]], *_OF_TIER)
-        facts: dict[TopicIdPartition, PartitionFacts] = {}
+        facts: dict[TopicIdPartition, ClusterPartition] = {}
         for one, leader in leaders.items():
             log_start, stable, high_watermark = logs.get(one, (None,) * 3)
             local_start, latest_tiered = tiers.get(one, (None,) * 2)
             told = settings[one.topic]
             interval = _value(told, _INDEX_INTERVAL)
-            facts[one] = PartitionFacts(
+            facts[one] = ClusterPartition(
                 is_tiered[one.topic],
                 log_start,
                 stable,
@@ -157,7 +157,7 @@ class TierCluster:
         Left out where no leader tells; that the tier has nothing is -1. Raises `UnsupportedVersion`
         where a leader is too old for -4 or -5.
         """
-        return _single(self._ends(partitions, End(time)))
+        return _single(self._ends(partitions, LogEnd(time)))
 
     def last_stable_offsets(
         self, partitions: Collection[TopicIdPartition]
@@ -166,7 +166,7 @@ class TierCluster:
         return _single(self._ends(partitions, LAST_STABLE))
 
     def _ends_if_known(
-        self, partitions: Collection[TopicIdPartition], *asked: End
+        self, partitions: Collection[TopicIdPartition], *asked: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
         """Nothing, where a leader is too old for one of the questions."""
         try:
@@ -175,7 +175,7 @@ class TierCluster:
             return {}
 
     def _ends(
-        self, partitions: Collection[TopicIdPartition], *asked: End
+        self, partitions: Collection[TopicIdPartition], *asked: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
         """The ends of each partition that its leader tells, in the order in which it is asked."""
         return self._thread.wait(ends_of(self._asked, partitions, *asked))
@@ -203,7 +203,7 @@ class TierCluster:
 
     def topic_settings(
         self, topics: Collection[str], names: Sequence[str] | None
-    ) -> dict[str, dict[str, Setting]]:
+    ) -> dict[str, dict[str, TopicSettingInForce]]:
         """
         The named settings in force of some topics, all that brokers know where *names* is None.
 
@@ -213,7 +213,7 @@ class TierCluster:
         told = self._thread.wait(self._asked.settings(topics, names))
         return {
             topic: {
-                name: Setting(setting.value, not setting.is_default)
+                name: TopicSettingInForce(setting.value, not setting.is_default)
                 for name, setting in settings.items()
             }
             for topic, settings in told.items()
@@ -238,7 +238,7 @@ class TierCluster:
         """
         request = AlterTopicRequest(topic, given, unset, is_only_checked=is_only_checked)
         outcome = self._thread.wait(self._asked.alter(request))
-        if outcome.code == Code.NONE:
+        if outcome.code == ErrorCode.NONE:
             return
         where = f"changing settings of topic {topic}"
         if outcome.code in _IMPOSSIBLE:
@@ -291,7 +291,7 @@ def _single(
     return {one: end for one, (end,) in ends.items() if end is not None}
 
 
-def _value(settings: Mapping[str, Setting], name: str) -> str | None:
+def _value(settings: Mapping[str, TopicSettingInForce], name: str) -> str | None:
     return settings[name].value if name in settings else None
 
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.base.java_properties import ENCODING, parse_properties
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.partition_log.checkpoints import Unreadable, parse_offsets, parse_partition_metadata
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets, parse_partition_metadata
 from rlmm.partition_log.names import LOG, PARTITION_METADATA, parse_folder
 from spark_tiering.segment_sources.protocol import (
     UNKNOWN_TOPIC_ID,
     FoundPartition,
-    Origin,
-    Unusable,
+    ReplicaOrigin,
+    UnusablePlace,
     is_user_topic,
 )
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,18 +47,18 @@ class LogDirSource:
     def __init__(self, settings: LogDirSettings) -> None:
         self._folders = [Path(folder) for folder in dict.fromkeys(settings.folders)]
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
         See `Source`. Raises `ConfigError` for a folder that is not there or is no log folder: what
         is missing as a whole is a mistake, or not mounted, and no reason to copy less.
         """
         found: list[FoundPartition] = []
-        unusable: list[Unusable] = []
+        unusable: list[UnusablePlace] = []
         for folder in self._folders:
             broker = _look_at(folder)
             for path, name in broker.folders.items():
                 one = _partition(path, name, broker)
-                if isinstance(one, Unusable):
+                if isinstance(one, UnusablePlace):
                     unusable.append(one)
                 elif one is not None:
                     found.append(one)
@@ -76,7 +76,7 @@ class _Broker(NamedTuple):
     cluster_id: str
     high_watermarks: Mapping[TopicPartition, int]
     folders: dict[Path, TopicPartition]
-    strays: list[Unusable]
+    strays: list[UnusablePlace]
 
 
 def _look_at(folder: Path) -> _Broker:
@@ -95,7 +95,9 @@ def _look_at(folder: Path) -> _Broker:
     # Which node it is stands under the older name in folders of brokers that knew ZooKeeper.
     node = (properties or {}).get("node.id") or (properties or {}).get("broker.id") or ""
     strays = [
-        Unusable(str(folder / name), "set aside by its broker, which was told of no such partition")
+        UnusablePlace(
+            str(folder / name), "set aside by its broker, which was told of no such partition"
+        )
         for name in names
         if name.endswith("-stray")
     ]
@@ -110,27 +112,27 @@ def _look_at(folder: Path) -> _Broker:
 
 def _partition(
     path: Path, name: TopicPartition, broker: _Broker
-) -> FoundPartition | Unusable | None:
+) -> FoundPartition | UnusablePlace | None:
     """One partition's folder; None for what is no user's."""
     if not is_user_topic(name.topic):
         return None
     try:
         if not path.is_dir():
-            return Unusable(str(path), "it vanished, or is no folder")
+            return UnusablePlace(str(path), "it vanished, or is no folder")
         content = _read(path / PARTITION_METADATA, _SMALL_BYTES_MAX)
     except (LogUnavailable, LogNotPermitted) as error:
-        return Unusable(str(path), str(error))
-    topic_id: bytes | Unreadable = UNKNOWN_TOPIC_ID
+        return UnusablePlace(str(path), str(error))
+    topic_id: bytes | CheckpointFault = UNKNOWN_TOPIC_ID
     if content is not None:
         topic_id = parse_partition_metadata(content)
     elif not path.is_dir():
-        return Unusable(str(path), "it vanished while it was looked at")
-    if isinstance(topic_id, Unreadable):
-        return Unusable(str(path), f"{PARTITION_METADATA}: {topic_id.detail}")
+        return UnusablePlace(str(path), "it vanished while it was looked at")
+    if isinstance(topic_id, CheckpointFault):
+        return UnusablePlace(str(path), f"{PARTITION_METADATA}: {topic_id.detail}")
     return FoundPartition(
         TopicIdPartition(Uuid(topic_id), name.topic, name.number),
-        LogFolder(str(path)),
-        Origin(str(path), broker.node_id, broker.cluster_id),
+        PartitionFolder(str(path)),
+        ReplicaOrigin(str(path), broker.node_id, broker.cluster_id),
         broker.high_watermarks.get(name),
     )
 
@@ -152,7 +154,7 @@ def _high_watermarks(folder: Path) -> Mapping[TopicPartition, int]:
     a help."""
     content = _read(folder / HIGH_WATERMARKS, _CHECKPOINT_BYTES_MAX)
     noted = parse_offsets(content) if content is not None else {}
-    return {} if isinstance(noted, Unreadable) else noted
+    return {} if isinstance(noted, CheckpointFault) else noted
 
 
 def _names(folder: Path) -> list[str]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_tiering.segment_sources.logdir import LogDirSource
-from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSettings
+from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSourceSettings
 
 if TYPE_CHECKING:
-    from spark_tiering.segment_sources.protocol import Source
+    from spark_tiering.segment_sources.protocol import SegmentSource
 
-SourceSettings = LogDirSettings | SidecarSettings
+SourceSettings = LogDirSettings | SidecarSourceSettings
 
 
-def open_source(settings: SourceSettings) -> Source:
+def open_source(settings: SourceSettings) -> SegmentSource:
     """The source that *settings* name, to be closed by who opened it."""
     if isinstance(settings, LogDirSettings):
         return LogDirSource(settings)
     # Needs TLS and HTTP, which folders do not.
-    from spark_tiering.segment_sources.sidecar import SidecarSource  # noqa: PLC0415
+    from spark_tiering.segment_sources.sidecar import SidecarSegmentSource  # noqa: PLC0415
 
-    return SidecarSource(settings)
+    return SidecarSegmentSource(settings)

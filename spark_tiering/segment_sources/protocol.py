@@ -36,7 +36,7 @@ def is_user_topic(name: str) -> bool:
     return name not in OWN_TOPICS
 
 
-class Origin(NamedTuple):
+class ReplicaOrigin(NamedTuple):
     """Where a replica was found, and whose it is as far as the place tells."""
 
     place: str = ""
@@ -56,11 +56,11 @@ class FoundPartition(NamedTuple):
 
     partition: TopicIdPartition
     files: PartitionFiles
-    origin: Origin = Origin()
+    origin: ReplicaOrigin = ReplicaOrigin()
     high_watermark: int | None = None
 
 
-class Unusable(NamedTuple):
+class UnusablePlace(NamedTuple):
     """A place of which nothing can be taken, and why."""
 
     place: str
@@ -71,7 +71,7 @@ class Unusable(NamedTuple):
 
 
 @runtime_checkable
-class TellsStable(Protocol):
+class StableOffsetFiles(Protocol):
     """Files that are served by somebody who asks the cluster how far they are stable."""
 
     def last_stable_offset(self) -> int | None:
@@ -79,7 +79,7 @@ class TellsStable(Protocol):
         ...
 
 
-class Source(Protocol):
+class SegmentSource(Protocol):
     """
     Where segments come from.
 
@@ -87,7 +87,7 @@ class Source(Protocol):
     help, and `LogUnavailable` when waiting may; never for one partition alone.
     """
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
         Every replica of every user's topic, as it is now, and what looks like one and is of no use.
 

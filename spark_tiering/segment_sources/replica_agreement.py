@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.leader_epochs import Epochs
 
 
-class Agreement:
+class ReplicaAgreement:
     """
     One replica's *history* held to its leader's, question by question.
 

@@ -21,7 +21,7 @@ class LogDirSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SidecarSettings:
+class SidecarSourceSettings:
     """Sidecars of broker hosts that serve their segments; files are named, never their content."""
 
     addresses: tuple[str, ...]

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rlmm.errors import ConfigError, InvalidArgument, LogNotPermitted, LogUnavailable
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from spark_tiering.segment_sources.protocol import FoundPartition, Origin, Unusable, is_user_topic
-from spark_tiering.segment_sources.sidecar_http import Answer, Endpoint, Fault, ask
-from spark_tiering.segments.partition_files import REMOTE_PIECE_BYTES, FileFacts
+from spark_tiering.segment_sources.protocol import (
+    FoundPartition,
+    ReplicaOrigin,
+    UnusablePlace,
+    is_user_topic,
+)
+from spark_tiering.segment_sources.sidecar_http import Endpoint, SidecarFault, SidecarResponse, ask
+from spark_tiering.segments.partition_files import REMOTE_PIECE_BYTES, SourceFileFacts
 
 if TYPE_CHECKING:
     from rlmm.errors import RlmmError
-    from spark_tiering.segment_sources.settings import SidecarSettings
+    from spark_tiering.segment_sources.settings import SidecarSourceSettings
 
 T = TypeVar("T")
 
@@ -43,7 +48,7 @@ class SidecarFiles:
         """See `PartitionFiles`: each piece is a request."""
         return REMOTE_PIECE_BYTES
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """
         Every file by its name, as it is now, those that may not be read among them.
 
@@ -51,7 +56,7 @@ class SidecarFiles:
         """
         files = _field(self.endpoint, self._told(), "files", list)
         return {
-            _field(self.endpoint, one, "name", str): FileFacts(
+            _field(self.endpoint, one, "name", str): SourceFileFacts(
                 _field(self.endpoint, one, "size_bytes", int),
                 _field(self.endpoint, one, "modified_ms", int),
             )
@@ -102,29 +107,29 @@ class SidecarFiles:
         return _object(self.endpoint, answer)
 
 
-class SidecarSource:
+class SidecarSegmentSource:
     """Every partition that some sidecars serve, each as it is when it is asked for."""
 
-    def __init__(self, settings: SidecarSettings) -> None:
+    def __init__(self, settings: SidecarSourceSettings) -> None:
         """Raises `ConfigError` for what is no address; nobody is asked yet."""
         addresses = dict.fromkeys(address.rstrip("/") for address in settings.addresses)
         self._endpoints = [Endpoint(address, settings) for address in addresses]
         for endpoint in self._endpoints:
             endpoint.place()
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
         See `Source`. A sidecar that does not answer is told among what is of no use, for others
         may have replicas of the same partitions; where none answers, it raises `LogUnavailable`.
         """
         found: list[FoundPartition] = []
-        unusable: list[Unusable] = []
-        away: list[Unusable] = []
+        unusable: list[UnusablePlace] = []
+        away: list[UnusablePlace] = []
         for endpoint in self._endpoints:
             try:
                 theirs, others = _partitions(endpoint)
             except LogUnavailable as error:
-                away.append(Unusable(endpoint.address, str(error)))
+                away.append(UnusablePlace(endpoint.address, str(error)))
                 continue
             found += theirs
             unusable += others
@@ -136,7 +141,7 @@ class SidecarSource:
         """Nothing is held: connections are each thread's, and end with it."""
 
 
-def _partitions(endpoint: Endpoint) -> tuple[list[FoundPartition], list[Unusable]]:
+def _partitions(endpoint: Endpoint) -> tuple[list[FoundPartition], list[UnusablePlace]]:
     answer = _answer(endpoint, "partitions", {})
     if answer.status == 404:
         msg = f"{endpoint.address} serves no log folders of brokers: {_message(answer)}"
@@ -157,12 +162,12 @@ def _partitions(endpoint: Endpoint) -> tuple[list[FoundPartition], list[Unusable
             FoundPartition(
                 partition,
                 SidecarFiles(endpoint, folder, partition),
-                Origin(place, *origins.get(folder, (None, ""))),
+                ReplicaOrigin(place, *origins.get(folder, (None, ""))),
                 one.get("high_watermark"),
             )
         )
     unusable = [
-        Unusable(
+        UnusablePlace(
             f"{endpoint.address}{_field(endpoint, one, 'place', str)}",
             _field(endpoint, one, "why", str),
         )
@@ -180,10 +185,12 @@ def _partition(endpoint: Endpoint, one: dict[str, Any]) -> TopicIdPartition:
         raise _nonsense(endpoint, str(error)) from error
 
 
-def _answer(endpoint: Endpoint, name: str, parameters: dict[str, object], **options: Any) -> Answer:
+def _answer(
+    endpoint: Endpoint, name: str, parameters: dict[str, object], **options: Any
+) -> SidecarResponse:
     """What the sidecar says; raises `LogUnavailable` where it cannot say anything."""
     answer = ask(endpoint, _PATH + name, parameters, **options)
-    if isinstance(answer, Fault):
+    if isinstance(answer, SidecarFault):
         why = answer.detail
         if answer.answer is not None:
             why = _message(answer.answer)
@@ -192,7 +199,7 @@ def _answer(endpoint: Endpoint, name: str, parameters: dict[str, object], **opti
     return answer
 
 
-def _part(endpoint: Endpoint, answer: Answer, start: int, size: int) -> bytes:
+def _part(endpoint: Endpoint, answer: SidecarResponse, start: int, size: int) -> bytes:
     """The bytes of a part, which has to be the one that was asked for."""
     told, end = answer.headers.get("content-range", ""), start + len(answer.body)
     if not told.startswith(f"bytes {start}-{end - 1}/") or end > start + size:
@@ -200,7 +207,7 @@ def _part(endpoint: Endpoint, answer: Answer, start: int, size: int) -> bytes:
     return answer.body
 
 
-def _refusal(endpoint: Endpoint, answer: Answer) -> RlmmError:
+def _refusal(endpoint: Endpoint, answer: SidecarResponse) -> RlmmError:
     """What an answer that is no success means."""
     code, message = _code(answer), _message(answer)
     if code == _NOT_SEALED:
@@ -211,7 +218,7 @@ def _refusal(endpoint: Endpoint, answer: Answer) -> RlmmError:
     return _nonsense(endpoint, f"status {answer.status}: {message}")
 
 
-def _object(endpoint: Endpoint, answer: Answer) -> dict[str, Any]:
+def _object(endpoint: Endpoint, answer: SidecarResponse) -> dict[str, Any]:
     if answer.status != 200:
         raise _refusal(endpoint, answer)
     try:
@@ -231,16 +238,16 @@ def _field(endpoint: Endpoint, told: Any, name: str, kind: type[T]) -> T:
     return value
 
 
-def _code(answer: Answer) -> str:
+def _code(answer: SidecarResponse) -> str:
     return str(_error(answer).get("code", ""))
 
 
-def _message(answer: Answer) -> str:
+def _message(answer: SidecarResponse) -> str:
     told = _error(answer).get("message")
     return told if isinstance(told, str) else f"status {answer.status}, and no word of why"
 
 
-def _error(answer: Answer) -> dict[str, Any]:
+def _error(answer: SidecarResponse) -> dict[str, Any]:
     """What an answer says as an error; nothing where it is none of ours."""
     if answer.status < 400:
         return {}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
-    from spark_tiering.segment_sources.settings import SidecarSettings
+    from spark_tiering.segment_sources.settings import SidecarSourceSettings
 
 _log = logging.getLogger("spark_tiering.sources.sidecar_http")
 
@@ -47,7 +47,7 @@ class Endpoint:
     """One sidecar, and how it is reached; holds no secret."""
 
     address: str
-    settings: SidecarSettings
+    settings: SidecarSourceSettings
 
     def place(self) -> tuple[str, str, int]:
         """Scheme, host and port; raises `ConfigError` for what is no address."""
@@ -63,7 +63,7 @@ class Endpoint:
         return parts.scheme, host, port
 
 
-class Answer(NamedTuple):
+class SidecarResponse(NamedTuple):
     """What a sidecar said."""
 
     status: int
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class FaultKind(StrEnum):
+class SidecarFaultKind(StrEnum):
     """What there was in place of an answer; each is tried again in its own way."""
 
     UNREACHED = "unreached"
@@ -82,12 +82,12 @@ class FaultKind(StrEnum):
     """The sidecar says that it cannot answer now."""
 
 
-class Fault(NamedTuple):
+class SidecarFault(NamedTuple):
     """No answer, and why; *answer* is what a busy sidecar said."""
 
-    kind: FaultKind
+    kind: SidecarFaultKind
     detail: str
-    answer: Answer | None = None
+    answer: SidecarResponse | None = None
 
 
 class _Policy(NamedTuple):
@@ -97,11 +97,11 @@ class _Policy(NamedTuple):
 
 
 _POLICIES: Final = {
-    FaultKind.UNREACHED: _Policy(6, 0.5, 10.0),
+    SidecarFaultKind.UNREACHED: _Policy(6, 0.5, 10.0),
     # Each has cost a whole time-out already.
-    FaultKind.TIMED_OUT: _Policy(3, 0.5, 5.0),
-    FaultKind.CUT: _Policy(5, 0.2, 5.0),
-    FaultKind.BUSY: _Policy(6, 0.5, 10.0),
+    SidecarFaultKind.TIMED_OUT: _Policy(3, 0.5, 5.0),
+    SidecarFaultKind.CUT: _Policy(5, 0.2, 5.0),
+    SidecarFaultKind.BUSY: _Policy(6, 0.5, 10.0),
 }
 
 
@@ -112,7 +112,7 @@ def ask(
     *,
     asked: tuple[int, int] | None = None,
     bytes_max: int = JSON_BYTES_MAX,
-) -> Answer | Fault:
+) -> SidecarResponse | SidecarFault:
     """
     What the sidecar says, of the bytes [start, end) *asked* for where it is a file.
 
@@ -125,20 +125,22 @@ def ask(
         headers["Range"] = f"bytes={asked[0]}-{asked[1] - 1}"
     retrying = Retrying(
         sleep=lambda pause_s: time.sleep(pause_s),  # noqa: PLW0108 - the one of the moment
-        retry=retry_if_result(lambda result: isinstance(result, Fault)),
+        retry=retry_if_result(lambda result: isinstance(result, SidecarFault)),
         stop=lambda state: state.attempt_number >= _POLICIES[_fault(state).kind].attempts_max,
         wait=_pause,
         before_sleep=lambda state: _tell(endpoint, state),
         retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
     )
-    result: Answer | Fault = retrying(_attempt, endpoint, target, headers, bytes_max)
+    result: SidecarResponse | SidecarFault = retrying(
+        _attempt, endpoint, target, headers, bytes_max
+    )
     return result
 
 
-def _fault(state: RetryCallState) -> Fault:
+def _fault(state: RetryCallState) -> SidecarFault:
     assert state.outcome is not None
     result = state.outcome.result()
-    assert isinstance(result, Fault)
+    assert isinstance(result, SidecarFault)
     return result
 
 
@@ -164,12 +166,12 @@ def _tell(endpoint: Endpoint, state: RetryCallState) -> None:
 
 def _attempt(
     endpoint: Endpoint, target: str, headers: Mapping[str, str], bytes_max: int
-) -> Answer | Fault:
+) -> SidecarResponse | SidecarFault:
     kept = _KEPT.take(endpoint)
     if kept is not None:
         outcome = _over(kept, endpoint, target, headers, bytes_max)
         # The sidecar closes connections that rest: that is no fault, and costs no pause.
-        if not (isinstance(outcome, Fault) and outcome.kind is FaultKind.UNREACHED):
+        if not (isinstance(outcome, SidecarFault) and outcome.kind is SidecarFaultKind.UNREACHED):
             return outcome
     return _over(_Connection(endpoint), endpoint, target, headers, bytes_max)
 
@@ -180,42 +182,44 @@ def _over(
     target: str,
     headers: Mapping[str, str],
     bytes_max: int,
-) -> Answer | Fault:
+) -> SidecarResponse | SidecarFault:
     """Ask over *connection*, which is kept where it can be used again."""
     settings = endpoint.settings
     if settings.token_file:
         headers = {**headers, "Authorization": f"Bearer {_token(settings.token_file)}"}
-    kind = FaultKind.UNREACHED
-    answer: Answer | None = None
+    kind = SidecarFaultKind.UNREACHED
+    answer: SidecarResponse | None = None
     is_kept = False
     try:
         made = connection.made
         made.request("GET", target, headers=dict(headers))
         response = made.getresponse()
-        kind = FaultKind.CUT
+        kind = SidecarFaultKind.CUT
         told = {name.lower(): value for name, value in response.getheaders()}
         length = response.length
         if length is None or length > bytes_max:
             msg = f"an answer of {length} bytes, at most {bytes_max} make sense"
-            return Fault(FaultKind.CUT, msg)
-        answer = Answer(response.status, told, response.read())
+            return SidecarFault(SidecarFaultKind.CUT, msg)
+        answer = SidecarResponse(response.status, told, response.read())
         is_kept = not response.will_close
     except TimeoutError:
-        return Fault(FaultKind.TIMED_OUT, f"no answer in {settings.timeout_ms / 1_000:g} s")
+        return SidecarFault(
+            SidecarFaultKind.TIMED_OUT, f"no answer in {settings.timeout_ms / 1_000:g} s"
+        )
     except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
-        return Fault(kind, _words(error))
+        return SidecarFault(kind, _words(error))
     except ssl.SSLError as error:
         msg = f"{endpoint.address}: TLS is refused: {_words(error)}"
         raise LogNotPermitted(msg) from error
     except (OSError, http.client.HTTPException) as error:
-        return Fault(kind, _words(error))
+        return SidecarFault(kind, _words(error))
     finally:
         if is_kept:
             _KEPT.put(endpoint, connection)
         else:
             connection.close()
     if answer.status in _BUSY:
-        return Fault(FaultKind.BUSY, f"status {answer.status}", answer)
+        return SidecarFault(SidecarFaultKind.BUSY, f"status {answer.status}", answer)
     return answer
 
 
@@ -238,7 +242,7 @@ def _token(path: str) -> str:
     return token
 
 
-def _tls_context(settings: SidecarSettings) -> ssl.SSLContext:
+def _tls_context(settings: SidecarSourceSettings) -> ssl.SSLContext:
     """Made for each connection, so that files that were replaced are heeded."""
     try:
         context = ssl.create_default_context(cafile=settings.ca_file or None)

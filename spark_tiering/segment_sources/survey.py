@@ -16,10 +16,14 @@ from rlmm.errors import ConfigError, InvalidArgument, LogError
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.partition_log.names import LOG, PARTITION_METADATA
 from spark_tiering.copy_plan.inputs import SourcePartition, SourceSegment
-from spark_tiering.segment_sources.protocol import UNKNOWN_TOPIC_ID, TellsStable, Unusable
-from spark_tiering.segment_sources.replica_agreement import Agreement
+from spark_tiering.segment_sources.protocol import (
+    UNKNOWN_TOPIC_ID,
+    StableOffsetFiles,
+    UnusablePlace,
+)
+from spark_tiering.segment_sources.replica_agreement import ReplicaAgreement
 from spark_tiering.segments.companions import StoredFiles
-from spark_tiering.segments.findings import Finding
+from spark_tiering.segments.findings import SegmentFinding
 from spark_tiering.segments.segment_inspection import USUAL_RULES, InspectionRules
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.segments.state_before import last_stable_offset
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rlmm.metadata.ids import Uuid
-    from spark_tiering.segment_sources.protocol import FoundPartition, Source
+    from spark_tiering.segment_sources.protocol import FoundPartition, SegmentSource
     from spark_tiering.segments.leader_epochs import Epochs
     from spark_tiering.segments.partition_files import PartitionFiles
 
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionFacts:
+class ClusterPartition:
     """What the cluster tells of a partition; None for what nobody could tell."""
 
     is_tiered: bool
@@ -61,7 +65,7 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyedPartition:
     """
     A partition as a plan takes it, the files that its segments are read from, and what they are
     held to.
@@ -84,14 +88,14 @@ class _Replica(NamedTuple):
 
 
 def survey(
-    source: Source,
-    facts: Mapping[TopicIdPartition, PartitionFacts] | None,
+    source: SegmentSource,
+    facts: Mapping[TopicIdPartition, ClusterPartition] | None,
     wants_topic: Callable[[str], bool],
     *,
     cluster_id: str = "",
     epoch_ends: EpochEnds | None = None,
     with_compacted: bool = False,
-) -> tuple[list[Surveyed], list[Unusable]]:
+) -> tuple[list[SurveyedPartition], list[UnusablePlace]]:
     """
     Every partition of a wanted topic that the source has, and what of the source is of no use.
 
@@ -101,7 +105,7 @@ def survey(
     *epoch_ends* nothing counts as stable behind the offset where a replica differs from its
     leader's log, and nothing at all where that could not be found. Offline nobody tells whether a
     topic is compacted: *with_compacted* says that any may be, so that offsets without a batch are
-    no damage. Raises like `Source`.
+    no damage. Raises like `SegmentSource`.
     """
     found, unusable = source.partitions()
     ids = {(one.topic, one.partition): one.topic_id for one in facts or ()}
@@ -110,7 +114,7 @@ def survey(
         if not wants_topic(one.partition.topic):
             continue
         partition = _identified(one, None if facts is None else ids, cluster_id)
-        if isinstance(partition, Unusable):
+        if isinstance(partition, UnusablePlace):
             unusable.append(partition)
         else:
             replicas[partition].append(one)
@@ -121,11 +125,11 @@ def survey(
         unusable += others
         taken += [] if replica is None else [replica]
     agreed = None if epoch_ends is None else _agreed(taken, epoch_ends)
-    surveyed: list[Surveyed] = []
+    surveyed: list[SurveyedPartition] = []
     for replica in taken:
         known = None if facts is None else facts[replica.partition]
         made = _surveyed(replica, known, agreed, _rules(known, with_compacted=with_compacted))
-        if isinstance(made, Unusable):
+        if isinstance(made, UnusablePlace):
             unusable.append(made)
         else:
             surveyed.append(made)
@@ -138,7 +142,7 @@ def _by_name(partition: TopicIdPartition) -> tuple[str, int, Uuid]:
 
 def _identified(
     found: FoundPartition, ids: Mapping[tuple[str, int], Uuid] | None, cluster_id: str
-) -> TopicIdPartition | Unusable:
+) -> TopicIdPartition | UnusablePlace:
     """Which partition of the cluster it is; *ids* None is offline."""
     partition = found.partition
     topic, number, own_id = partition.topic, partition.partition, partition.topic_id
@@ -164,16 +168,16 @@ def _identified(
 
 def _chosen(
     partition: TopicIdPartition, found: Iterable[FoundPartition], leader: int | None
-) -> tuple[_Replica | None, list[Unusable]]:
+) -> tuple[_Replica | None, list[UnusablePlace]]:
     """The replica to take, if one can be read, and those that cannot."""
-    unusable: list[Unusable] = []
+    unusable: list[UnusablePlace] = []
     readable: list[_Replica] = []
     # Of several from one node, as of a folder and its copy, the one that reaches furthest counts.
     for is_leaders in (True, False):
         for one in found:
             if (leader is not None and one.origin.node_id == leader) is is_leaders:
                 listed = _listed(partition, one)
-                if isinstance(listed, Unusable):
+                if isinstance(listed, UnusablePlace):
                     unusable.append(listed)
                 else:
                     readable.append(listed)
@@ -188,7 +192,7 @@ def _reach(replica: _Replica) -> tuple[int, int]:
     return active.listed.base_offset, active.size_bytes
 
 
-def _listed(partition: TopicIdPartition, found: FoundPartition) -> _Replica | Unusable:
+def _listed(partition: TopicIdPartition, found: FoundPartition) -> _Replica | UnusablePlace:
     try:
         stored = StoredFiles(found.files)
         listed = list_segments(stored.facts)
@@ -200,14 +204,16 @@ def _listed(partition: TopicIdPartition, found: FoundPartition) -> _Replica | Un
     segments = tuple(
         SourceSegment(segment, stored.facts[segment.file(LOG)].size_bytes) for segment in listed
     )
-    return _Replica(partition, found, segments, None if isinstance(epochs, Finding) else epochs)
+    return _Replica(
+        partition, found, segments, None if isinstance(epochs, SegmentFinding) else epochs
+    )
 
 
 def _agreed(
     replicas: Iterable[_Replica], epoch_ends: EpochEnds
 ) -> dict[TopicIdPartition, int | None]:
     """Where each replica begins to differ from its leader's log; None where nobody could tell."""
-    agreements = {one.partition: Agreement(one.history or ()) for one in replicas}
+    agreements = {one.partition: ReplicaAgreement(one.history or ()) for one in replicas}
     while asked := {
         partition: one.asks for partition, one in agreements.items() if one.asks is not None
     }:
@@ -219,10 +225,10 @@ def _agreed(
 
 def _surveyed(
     replica: _Replica,
-    facts: PartitionFacts | None,
+    facts: ClusterPartition | None,
     agreed: Mapping[TopicIdPartition, int | None] | None,
     rules: InspectionRules,
-) -> Surveyed | Unusable:
+) -> SurveyedPartition | UnusablePlace:
     found = replica.found
     try:
         stable = _stable(found, rules) if facts is None else facts.last_stable_offset
@@ -241,10 +247,10 @@ def _surveyed(
         )
     except (ConfigError, InvalidArgument, LogError) as error:
         return _no_use(found, str(error))
-    return Surveyed(source, found.files, rules, found.origin.cluster_id)
+    return SurveyedPartition(source, found.files, rules, found.origin.cluster_id)
 
 
-def _rules(facts: PartitionFacts | None, *, with_compacted: bool) -> InspectionRules:
+def _rules(facts: ClusterPartition | None, *, with_compacted: bool) -> InspectionRules:
     """What the segments of a partition are held to."""
     if facts is None:
         return InspectionRules(allows_holes=with_compacted)
@@ -259,7 +265,7 @@ def _stable(found: FoundPartition, rules: InspectionRules) -> int | None:
     Offline: by the word of who serves the files, as far as their broker knew of it, or by the files
     alone.
     """
-    if isinstance(found.files, TellsStable):
+    if isinstance(found.files, StableOffsetFiles):
         told = found.files.last_stable_offset()
         if told is None or found.high_watermark is None:
             return told
@@ -269,5 +275,5 @@ def _stable(found: FoundPartition, rules: InspectionRules) -> int | None:
     ).offset
 
 
-def _no_use(found: FoundPartition, why: str) -> Unusable:
-    return Unusable(found.origin.place or str(found.partition), why)
+def _no_use(found: FoundPartition, why: str) -> UnusablePlace:
+    return UnusablePlace(found.origin.place or str(found.partition), why)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, segment_file
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.leader_epochs import CHECKPOINT_BYTES_MAX, epochs_of_file
-from spark_tiering.segments.partition_files import FileFacts, FileStream, read_whole
+from spark_tiering.segments.partition_files import FileStream, SourceFileFacts, read_whole
 from spark_tiering.segments.producer_state import SNAPSHOT_BYTES_MAX, ProducerEntry, parse_snapshot
 from spark_tiering.segments.segment_listing import SNAPSHOT
-from spark_tiering.segments.segment_parts import AsStored, Made
+from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,13 +24,13 @@ PART_BYTES_MAX = 64 * 1024 * 1024
 
 
 def content_of(
-    files: PartitionFiles, part: SegmentPart, content: AsStored | Made
-) -> bytes | Finding:
+    files: PartitionFiles, part: SegmentPart, content: StoredPart | RebuiltPart
+) -> bytes | SegmentFinding:
     """
     The bytes of a part beside the log, as a report has it; a finding where the file is another one
     by now. The log itself is streamed by who copies it.
     """
-    if isinstance(content, Made):
+    if isinstance(content, RebuiltPart):
         return content.content
     return read_whole(files, content.name, content.size_bytes, part, PART_BYTES_MAX)
 
@@ -40,32 +40,32 @@ class StoredFiles:
 
     def __init__(self, files: PartitionFiles) -> None:
         self.source = files
-        self.facts: Mapping[str, FileFacts] = files.facts()
+        self.facts: Mapping[str, SourceFileFacts] = files.facts()
 
     def stream(self, name: str, part: SegmentPart) -> FileStream | None:
         """A stream of a file; None where there is no such file."""
         facts = self.facts.get(name)
         return None if facts is None else FileStream(self.source, name, facts.size_bytes, part)
 
-    def snapshot(self, offset: int) -> dict[int, ProducerEntry] | Finding:
+    def snapshot(self, offset: int) -> dict[int, ProducerEntry] | SegmentFinding:
         """The producers below *offset* as their snapshot has them, or what is wrong with it."""
         part, name = SegmentPart.PRODUCER_SNAPSHOT, segment_file(offset, SNAPSHOT)
         content = self._whole(name, part, SNAPSHOT_BYTES_MAX)
-        if isinstance(content, Finding):
+        if isinstance(content, SegmentFinding):
             return content
         entries = parse_snapshot(content)
         if isinstance(entries, str):
-            return Finding(part, FindingKind.DAMAGED, f"{name}: {entries}")
+            return SegmentFinding(part, SegmentFindingKind.DAMAGED, f"{name}: {entries}")
         return entries
 
-    def epochs(self) -> Epochs | Finding:
+    def epochs(self) -> Epochs | SegmentFinding:
         """The partition's leader epochs as their check point has them, or what is wrong with it."""
         part, name = SegmentPart.LEADER_EPOCHS, EPOCH_CHECKPOINT
         content = self._whole(name, part, CHECKPOINT_BYTES_MAX)
-        return content if isinstance(content, Finding) else epochs_of_file(name, content)
+        return content if isinstance(content, SegmentFinding) else epochs_of_file(name, content)
 
-    def _whole(self, name: str, part: SegmentPart, bytes_max: int) -> bytes | Finding:
+    def _whole(self, name: str, part: SegmentPart, bytes_max: int) -> bytes | SegmentFinding:
         facts = self.facts.get(name)
         if facts is None:
-            return Finding(part, FindingKind.MISSING, f"{name}: no such file")
+            return SegmentFinding(part, SegmentFindingKind.MISSING, f"{name}: no such file")
         return read_whole(self.source, name, facts.size_bytes, part, bytes_max)

@@ -20,7 +20,7 @@ class SegmentPart(StrEnum):
     """The only part that may be absent: then no transaction was aborted in the segment."""
 
 
-class FindingKind(StrEnum):
+class SegmentFindingKind(StrEnum):
     """What can be wrong with a part. The list is closed."""
 
     MISSING = "missing"
@@ -50,11 +50,11 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SegmentFinding:
     """One thing that is wrong with one part; *detail* says where, what is, and what should be."""
 
     part: SegmentPart
-    kind: FindingKind
+    kind: SegmentFindingKind
     detail: str
 
     def __str__(self) -> str:

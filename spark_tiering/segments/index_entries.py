@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
 
 if TYPE_CHECKING:
     import struct
@@ -31,13 +31,13 @@ class IndexEntries:
         self._entry = entry
         self.number = -1
         self.current: tuple[int, ...] | None = None
-        self.finding: Finding | None = None
+        self.finding: SegmentFinding | None = None
         self._rest = self._unpacked()
         if stream.size > INDEX_BYTES_MAX:
-            self.found(FindingKind.TOO_LARGE, f"{stream.size} bytes")
+            self.found(SegmentFindingKind.TOO_LARGE, f"{stream.size} bytes")
         elif stream.size % entry.size:
             self.found(
-                FindingKind.TORN, f"{stream.size} bytes are no whole entries of {entry.size}"
+                SegmentFindingKind.TORN, f"{stream.size} bytes are no whole entries of {entry.size}"
             )
         self.advance()
 
@@ -49,7 +49,7 @@ class IndexEntries:
             if self._stream.finding is not None:
                 self.finding, self.current = self._stream.finding, None
 
-    def found(self, kind: FindingKind, detail: str) -> None:
+    def found(self, kind: SegmentFindingKind, detail: str) -> None:
         """Note what is wrong with the current entry; zeros from it to the end are one thing."""
         zeros = 0
         entry = self.current
@@ -57,14 +57,14 @@ class IndexEntries:
             zeros += 1
             entry = next(self._rest, None)
         if zeros and entry is None:
-            kind = FindingKind.UNTRIMMED
+            kind = SegmentFindingKind.UNTRIMMED
             detail = f"zeros to the end of {self._stream.size} bytes"
         self.current = None
         if self._stream.finding is not None:
             self.finding = self._stream.finding
             return
         where = f"{self._stream.name}: entry {max(self.number, 0)}"
-        self.finding = Finding(self._stream.part, kind, f"{where}: {detail}")
+        self.finding = SegmentFinding(self._stream.part, kind, f"{where}: {detail}")
 
     def _unpacked(self) -> Iterator[tuple[int, ...]]:
         while piece := self._stream.next_piece():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
 from spark_tiering.segments.index_entries import IndexEntries
 
 if TYPE_CHECKING:
@@ -40,25 +40,25 @@ class OffsetIndexJudge:
         if entry is not None and entry[1] <= batch.position:
             offset, position = self._base_offset + entry[0], entry[1]
             if position < batch.position:
-                self._found(FindingKind.WRONG, f"no batch begins at byte {position}")
+                self._found(SegmentFindingKind.WRONG, f"no batch begins at byte {position}")
             elif offset <= self._last_offset:
                 detail = f"offset {offset}, yet offset {self._last_offset} lies before its byte"
-                self._found(FindingKind.WRONG, f"{detail} {position}")
+                self._found(SegmentFindingKind.WRONG, f"{detail} {position}")
             else:
                 self._previous = (entry[0], entry[1])
                 self._entries.advance()
                 self._check_order()
         self._last_offset = batch.last_offset
 
-    def finish(self) -> Finding | None:
+    def finish(self) -> SegmentFinding | None:
         """Say what is wrong once every batch has passed; None when nothing is."""
         entry = self._entries.current
         last_offset = self._base_offset + self._previous[0]
         if entry is not None:
-            self._found(FindingKind.OUTSIDE, f"byte {entry[1]} lies behind the last batch")
+            self._found(SegmentFindingKind.OUTSIDE, f"byte {entry[1]} lies behind the last batch")
         elif self._entries.finding is None and last_offset > self._last_offset:
             detail = f"offset {last_offset} of the last entry, the log ends at {self._last_offset}"
-            self._found(FindingKind.OUTSIDE, detail)
+            self._found(SegmentFindingKind.OUTSIDE, detail)
         return self._entries.finding
 
     def _check_order(self) -> None:
@@ -67,12 +67,12 @@ class OffsetIndexJudge:
             return
         is_first = self._previous == (-1, -1)
         if entry[0] <= self._previous[0] or entry[1] <= self._previous[1]:
-            self._found(FindingKind.UNORDERED, f"{entry} follows {self._previous}")
+            self._found(SegmentFindingKind.UNORDERED, f"{entry} follows {self._previous}")
         elif is_first and not any(entry):
             # The first batch never has an entry: these are the zeros of a file never filled.
-            self._found(FindingKind.WRONG, "an entry of zeros")
+            self._found(SegmentFindingKind.WRONG, "an entry of zeros")
 
-    def _found(self, kind: FindingKind, detail: str) -> None:
+    def _found(self, kind: SegmentFindingKind, detail: str) -> None:
         self._entries.found(kind, detail)
 
 
@@ -96,27 +96,29 @@ class TimeIndexJudge:
         self._newest_ms = max(self._newest_ms, batch.max_timestamp_ms)
         self._last_offset = batch.last_offset
 
-    def finish(self) -> Finding | None:
+    def finish(self) -> SegmentFinding | None:
         """Say what is wrong once every batch has passed; None when nothing is."""
         while (entry := self._entries.current) is not None:
             offset = self._base_offset + entry[1]
             if offset > self._last_offset:
                 detail = f"offset {offset}, the log ends at {self._last_offset}"
-                self._entries.found(FindingKind.OUTSIDE, detail)
+                self._entries.found(SegmentFindingKind.OUTSIDE, detail)
             else:
                 self._pass(entry)
         if self._entries.finding is None and self._previous[0] != self._newest_ms:
             detail = (
                 f"the largest time is {self._newest_ms}, the last entry has {self._previous[0]}"
             )
-            self._entries.found(FindingKind.WRONG, detail)
+            self._entries.found(SegmentFindingKind.WRONG, detail)
         return self._entries.finding
 
     def _pass(self, entry: tuple[int, ...]) -> None:
         """Every batch up to the entry's offset has been seen."""
         if self._newest_ms > entry[0]:
             detail = f"{entry[0]} up to offset {self._base_offset + entry[1]}"
-            self._entries.found(FindingKind.WRONG, f"{detail}, yet there is {self._newest_ms}")
+            self._entries.found(
+                SegmentFindingKind.WRONG, f"{detail}, yet there is {self._newest_ms}"
+            )
             return
         self._previous = (entry[0], entry[1])
         self._entries.advance()
@@ -125,4 +127,4 @@ class TimeIndexJudge:
     def _check_order(self) -> None:
         entry = self._entries.current
         if entry is not None and (entry[0] <= self._previous[0] or entry[1] < self._previous[1]):
-            self._entries.found(FindingKind.UNORDERED, f"{entry} follows {self._previous}")
+            self._entries.found(SegmentFindingKind.UNORDERED, f"{entry} follows {self._previous}")

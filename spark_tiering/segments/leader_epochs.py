@@ -12,9 +12,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rlmm.partition_log.checkpoints import Unreadable, parse_epochs
-from rlmm.partition_log.epochs import LeaderEpochs
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_epochs
+from rlmm.partition_log.epochs import EpochStarts
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,16 +32,18 @@ Epochs = tuple[tuple[int, int], ...]
 _PART = SegmentPart.LEADER_EPOCHS
 
 
-def epochs_of_file(name: str, content: bytes) -> Epochs | Finding:
+def epochs_of_file(name: str, content: bytes) -> Epochs | SegmentFinding:
     """Read a check point of leader epochs; one without an epoch is as good as none."""
     entries = parse_epochs(content)
-    if isinstance(entries, Unreadable):
-        return Finding(_PART, FindingKind.DAMAGED, f"{name}: {entries.detail}")
+    if isinstance(entries, CheckpointFault):
+        return SegmentFinding(_PART, SegmentFindingKind.DAMAGED, f"{name}: {entries.detail}")
     for earlier, later in pairwise(entries):
         if later[0] <= earlier[0] or later[1] <= earlier[1]:
-            return Finding(_PART, FindingKind.UNORDERED, f"{name}: {later} follows {earlier}")
+            return SegmentFinding(
+                _PART, SegmentFindingKind.UNORDERED, f"{name}: {later} follows {earlier}"
+            )
     if not entries:
-        return Finding(_PART, FindingKind.MISSING, f"{name}: no epochs in it")
+        return SegmentFinding(_PART, SegmentFindingKind.MISSING, f"{name}: no epochs in it")
     return tuple(entries)
 
 
@@ -56,7 +58,7 @@ def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs 
 
     None when it is not known which epoch wrote the first of them.
     """
-    cut = LeaderEpochs(epochs_until(epochs, next_offset))
+    cut = EpochStarts(epochs_until(epochs, next_offset))
     if cut.epoch_at(base_offset) < 0:
         return None
     cut.advance_to(base_offset)
@@ -67,7 +69,7 @@ class EpochsJudge:
     """Judges known epochs while the batches of a log pass by."""
 
     def __init__(self, name: str, epochs: Sequence[tuple[int, int]]) -> None:
-        self.finding: Finding | None = None
+        self.finding: SegmentFinding | None = None
         self._name = name
         self._epochs = epochs
         self._index = -1
@@ -83,14 +85,14 @@ class EpochsJudge:
         if self.finding is None and (epoch != batch.leader_epoch or epoch < 0):
             detail = f"epoch {epoch} at offset {batch.base_offset}, the log has"
             text = f"{self._name}: {detail} {batch.leader_epoch}"
-            self.finding = Finding(_PART, FindingKind.WRONG, text)
+            self.finding = SegmentFinding(_PART, SegmentFindingKind.WRONG, text)
 
 
 class EpochsOfLog:
     """The epochs that batches prove, going on from those before; None where they cannot be told."""
 
     def __init__(self, before: Epochs | None) -> None:
-        self._epochs = None if before is None else LeaderEpochs(before)
+        self._epochs = None if before is None else EpochStarts(before)
         self._latest = -1 if self._epochs is None else self._epochs.latest
         self._added = 0
 

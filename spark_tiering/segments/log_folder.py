@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import NoReturn
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
-from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.partition_files import SourceFileFacts
 
 
 @dataclass(frozen=True, slots=True)
-class LogFolder:
+class PartitionFolder:
     """A partition's folder, `<topic>-<partition>`, by its path. Nothing stays open."""
 
     path: str
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """
         Every file by its name, as it is now; those that vanish meanwhile are left out.
 
         Raises `ConfigError` when there is no such folder.
         """
-        found: dict[str, FileFacts] = {}
+        found: dict[str, SourceFileFacts] = {}
         try:
             with os.scandir(self.path) as entries:
                 for entry in entries:
@@ -31,7 +31,7 @@ class LogFolder:
                         if entry.is_file():
                             status = entry.stat()
                             modified_ms = status.st_mtime_ns // 1_000_000
-                            found[entry.name] = FileFacts(status.st_size, modified_ms)
+                            found[entry.name] = SourceFileFacts(status.st_size, modified_ms)
                     except FileNotFoundError:
                         continue
         except (FileNotFoundError, NotADirectoryError) as error:

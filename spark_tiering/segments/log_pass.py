@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.partition_log.index import OFFSET_ENTRY_BYTES, RELATIVE_OFFSET_MAX, SegmentIndex
 from rlmm.records.control import ControlType
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.leader_epochs import EpochsOfLog
 from spark_tiering.segments.transactions import TXN_INDEX_BYTES_MAX, format_aborted
 
@@ -40,28 +40,31 @@ class OffsetOrder:
         self._segment = segment
         self._allows_holes = allows_holes
 
-    def note(self, batch: LogBatch) -> tuple[FindingKind, str] | None:
+    def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
         """Take in the next batch; say what is wrong with its offsets."""
         base, last = batch.base_offset, batch.last_offset
         expected, next_offset = self.next_offset, self._segment.next_offset
         where = f"byte {batch.position}: offsets {base} to {last}"
         if base < expected:
-            return FindingKind.UNORDERED, f"{where}, expected {expected} or more"
+            return SegmentFindingKind.UNORDERED, f"{where}, expected {expected} or more"
         if last - self._segment.base_offset > RELATIVE_OFFSET_MAX or (
             next_offset is not None and last >= next_offset
         ):
-            return FindingKind.OUTSIDE, f"{where}, the segment ends below {next_offset}"
+            return SegmentFindingKind.OUTSIDE, f"{where}, the segment ends below {next_offset}"
         self.next_offset = last + 1
         if base > expected and not self._allows_holes:
-            return FindingKind.HOLE, f"{where}, expected {expected}"
+            return SegmentFindingKind.HOLE, f"{where}, expected {expected}"
         return None
 
-    def finish(self) -> tuple[FindingKind, str] | None:
+    def finish(self) -> tuple[SegmentFindingKind, str] | None:
         """Say what is missing behind the last batch."""
         wanted = self._segment.next_offset
         if wanted is None or self.next_offset == wanted or self._allows_holes:
             return None
-        return FindingKind.HOLE, f"the log ends at offset {self.next_offset - 1}, not {wanted - 1}"
+        return (
+            SegmentFindingKind.HOLE,
+            f"the log ends at offset {self.next_offset - 1}, not {wanted - 1}",
+        )
 
 
 class CompanionsOfLog:
@@ -128,8 +131,8 @@ class SegmentPass:
         epochs: EpochsJudge | None,
     ) -> None:
         self.made = made
-        self.log_finding: Finding | None = None
-        self.findings: list[Finding] = []
+        self.log_finding: SegmentFinding | None = None
+        self.findings: list[SegmentFinding] = []
         self._order = order
         self._offsets = offsets
         self._times = times
@@ -168,6 +171,6 @@ class SegmentPass:
             if self._transactions is not None:
                 self._transactions.note(batch, ended)
 
-    def _refuse(self, name: str, fault: tuple[FindingKind, str]) -> None:
+    def _refuse(self, name: str, fault: tuple[SegmentFindingKind, str]) -> None:
         kind, detail = fault
-        self.log_finding = Finding(SegmentPart.LOG, kind, f"{name}: {detail}")
+        self.log_finding = SegmentFinding(SegmentPart.LOG, kind, f"{name}: {detail}")

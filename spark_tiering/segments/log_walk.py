@@ -24,7 +24,7 @@ from rlmm.records.header import (
     TRANSACTIONAL_BIT,
 )
 from rlmm.records.records import Record
-from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ _MARKER_BYTES_MAX = 64 * 1024
 """A marker has 78 bytes; one that claims to be much more is none."""
 
 
-class Marker(NamedTuple):
+class TransactionMarker(NamedTuple):
     """The end of a transaction; *kind* is OTHER where the record is no marker that can be read."""
 
     kind: ControlType
@@ -63,7 +63,7 @@ class LogBatch(NamedTuple):
     base_sequence: int
     is_transactional: bool
     is_control: bool
-    marker: Marker | None
+    marker: TransactionMarker | None
     """What a control batch says; None where compaction left it empty, and for data."""
 
 
@@ -78,12 +78,12 @@ class LogWalk:
 
     def __init__(self, stream: FileStream) -> None:
         self.stop = 0
-        self.finding: Finding | None = None
+        self.finding: SegmentFinding | None = None
         self._stream = stream
 
     def __iter__(self) -> Iterator[LogBatch]:
         if self._stream.size > LOG_BYTES_MAX:
-            self._found(FindingKind.TOO_LARGE, f"at most {LOG_BYTES_MAX} bytes are read")
+            self._found(SegmentFindingKind.TOO_LARGE, f"at most {LOG_BYTES_MAX} bytes are read")
         held = b""
         while self.finding is None:
             piece = self._stream.next_piece()
@@ -110,13 +110,13 @@ class LogWalk:
         if self._stream.finding is not None:
             self.finding = self._stream.finding
         elif held:
-            self._found(FindingKind.TORN, f"the last {len(held)} bytes are no whole batch")
+            self._found(SegmentFindingKind.TORN, f"the last {len(held)} bytes are no whole batch")
 
     def _judge(self, found: DamagedBatch | PartialTail) -> None:
         """What is no batch: damage, zeros to the end, or one that is not read whole yet."""
         if isinstance(found, DamagedBatch):
             is_old = found.reason is DamageReason.OLD_FORMAT
-            kind = FindingKind.OLD_FORMAT if is_old else FindingKind.DAMAGED
+            kind = SegmentFindingKind.OLD_FORMAT if is_old else SegmentFindingKind.DAMAGED
             self._found(kind, f"{found.reason}: {found.detail}")
         elif found.is_zeros and found.size >= LENGTH_FROM:
             self._judge_zeros()
@@ -128,10 +128,10 @@ class LogWalk:
         if self._stream.finding is not None:
             self.finding = self._stream.finding
         elif piece:
-            self._found(FindingKind.DAMAGED, "zeros where a batch should begin")
+            self._found(SegmentFindingKind.DAMAGED, "zeros where a batch should begin")
         else:
             size = self._stream.size - self.stop
-            self._found(FindingKind.UNTRIMMED, f"the last {size} bytes are zeros")
+            self._found(SegmentFindingKind.UNTRIMMED, f"the last {size} bytes are zeros")
 
     def _claimed_bytes(self, held: bytes) -> int:
         """How many bytes the batch at the start of *held* says it has, if it can have as many."""
@@ -150,11 +150,11 @@ class LogWalk:
         if header[3] != MAGIC:
             # A message of an old format that is not whole here was not judged for that.
             detail = f"{DamageReason.OLD_FORMAT}: magic {header[3]}, expected {MAGIC}"
-            self._found(FindingKind.OLD_FORMAT, detail)
+            self._found(SegmentFindingKind.OLD_FORMAT, detail)
             return None
         if size > self._stream.size - self.stop:
             left = self._stream.size - self.stop
-            self._found(FindingKind.TORN, f"a batch of {size} bytes, {left} are there")
+            self._found(SegmentFindingKind.TORN, f"a batch of {size} bytes, {left} are there")
             return None
         crc, left = google_crc32c.value(held[CRC_FROM:]), size - len(held)
         piece_bytes = self._stream.piece_bytes
@@ -168,14 +168,16 @@ class LogWalk:
             left -= len(piece)
         self._stream.piece_bytes = piece_bytes
         if crc != header[4]:
-            self._found(FindingKind.DAMAGED, f"{DamageReason.CRC_MISMATCH}: batch of {size} bytes")
+            self._found(
+                SegmentFindingKind.DAMAGED, f"{DamageReason.CRC_MISMATCH}: batch of {size} bytes"
+            )
             return None
         position, self.stop = self.stop, self.stop + size
         return _of_header(header, position, size)
 
-    def _found(self, kind: FindingKind, detail: str) -> None:
+    def _found(self, kind: SegmentFindingKind, detail: str) -> None:
         where = f"{self._stream.name}: byte {self.stop} of {self._stream.size}"
-        self.finding = Finding(self._stream.part, kind, f"{where}: {detail}")
+        self.finding = SegmentFinding(self._stream.part, kind, f"{where}: {detail}")
 
 
 def _of_batch(batch: Batch, position: int) -> LogBatch:
@@ -210,12 +212,12 @@ def _of_header(header: tuple[int, ...], position: int, size: int) -> LogBatch:
         producer[2],
         attributes & TRANSACTIONAL_BIT != 0,
         is_control,
-        Marker(ControlType.OTHER, -1, max_ms) if is_control else None,
+        TransactionMarker(ControlType.OTHER, -1, max_ms) if is_control else None,
     )
 
 
-def _marker(batch: Batch) -> Marker | None:
-    unreadable = Marker(ControlType.OTHER, -1, batch.max_timestamp_ms)
+def _marker(batch: Batch) -> TransactionMarker | None:
+    unreadable = TransactionMarker(ControlType.OTHER, -1, batch.max_timestamp_ms)
     if batch.stop - batch.start > _MARKER_BYTES_MAX:
         return unreadable
     record = next(batch.records(inflated_bytes_max=_MARKER_BYTES_MAX), None)
@@ -227,4 +229,4 @@ def _marker(batch: Batch) -> Marker | None:
     version, coordinator_epoch = _MARKER_VALUE.unpack_from(record.value or b"")
     if version < 0:
         return unreadable
-    return Marker(kind, coordinator_epoch, record.timestamp_ms)
+    return TransactionMarker(kind, coordinator_epoch, record.timestamp_ms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ REMOTE_PIECE_BYTES = 4 * 1024 * 1024
 """Read at once from another machine: few requests, and little memory."""
 
 
-class FileFacts(NamedTuple):
+class SourceFileFacts(NamedTuple):
     """What a source says of a file before it is read."""
 
     size_bytes: int
@@ -39,7 +39,7 @@ class PartitionFiles(Protocol):
     says so as `piece_bytes`.
     """
 
-    def facts(self) -> Mapping[str, FileFacts]:
+    def facts(self) -> Mapping[str, SourceFileFacts]:
         """Every file by its name, as it is now."""
         ...
 
@@ -74,7 +74,7 @@ class FileStream:
         self.part = part
         self.position = 0
         self.piece_bytes = piece_bytes or piece_bytes_of(files)
-        self.finding: Finding | None = None
+        self.finding: SegmentFinding | None = None
         self._files = files
         self._on_piece = on_piece
 
@@ -102,7 +102,9 @@ class FileStream:
         return piece
 
     def _changed(self, detail: str) -> None:
-        self.finding = Finding(self.part, FindingKind.CHANGED, f"{self.name}: {detail}")
+        self.finding = SegmentFinding(
+            self.part, SegmentFindingKind.CHANGED, f"{self.name}: {detail}"
+        )
 
 
 def piece_bytes_of(files: PartitionFiles) -> int:
@@ -113,11 +115,11 @@ def piece_bytes_of(files: PartitionFiles) -> int:
 
 def read_whole(
     files: PartitionFiles, name: str, size: int, part: SegmentPart, bytes_max: int
-) -> bytes | Finding:
+) -> bytes | SegmentFinding:
     """A small file at once; one that is larger than *bytes_max* is not read."""
     if size > bytes_max:
         detail = f"{name}: {size} bytes, at most {bytes_max} are read"
-        return Finding(part, FindingKind.TOO_LARGE, detail)
+        return SegmentFinding(part, SegmentFindingKind.TOO_LARGE, detail)
     stream = FileStream(files, name, size, part, piece_bytes=bytes_max)
     content = stream.next_piece()
     if content and stream.finding is None:

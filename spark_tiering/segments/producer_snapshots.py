@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ def judge_snapshot(
     base_offset: int,
     *,
     is_whole: bool,
-) -> Finding | None:
+) -> SegmentFinding | None:
     """
     Compare a snapshot with the state *expected*; None where it can be used.
 
@@ -72,6 +72,6 @@ def _meaning(entry: ProducerEntry) -> tuple[int, ...]:
     )
 
 
-def _wrong(name: str, producer_id: int, detail: str) -> Finding:
+def _wrong(name: str, producer_id: int, detail: str) -> SegmentFinding:
     text = f"{name}: producer {producer_id}: {detail}"
-    return Finding(SegmentPart.PRODUCER_SNAPSHOT, FindingKind.WRONG, text)
+    return SegmentFinding(SegmentPart.PRODUCER_SNAPSHOT, SegmentFindingKind.WRONG, text)

@@ -23,7 +23,7 @@ from rlmm.records.control import ControlType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.log_walk import LogBatch, Marker
+    from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 
 PRODUCERS_MAX = 100_000
 """Most producers of one partition that are held: 40 MB, up to three times while files are compared.
@@ -161,7 +161,7 @@ class ProducerState:
             first_offset,
         )
 
-    def _end(self, batch: LogBatch, marker: Marker) -> EndedTransaction | None:
+    def _end(self, batch: LogBatch, marker: TransactionMarker) -> EndedTransaction | None:
         producer_id, offset = batch.producer_id, batch.base_offset
         if marker.kind is ControlType.OTHER:
             self.fault = f"producer {producer_id}, offset {offset}: no marker that can be read"

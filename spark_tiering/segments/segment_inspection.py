@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import InvalidArgument
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
 from spark_tiering.segments.companions import StoredFiles
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.leader_epochs import EpochsJudge
 from spark_tiering.segments.log_pass import CompanionsOfLog, OffsetOrder, SegmentPass
@@ -22,8 +22,8 @@ from spark_tiering.segments.partition_files import FileStream
 from spark_tiering.segments.producer_snapshots import judge_snapshot
 from spark_tiering.segments.producer_state import ProducerState
 from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX
-from spark_tiering.segments.segment_parts import AsStored, SegmentReport, StateBefore
-from spark_tiering.segments.settlement import Settlement
+from spark_tiering.segments.segment_parts import SegmentReport, StateBefore, StoredPart
+from spark_tiering.segments.settlement import PartSettlement
 from spark_tiering.segments.transactions import TxnIndexJudge
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def inspect_segment(
     name = segment.file(LOG)
     log = stored.facts.get(name)
     if log is None:
-        return _unread(segment, 0, Finding(SegmentPart.LOG, FindingKind.MISSING, name))
+        return _unread(
+            segment, 0, SegmentFinding(SegmentPart.LOG, SegmentFindingKind.MISSING, name)
+        )
     known = before if segment.base_offset else NOTHING_BEFORE
     producers = _producers_at_start(stored, segment.base_offset, known.producers)
     is_whole = producers is not None
@@ -92,16 +94,20 @@ def inspect_segment(
     passed = _judged(stored, segment, order, made, on_file, is_whole=is_whole)
     passed.run(name, LogWalk(stream))
     if passed.log_finding is None and not log.size_bytes:  # all of it was compacted away
-        passed.log_finding = Finding(SegmentPart.LOG, FindingKind.HOLE, f"{name}: no batch is left")
+        passed.log_finding = SegmentFinding(
+            SegmentPart.LOG, SegmentFindingKind.HOLE, f"{name}: no batch is left"
+        )
     if passed.log_finding is not None:
         return _unread(segment, log.size_bytes, passed.log_finding)
-    settled = Settlement(stored, segment, segment.next_offset, passed, on_file, is_whole=is_whole)
+    settled = PartSettlement(
+        stored, segment, segment.next_offset, passed, on_file, is_whole=is_whole
+    )
     newest_ms = made.max_timestamp_ms
     has_producers = is_whole and made.producers.fault is None
     return SegmentReport(
         segment,
         tuple(settled.findings),
-        {SegmentPart.LOG: AsStored(name, log.size_bytes), **settled.parts},
+        {SegmentPart.LOG: StoredPart(name, log.size_bytes), **settled.parts},
         settled.own_epochs,
         log.size_bytes,
         log.modified_ms if newest_ms < 0 else newest_ms,
@@ -109,7 +115,7 @@ def inspect_segment(
     )
 
 
-def _unread(segment: ListedSegment, size_bytes: int, finding: Finding) -> SegmentReport:
+def _unread(segment: ListedSegment, size_bytes: int, finding: SegmentFinding) -> SegmentReport:
     """Without a sound log nothing else can be judged, and nothing is known behind it."""
     return SegmentReport(segment, (finding,), {}, (), size_bytes, -1, NOTHING_KNOWN)
 
@@ -119,7 +125,7 @@ def _judged(
     segment: ListedSegment,
     order: OffsetOrder,
     made: CompanionsOfLog,
-    on_file: Epochs | Finding,
+    on_file: Epochs | SegmentFinding,
     *,
     is_whole: bool,
 ) -> SegmentPass:
@@ -134,7 +140,9 @@ def _judged(
         offsets=OffsetIndexJudge(offsets, base_offset) if offsets else None,
         times=TimeIndexJudge(times, base_offset) if times else None,
         transactions=TxnIndexJudge(transactions, is_whole=is_whole) if transactions else None,
-        epochs=None if isinstance(on_file, Finding) else EpochsJudge(EPOCH_CHECKPOINT, on_file),
+        epochs=None
+        if isinstance(on_file, SegmentFinding)
+        else EpochsJudge(EPOCH_CHECKPOINT, on_file),
     )
 
 
@@ -148,7 +156,7 @@ def _producers_at_start(
     if base_offset == 0:
         return ProducerState()
     found = stored.snapshot(base_offset)
-    if isinstance(found, Finding):
+    if isinstance(found, SegmentFinding):
         return None if known is None else known.copy()
     if known is not None:
         name = segment_file(base_offset, SNAPSHOT)

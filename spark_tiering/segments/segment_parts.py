@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AsStored:
+class StoredPart:
     """A file that is right: its first *size_bytes* bytes are copied as they are."""
 
     name: str
@@ -24,7 +24,7 @@ class AsStored:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RebuiltPart:
     """Bytes that were made from the log, or cut to what the segment carries."""
 
     content: bytes
@@ -62,8 +62,8 @@ class SegmentReport:
     """
 
     segment: ListedSegment
-    findings: tuple[Finding, ...]
-    parts: Mapping[SegmentPart, AsStored | Made]
+    findings: tuple[SegmentFinding, ...]
+    parts: Mapping[SegmentPart, StoredPart | RebuiltPart]
     epochs: Epochs
     size_bytes: int
     max_timestamp_ms: int
@@ -75,7 +75,7 @@ class SegmentReport:
         return SegmentPart.TXN_INDEX not in self.parts
 
     @property
-    def blockers(self) -> tuple[Finding, ...]:
+    def blockers(self) -> tuple[SegmentFinding, ...]:
         """
         Why the segment cannot be copied; none where it can.
 
@@ -87,5 +87,5 @@ class SegmentReport:
             for found in self.findings
             if found.part is SegmentPart.LOG
             or (found.part in REQUIRED and found.part not in self.parts)
-            or (found.part is SegmentPart.TXN_INDEX and found.kind is FindingKind.UNKNOWN)
+            or (found.part is SegmentPart.TXN_INDEX and found.kind is SegmentFindingKind.UNKNOWN)
         )

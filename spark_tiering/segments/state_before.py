@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.partition_log.names import LOG
 from spark_tiering.segments.companions import StoredFiles
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.leader_epochs import EpochsOfLog
 from spark_tiering.segments.log_pass import OffsetOrder
 from spark_tiering.segments.log_walk import LogWalk
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_listing import ListedSegment
 
-_UNFINISHED = frozenset({FindingKind.TORN, FindingKind.UNTRIMMED, FindingKind.CHANGED})
+_UNFINISHED = frozenset(
+    {SegmentFindingKind.TORN, SegmentFindingKind.UNTRIMMED, SegmentFindingKind.CHANGED}
+)
 """How the file of an active segment may end while a broker writes to it, or after it crashed."""
 
 
@@ -114,7 +116,7 @@ def _starts(
         if not segments or offset < segments[0].base_offset:
             break
         found = stored.snapshot(offset)
-        if not isinstance(found, Finding):
+        if not isinstance(found, SegmentFinding):
             yield offset, ProducerState(found)
     if is_whole and (limit is None or limit >= segments[0].base_offset):
         yield segments[0].base_offset, ProducerState()

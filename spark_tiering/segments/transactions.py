@@ -17,7 +17,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
 from spark_tiering.segments.index_entries import IndexEntries
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ class TxnIndexJudge:
             if ended is not None:
                 self._found(f"the transaction aborted at offset {offset} is not there")
         elif entry[0] != _VERSION:
-            self._entries.found(FindingKind.DAMAGED, f"version {entry[0]}")
+            self._entries.found(SegmentFindingKind.DAMAGED, f"version {entry[0]}")
         elif entry[1] != batch.producer_id:
             self._found(f"producer {entry[1]}, the log has {batch.producer_id} at offset {offset}")
         else:
             self._compare(entry, ended)
 
-    def finish(self) -> Finding | None:
+    def finish(self) -> SegmentFinding | None:
         """Say what is wrong once every batch has passed; None when nothing is."""
         if self._entries.current is not None:
             self._found(f"no transaction was aborted at offset {self._entries.current[3]}")
@@ -100,4 +100,4 @@ class TxnIndexJudge:
         self._entries.advance()
 
     def _found(self, detail: str) -> None:
-        self._entries.found(FindingKind.WRONG, detail)
+        self._entries.found(SegmentFindingKind.WRONG, detail)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_tiering.store_listing.key_names import OtherKey
 from spark_tiering.store_listing.manifests import read_topic_folder
-from spark_tiering.stores.results import Folder
+from spark_tiering.stores.results import ListedFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from spark_tiering.store_listing.listing_tasks import Sorting
+    from spark_tiering.store_listing.listing_tasks import SortRules
     from spark_tiering.stores.protocol import ObjectStore
-    from spark_tiering.stores.results import Listed
+    from spark_tiering.stores.results import ListedObject
 
 UNKNOWN_OBJECTS: Final = 10_000
 """As many are reckoned with where nothing is known."""
 
 
-class ToList(NamedTuple):
+class FolderToList(NamedTuple):
     """A folder to be listed as a whole."""
 
     prefix: int
@@ -29,7 +29,7 @@ class ToList(NamedTuple):
     """As many are expected."""
 
 
-class Survey:
+class FolderSurvey:
     """
     Goes through the uppermost folders of every prefix.
 
@@ -38,27 +38,29 @@ class Survey:
     """
 
     def __init__(
-        self, store: ObjectStore, sorting: Sorting, expected: Mapping[str, int], large: int
+        self, store: ObjectStore, sorting: SortRules, expected: Mapping[str, int], large: int
     ) -> None:
         self._store = store
         self._sorting = sorting
         self._expected = expected
         self._large = large
 
-    def found(self) -> Iterator[ToList | Listed]:
+    def found(self) -> Iterator[FolderToList | ListedObject]:
         """Folders to be listed, and objects that lie between them."""
         for number, prefix in enumerate(self._sorting.prefixes.all):
             yield from self._below(number, prefix)
 
-    def _below(self, number: int, folder: str) -> Iterator[ToList | Listed]:
+    def _below(self, number: int, folder: str) -> Iterator[FolderToList | ListedObject]:
         for one in self._store.level(folder):
-            if not isinstance(one, Folder):
+            if not isinstance(one, ListedFolder):
                 if self._sorting.prefixes.owner(one.key) == number:
                     yield one
             elif not self._is_left_out(number, one.key):
                 yield from self._folder(number, one.key, is_parted=folder == self._prefix(number))
 
-    def _folder(self, number: int, key: str, *, is_parted: bool) -> Iterator[ToList | Listed]:
+    def _folder(
+        self, number: int, key: str, *, is_parted: bool
+    ) -> Iterator[FolderToList | ListedObject]:
         expected = self._expected.get(key)
         is_topic = read_topic_folder(key, self._prefix(number)) is not None
         is_large = is_topic and (expected is None or expected > self._large)
@@ -66,7 +68,7 @@ class Survey:
         if holds_prefix or (is_parted and is_large):
             yield from self._below(number, key)
         else:
-            yield ToList(number, key, UNKNOWN_OBJECTS if expected is None else expected)
+            yield FolderToList(number, key, UNKNOWN_OBJECTS if expected is None else expected)
 
     def _is_left_out(self, number: int, key: str) -> bool:
         """Another prefix, what jobs keep, and topics that are not wanted."""

@@ -25,7 +25,7 @@ from spark_tiering.store_listing.inventory import (
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.object_reading import read_whole
 from spark_tiering.stores.opening import open_store, parse_store
-from spark_tiering.stores.results import Absent, Archived
+from spark_tiering.stores.results import ObjectAbsent, ObjectArchived
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def read_inventory(place: InventoryPlace) -> Inventory:
 
 def _small(store: ObjectStore, key: str) -> bytes | None:
     got = store.get(key, 0, MANIFEST_BYTES_MAX - 1)
-    if isinstance(got, Archived):
+    if isinstance(got, ObjectArchived):
         raise ConfigError(str(got))
-    if isinstance(got, Absent):
+    if isinstance(got, ObjectAbsent):
         return None
     return got if isinstance(got, bytes) else b""
 
@@ -126,7 +126,7 @@ def _find(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> str
     )))  # fmt: skip
     for key in dict.fromkeys(places):
         facts = store.head(key, is_sum_wanted=False)
-        if isinstance(facts, Absent):
+        if isinstance(facts, ObjectAbsent):
             continue
         if facts.size_bytes != file.size_bytes:
             msg = f"inventory file {key}: {facts.size_bytes} bytes are there, and the manifest "

@@ -18,23 +18,23 @@ from spark_tiering.stores.opening import process_store
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spark_tiering.copy_plan.rules import Filters
+    from spark_tiering.copy_plan.rules import SegmentSelection
     from spark_tiering.store_listing.inventory import Inventory, InventoryFile
     from spark_tiering.store_listing.inventory_files import InventoryPlace
-    from spark_tiering.store_listing.rows import Shards
+    from spark_tiering.store_listing.rows import ShardPlaces
     from spark_tiering.stores.opening import StoreSettings
-    from spark_tiering.stores.results import Listed
+    from spark_tiering.stores.results import ListedObject
 
 EXAMPLES_MAX: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Sorting:
+class SortRules:
     """How what is found is sorted: the same for all units of a job."""
 
     prefixes: Prefixes
-    shards: Shards
-    topics: Filters
+    shards: ShardPlaces
+    topics: SegmentSelection
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ListTask:
 
     store: StoreSettings
     folders: tuple[tuple[int, str], ...]
-    sorting: Sorting
+    sorting: SortRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class InventoryTask:
     place: InventoryPlace
     inventory: Inventory
     file: InventoryFile
-    sorting: Sorting
+    sorting: SortRules
 
 
 @dataclass(slots=True)
-class Others:
+class UnrecognizedKeys:
     """Keys of one kind that are no segment's."""
 
     count: int = 0
@@ -71,7 +71,7 @@ class Others:
         if len(self.examples) < EXAMPLES_MAX:
             self.examples.append(shown(key))
 
-    def join(self, other: Others) -> None:
+    def join(self, other: UnrecognizedKeys) -> None:
         """Those of another unit."""
         self.count += other.count
         self.size_bytes += other.size_bytes
@@ -79,29 +79,29 @@ class Others:
 
 
 @dataclass(slots=True)
-class Looked:
+class ListingResult:
     """What one unit found; *fault* is what kept it from looking, by the code of its error."""
 
     blobs: dict[int, bytes] = field(default_factory=dict)
     """By shard: rows of objects."""
     objects: int = 0
     """Of segments that are wanted."""
-    others: dict[OtherKey, Others] = field(default_factory=dict)
-    noncurrent: Others = field(default_factory=Others)
+    others: dict[OtherKey, UnrecognizedKeys] = field(default_factory=dict)
+    noncurrent: UnrecognizedKeys = field(default_factory=UnrecognizedKeys)
     """Versions that others have followed: no reader sees them, and they are paid for."""
     fault: tuple[str, str] | None = None
 
 
-def look_into(task: ListTask | InventoryTask) -> Looked:
+def look_into(task: ListTask | InventoryTask) -> ListingResult:
     """Carry out one unit; an error of the store, or of the inventory, is a value."""
-    looked = Looked()
+    looked = ListingResult()
     try:
         if isinstance(task, ListTask):
             sort_objects(_listed(task), task.sorting, looked)
         else:
             sort_objects(_of_inventory(task, looked), task.sorting, looked)
     except RlmmError as error:
-        return Looked(fault=(error.code, str(error)))
+        return ListingResult(fault=(error.code, str(error)))
     return looked
 
 
@@ -114,7 +114,9 @@ def _listed(task: ListTask) -> Iterator[tuple[str, int, int, str]]:
                 yield one
 
 
-def _of_inventory(task: InventoryTask, looked: Looked) -> Iterator[tuple[str, int, int, str]]:
+def _of_inventory(
+    task: InventoryTask, looked: ListingResult
+) -> Iterator[tuple[str, int, int, str]]:
     inventory, file = task.inventory, task.file
     with fetched(process_store(task.place.store), task.place, file) as kept:
         for row in read_rows(kept, inventory.format, inventory.columns, file.key):
@@ -132,7 +134,9 @@ def _of_inventory(task: InventoryTask, looked: Looked) -> Iterator[tuple[str, in
 
 
 def sort_objects(
-    found: Iterable[Listed | tuple[str, int, int, str]], sorting: Sorting, looked: Looked
+    found: Iterable[ListedObject | tuple[str, int, int, str]],
+    sorting: SortRules,
+    looked: ListingResult,
 ) -> None:
     """Put what is *found* into *looked*: key, size, when it was written, storage class."""
     rows: dict[int, ObjectRows] = {}
@@ -140,7 +144,7 @@ def sort_objects(
     for key, size_bytes, modified_ms, storage_class in found:
         name = sorting.prefixes.read(key)
         if not isinstance(name, SegmentKey):
-            looked.others.setdefault(name, Others()).add(key, size_bytes)
+            looked.others.setdefault(name, UnrecognizedKeys()).add(key, size_bytes)
             continue
         topic = name.partition.topic
         is_wanted = wanted.get(topic)

@@ -14,7 +14,7 @@ from spark_tiering.layout.object_names import (
     parse_object_key,
     partition_folder,
 )
-from spark_tiering.stores.results import Folder
+from spark_tiering.stores.results import ListedFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def topic_folders(
 ) -> Iterator[TopicFolder]:
     """The folders of topics under *prefix*, in no order; what else lies there is left out."""
     for one in store.level(prefix):
-        found = read_topic_folder(one.key, prefix) if isinstance(one, Folder) else None
+        found = read_topic_folder(one.key, prefix) if isinstance(one, ListedFolder) else None
         if found is not None and wants_topic(found.topic):
             yield found
 
@@ -70,7 +70,7 @@ def read_topic_folder(key: str, prefix: str = "") -> TopicFolder | None:
 def partition_folders(store: ObjectStore, folder: TopicFolder) -> Iterator[TopicIdPartition]:
     """The partitions of a topic of which there is a folder, in no order."""
     for one in store.level(folder.key):
-        if isinstance(one, Folder):
+        if isinstance(one, ListedFolder):
             number = one.key.removeprefix(folder.key).removesuffix("/")
             if is_partition(number):
                 yield TopicIdPartition(folder.topic_id, folder.topic, int(number))

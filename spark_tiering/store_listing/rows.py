@@ -37,7 +37,7 @@ class ObjectRow(NamedTuple):
     modified_ms: int
 
 
-class Numbers:
+class NumberedNames:
     """Things by the number in which they came."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class ObjectRows:
     """Rows that are gathered, to be made a blob of."""
 
     def __init__(self) -> None:
-        self._partitions, self._classes = Numbers(), Numbers()
+        self._partitions, self._classes = NumberedNames(), NumberedNames()
         self._rows = bytearray()
         self.count = 0
 
@@ -80,14 +80,14 @@ class ObjectRows:
         return make_blob(self._partitions, self._rows, classes=classes)
 
 
-def make_blob(partitions: Numbers, rows: bytes | bytearray, **more: Any) -> bytes:
+def make_blob(partitions: NumberedNames, rows: bytes | bytearray, **more: Any) -> bytes:
     """A blob of rows that name *partitions* by number."""
     named = [[one.topic, str(one.topic_id), one.partition] for one in partitions.of]
     head = json.dumps({"partitions": named, **more}, separators=(",", ":")).encode()
     return b"".join((_HEAD.pack(len(head)), head, zlib.compress(rows, _LEVEL)))
 
 
-class Blob:
+class RowBlob:
     """What a blob holds."""
 
     def __init__(self, blob: bytes) -> None:
@@ -115,7 +115,7 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class Shards:
+class ShardPlaces:
     """
     Where all that is known of a segment meets. A partition has a few of them, *spread*: so large
     ones are parted, and each of them knows of few partitions.
@@ -129,7 +129,7 @@ class Shards:
         return (zlib.crc32(partition.key) + zlib.crc32(uuid) % self.spread) % self.count
 
 
-def shards_for(objects: int, each: int, most: int) -> Shards:
+def shards_for(objects: int, each: int, most: int) -> ShardPlaces:
     """So many that each has about *each* of so many objects."""
     count = max(1, min(most, -(-objects // each)))
-    return Shards(count, max(1, count // 8))
+    return ShardPlaces(count, max(1, count // 8))

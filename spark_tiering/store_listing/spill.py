@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SIZE = struct.Struct(">Q")
 
 
-class Spill:
+class RowSpill:
     """A folder of its own, removed at the end. A part's blobs are files of one name each."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from spark_tiering.stores.content import BytesContent
-from spark_tiering.stores.results import Conflict, Written
+from spark_tiering.stores.results import ObjectConflict, ObjectWritten
 
 if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
@@ -28,4 +28,4 @@ def refuses_second_put(store: ObjectStore, prefix: str) -> bool:
         second = store.put(key, SECOND)
     finally:
         store.delete(key)
-    return isinstance(first, Written) and isinstance(second, Conflict)
+    return isinstance(first, ObjectWritten) and isinstance(second, ObjectConflict)

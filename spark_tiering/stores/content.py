@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.digests import continued_crc64nvme
-from spark_tiering.stores.results import Refusal, Refused, Sum
+from spark_tiering.stores.results import ContentSum, PutRefusal, PutRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,11 +23,11 @@ PIECE_BYTES = 1024 * 1024
 """Read from a file at once."""
 
 
-class Content(Protocol):
+class ObjectContent(Protocol):
     """Bytes that are known beforehand and can be walked as often as needed."""
 
     @property
-    def sum(self) -> Sum:
+    def sum(self) -> ContentSum:
         """Length and checksum."""
 
     def pieces(self) -> Iterator[Piece]:
@@ -39,7 +39,7 @@ class BytesContent:
 
     def __init__(self, content: Piece) -> None:
         self._content = content
-        self.sum = Sum(len(content), continued_crc64nvme(0, content))
+        self.sum = ContentSum(len(content), continued_crc64nvme(0, content))
 
     def pieces(self) -> Iterator[Piece]:
         """All of it at once."""
@@ -50,7 +50,7 @@ class BytesContent:
 class FileContent:
     """A file that does not change; one that does all the same is noticed while it is sent."""
 
-    def __init__(self, path: Path, expected: Sum | None = None) -> None:
+    def __init__(self, path: Path, expected: ContentSum | None = None) -> None:
         """
         Where *expected* is not known, the file is read once for it, and raises what that raises.
         """
@@ -64,7 +64,7 @@ class FileContent:
                 yield piece
 
 
-class Stream(NamedTuple):
+class ContentStream(NamedTuple):
     """
     Bytes that pass by once. When they have ended, *told* says what they ought to have been.
 
@@ -72,10 +72,10 @@ class Stream(NamedTuple):
     """
 
     pieces: Iterable[Piece]
-    told: Callable[[], Sum | None]
+    told: Callable[[], ContentSum | None]
 
 
-class Measured:
+class MeasuredPieces:
     """
     Pieces that pass by, counted and summed up.
 
@@ -103,44 +103,44 @@ class Measured:
             yield piece
 
     @property
-    def sum(self) -> Sum:
+    def sum(self) -> ContentSum:
         """What has passed so far."""
-        return Sum(self._size_bytes, self._crc64nvme)
+        return ContentSum(self._size_bytes, self._crc64nvme)
 
-    def judge(self, expected: Sum | None) -> Refused | None:
+    def judge(self, expected: ContentSum | None) -> PutRefused | None:
         """Why what has passed must not be kept; `None` where it is what it ought to be."""
         if self._failure:
-            return Refused(Refusal.SOURCE, self._failure)
+            return PutRefused(PutRefusal.SOURCE, self._failure)
         if expected is None:
             detail = f"the source did not become whole, {self.sum} came of it"
-            return Refused(Refusal.SOURCE, detail)
+            return PutRefused(PutRefusal.SOURCE, detail)
         if expected != self.sum:
-            return Refused(Refusal.SOURCE, f"the source gave {self.sum}, and told {expected}")
+            return PutRefused(PutRefusal.SOURCE, f"the source gave {self.sum}, and told {expected}")
         return None
 
 
-def sum_of(pieces: Iterable[Piece]) -> Sum:
+def sum_of(pieces: Iterable[Piece]) -> ContentSum:
     """Length and checksum of everything that *pieces* gives; raises what it raises."""
     size_bytes = crc64nvme = 0
     for piece in pieces:
         size_bytes += len(piece)
         crc64nvme = continued_crc64nvme(crc64nvme, piece)
-    return Sum(size_bytes, crc64nvme)
+    return ContentSum(size_bytes, crc64nvme)
 
 
-def stream_of(content: Content) -> Stream:
+def stream_of(content: ObjectContent) -> ContentStream:
     """A content as a stream of one walk."""
-    return Stream(walk(content), lambda: content.sum)
+    return ContentStream(walk(content), lambda: content.sum)
 
 
-def walk(content: Content) -> Iterator[Piece]:
+def walk(content: ObjectContent) -> Iterator[Piece]:
     """The pieces of a content, which is first asked for them when the walk begins."""
     yield from content.pieces()
 
 
-def walk_through(stream: Stream) -> Sum | Refused:
+def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
     """Walk a stream for its sum alone."""
-    measured = Measured(stream.pieces)
+    measured = MeasuredPieces(stream.pieces)
     for _ in measured:
         pass
     return measured.judge(stream.told()) or measured.sum

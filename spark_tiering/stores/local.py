@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, StoreAbsent, StoreUnsuitable
 from spark_tiering.stores.conditional_put_probe import refuses_second_put
-from spark_tiering.stores.content import FileContent, Measured, stream_of, walk_through
+from spark_tiering.stores.content import FileContent, MeasuredPieces, stream_of, walk_through
 from spark_tiering.stores.local_files import (
     NOT_THERE,
     list_keys,
@@ -35,15 +35,15 @@ from spark_tiering.stores.local_files import (
 from spark_tiering.stores.object_reading import compare
 from spark_tiering.stores.protocol import RESERVED, check_key, check_range
 from spark_tiering.stores.results import (
-    Absent,
+    ObjectAbsent,
     ObjectFacts,
+    ObjectWritten,
     OpenUpload,
-    OutOfRange,
-    Refusal,
-    Refused,
+    PutRefusal,
+    PutRefused,
+    PutUnknown,
+    RangeBeyondObject,
     StoreTraits,
-    Unknown,
-    Written,
 )
 
 if TYPE_CHECKING:
@@ -51,9 +51,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import NoReturn, Self
 
-    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.local_settings import LocalSettings
-    from spark_tiering.stores.results import Folder, GetOutcome, Listed, PutOutcome, Sum
+    from spark_tiering.stores.results import (
+        ContentSum,
+        GetOutcome,
+        ListedFolder,
+        ListedObject,
+        PutOutcome,
+    )
 
 WRITING = f"{RESERVED}writing"
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
@@ -109,19 +115,19 @@ class LocalStore:
     def close(self) -> None:
         """Nothing is held open between calls."""
 
-    def put(self, key: str, content: Content) -> PutOutcome:
+    def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """Write *content* where nothing is yet; see `ObjectStore.put`."""
         there = compare(self, key, content.sum)
-        return self._write(key, stream_of(content)) if isinstance(there, Absent) else there
+        return self._write(key, stream_of(content)) if isinstance(there, ObjectAbsent) else there
 
-    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+    def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """The same for bytes that pass by once; see `ObjectStore.put_stream`."""
-        if isinstance(self.head(key, is_sum_wanted=False), Absent):
+        if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return self._write(key, stream)
         passed = walk_through(stream)
-        return passed if isinstance(passed, Refused) else self._compared(key, passed)
+        return passed if isinstance(passed, PutRefused) else self._compared(key, passed)
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """Length and time of a file; its checksum is computed from what lies there now."""
         check_key(key)
         path = self._root / key
@@ -147,9 +153,9 @@ class LocalStore:
             if error.errno in NOT_THERE:
                 return self._absent(key)
             raise_store_error("get", path, error)
-        return OutOfRange(key, first_byte) if found is None else found
+        return RangeBeyondObject(key, first_byte) if found is None else found
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self, prefix: str = "") -> Iterator[ListedObject]:
         """Every object whose key begins with *prefix*, in the order of the keys' bytes."""
         self._absent(prefix)
         try:
@@ -157,7 +163,7 @@ class LocalStore:
         except OSError as error:
             raise_store_error("list", self._root, error)
 
-    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+    def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """What lies right behind *prefix*; see `ObjectStore.level`."""
         self._absent(prefix)
         try:
@@ -205,34 +211,36 @@ class LocalStore:
         is_refused = refuses_second_put(self, prefix)
         return StoreTraits(is_refused, is_refused, checks_sums=True, tells_sums=True)
 
-    def _absent(self, key: str) -> Absent:
+    def _absent(self, key: str) -> ObjectAbsent:
         """That there is no such object, unless the whole store is gone."""
         if not self._root.is_dir():
             msg = f"the folder {self._root} of the store is not there"
             raise StoreAbsent(msg)
-        return Absent(key)
+        return ObjectAbsent(key)
 
-    def _compared(self, key: str, expected: Sum) -> PutOutcome:
+    def _compared(self, key: str, expected: ContentSum) -> PutOutcome:
         there = compare(self, key, expected)
-        if isinstance(there, Absent):
-            return Unknown(f"{key}: it was there, and was taken away meanwhile")
+        if isinstance(there, ObjectAbsent):
+            return PutUnknown(f"{key}: it was there, and was taken away meanwhile")
         return there
 
-    def _write(self, key: str, stream: Stream) -> PutOutcome:
+    def _write(self, key: str, stream: ContentStream) -> PutOutcome:
         """Write under a reserved name, then give the file its own, if that is free."""
         path, written = self._root / key, self._writing / uuid.uuid4().hex / key
         try:
             made = self._fill(written, stream)
-            return made if isinstance(made, Refused) else self._give_name(key, written, path, made)
+            return (
+                made if isinstance(made, PutRefused) else self._give_name(key, written, path, made)
+            )
         except OSError as error:
             return refused_or_raise("put", path, error)
         finally:
             with suppress(OSError):
                 self._forget(written)
 
-    def _fill(self, written: Path, stream: Stream) -> Sum | Refused:
+    def _fill(self, written: Path, stream: ContentStream) -> ContentSum | PutRefused:
         make_folders(written.parent, self._root, is_synced=False)
-        measured = Measured(stream.pieces)
+        measured = MeasuredPieces(stream.pieces)
         with written.open("xb", buffering=0) as file:
             for piece in measured:
                 rest = memoryview(piece)
@@ -243,14 +251,16 @@ class LocalStore:
                 os.fsync(file.fileno())
         return refused or measured.sum
 
-    def _give_name(self, key: str, written: Path, path: Path, made: Sum) -> PutOutcome:
+    def _give_name(self, key: str, written: Path, path: Path, made: ContentSum) -> PutOutcome:
         make_folders(path.parent, self._root, is_synced=self._is_synced)
         try:
             os.link(written, path)
         except FileExistsError:
             return self._compared(key, made)
         except FileNotFoundError:
-            return Refused(Refusal.SWEPT, f"{key}: {written} was taken away while it was written")
+            return PutRefused(
+                PutRefusal.SWEPT, f"{key}: {written} was taken away while it was written"
+            )
         except OSError as error:
             if error.errno not in NO_LINKS:
                 raise
@@ -260,8 +270,8 @@ class LocalStore:
             if self._is_synced:
                 sync_folder(path.parent)
         except OSError as error:
-            return Unknown(f"{key}: written, and its folder could not be synced: {error}")
-        return Written(made.size_bytes, made.crc64nvme)
+            return PutUnknown(f"{key}: written, and its folder could not be synced: {error}")
+        return ObjectWritten(made.size_bytes, made.crc64nvme)
 
     def _forget(self, written: Path) -> None:
         """Take an unfinished file away, with the folders that were made for it."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from rlmm.errors import StoreNotPermitted, StoreUnavailable
-from spark_tiering.stores.results import Folder, Listed, Refusal, Refused
+from spark_tiering.stores.results import ListedFolder, ListedObject, PutRefusal, PutRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.EROFS}
 REFUSALS = {
-    errno.ENOSPC: Refusal.NO_ROOM,
-    errno.EDQUOT: Refusal.NO_ROOM,
-    errno.EFBIG: Refusal.TOO_LARGE,
-    errno.ENAMETOOLONG: Refusal.KEY,
-    errno.ENOTDIR: Refusal.KEY,
-    errno.EISDIR: Refusal.KEY,
-    errno.EEXIST: Refusal.KEY,
+    errno.ENOSPC: PutRefusal.NO_ROOM,
+    errno.EDQUOT: PutRefusal.NO_ROOM,
+    errno.EFBIG: PutRefusal.TOO_LARGE,
+    errno.ENAMETOOLONG: PutRefusal.KEY,
+    errno.ENOTDIR: PutRefusal.KEY,
+    errno.EISDIR: PutRefusal.KEY,
+    errno.EEXIST: PutRefusal.KEY,
 }
 """What concerns one object alone."""
 NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
@@ -38,12 +38,12 @@ def raise_store_error(operation: str, path: Path, error: OSError) -> NoReturn:
     raise StoreUnavailable(msg) from error
 
 
-def refused_or_raise(operation: str, path: Path, error: OSError) -> Refused:
+def refused_or_raise(operation: str, path: Path, error: OSError) -> PutRefused:
     """The refusal where an error concerns one object; else it is raised for the store."""
     reason = REFUSALS.get(error.errno or 0)
     if reason is None:
         raise_store_error(operation, path, error)
-    return Refused(reason, f"{operation} {path}: {error.strerror}")
+    return PutRefused(reason, f"{operation} {path}: {error.strerror}")
 
 
 def sync_folder(folder: Path) -> None:
@@ -89,7 +89,7 @@ def read_range(path: Path, first_byte: int, last_byte: int) -> bytes | None:
         os.close(descriptor)
 
 
-def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[Listed]:
+def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[ListedObject]:
     """
     Every file below *root* whose path begins with *prefix*, in the order of the keys' bytes.
 
@@ -99,7 +99,7 @@ def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[Listed]:
     yield from _walk(root / folder if folder else root, folder, prefix, reserved)
 
 
-def list_level(root: Path, prefix: str, reserved: str) -> Iterator[Listed | Folder]:
+def list_level(root: Path, prefix: str, reserved: str) -> Iterator[ListedObject | ListedFolder]:
     """Files right behind *prefix*, and folders there, empty ones included."""
     above, _, _ = prefix.rpartition("/")
     try:
@@ -112,12 +112,12 @@ def list_level(root: Path, prefix: str, reserved: str) -> Iterator[Listed | Fold
         if not key.startswith(prefix) or key.startswith(reserved):
             continue
         if is_folder:
-            yield Folder(f"{key}/")
+            yield ListedFolder(f"{key}/")
         elif entry.is_file(follow_symlinks=False):
             yield from _listed(entry, key)
 
 
-def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[Listed]:
+def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[ListedObject]:
     try:
         with os.scandir(folder) as entries:
             found = [(entry, entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -137,8 +137,8 @@ def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[Liste
             yield from _listed(entry, key)
 
 
-def _listed(entry: os.DirEntry[str], key: str) -> Iterator[Listed]:
+def _listed(entry: os.DirEntry[str], key: str) -> Iterator[ListedObject]:
     """The file, unless it went away."""
     with suppress(FileNotFoundError):
         facts = entry.stat(follow_symlinks=False)
-        yield Listed(key, facts.st_size, facts.st_mtime_ns // 1_000_000)
+        yield ListedObject(key, facts.st_size, facts.st_mtime_ns // 1_000_000)

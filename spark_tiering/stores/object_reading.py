@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.stores.content import sum_of
 from spark_tiering.stores.results import (
-    Absent,
-    AlreadyThere,
-    Archived,
-    Conflict,
-    Sum,
-    Unknown,
+    ContentSum,
+    ObjectAbsent,
+    ObjectArchived,
+    ObjectConflict,
+    ObjectIdentical,
+    PutUnknown,
 )
 
 if TYPE_CHECKING:
@@ -41,28 +41,28 @@ def read_whole(
         position += len(got)
 
 
-def compare(store: ObjectStore, key: str, expected: Sum) -> Found:
+def compare(store: ObjectStore, key: str, expected: ContentSum) -> Found:
     """
     Whether what lies under *key* is what is expected, by its length and checksum.
 
-    Where the store does not tell the checksum, the object is read for it; `Unknown` where that
+    Where the store does not tell the checksum, the object is read for it; `PutUnknown` where that
     cannot be done, because it is archived or went away.
     """
     facts = store.head(key)
-    if isinstance(facts, Absent):
+    if isinstance(facts, ObjectAbsent):
         return facts
     if facts.size_bytes != expected.size_bytes:
         detail = f"{key}: {facts.size_bytes} bytes are there, not {expected}"
-        return Conflict(facts, detail)
+        return ObjectConflict(facts, detail)
     crc64nvme = facts.crc64nvme
     if crc64nvme is None:
         if facts.is_archived:
-            return Unknown(str(Archived(key, facts.storage_class)))
+            return PutUnknown(str(ObjectArchived(key, facts.storage_class)))
         try:
             crc64nvme = sum_of(read_whole(store, key, facts.size_bytes)).crc64nvme
         except OSError as error:
-            return Unknown(str(error))
+            return PutUnknown(str(error))
     if crc64nvme != expected.crc64nvme:
-        found = Sum(facts.size_bytes, crc64nvme)
-        return Conflict(facts, f"{key}: {found} are there, not {expected}")
-    return AlreadyThere(facts)
+        found = ContentSum(facts.size_bytes, crc64nvme)
+        return ObjectConflict(facts, f"{key}: {found} are there, not {expected}")
+    return ObjectIdentical(facts)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.results import (
-        Absent,
-        Folder,
         GetOutcome,
-        Listed,
+        ListedFolder,
+        ListedObject,
+        ObjectAbsent,
         ObjectFacts,
         OpenUpload,
         PutOutcome,
@@ -40,7 +40,7 @@ _UNUSABLE = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f\\]")
 class ObjectStore(Protocol):
     """Objects under keys, each written once, whole or not at all."""
 
-    def put(self, key: str, content: Content) -> PutOutcome:
+    def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """
         Write *content* where nothing is yet.
 
@@ -48,14 +48,14 @@ class ObjectStore(Protocol):
         A source that fails is refused; what else it raises is raised, and nothing is left behind.
         """
 
-    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+    def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """
         The same for bytes that pass by once, in memory for one part.
 
         Where something is there already, the stream is walked to its end to be compared.
         """
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """What is told of an object; its checksum only where that is wanted and known."""
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
@@ -65,10 +65,10 @@ class ObjectStore(Protocol):
         Raises `InvalidArgument` for an end before the start. All of it is in memory.
         """
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self, prefix: str = "") -> Iterator[ListedObject]:
         """Every object whose key begins with *prefix*, once, in an order of the store's own."""
 
-    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+    def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """
         What lies right behind *prefix*: objects without a further slash in their keys, and the
         folders that others share, each once. In no order. Some stores tell of folders that are

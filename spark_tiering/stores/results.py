@@ -14,7 +14,7 @@ from typing import NamedTuple
 from spark_tiering.layout.object_verification import StoredObject
 
 
-class Sum(NamedTuple):
+class ContentSum(NamedTuple):
     """How long something is, and its CRC-64/NVME."""
 
     size_bytes: int
@@ -42,13 +42,13 @@ class ObjectFacts:
         return StoredObject(self.size_bytes, self.crc64nvme)
 
 
-class Absent(NamedTuple):
+class ObjectAbsent(NamedTuple):
     """There is no such object."""
 
     key: str
 
 
-class Archived(NamedTuple):
+class ObjectArchived(NamedTuple):
     """The object is there, in a class that cannot be read until it is restored."""
 
     key: str
@@ -58,7 +58,7 @@ class Archived(NamedTuple):
         return f"{self.key}: archived ({self.storage_class}), it must be restored to be read"
 
 
-class OutOfRange(NamedTuple):
+class RangeBeyondObject(NamedTuple):
     """The object has no byte where the range begins."""
 
     key: str
@@ -66,7 +66,7 @@ class OutOfRange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ObjectWritten:
     """The object is there, and this call wrote it."""
 
     size_bytes: int
@@ -74,14 +74,14 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class AlreadyThere:
+class ObjectIdentical:
     """An object of the same length and checksum is there; this call, or one before it, wrote it."""
 
     facts: ObjectFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class ObjectConflict:
     """Another object is there under this key. It was left as it is."""
 
     facts: ObjectFacts
@@ -89,13 +89,13 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class PutUnknown:
     """Nobody can say whether the object was written, or will still be: look before repeating."""
 
     detail: str
 
 
-class Refusal(StrEnum):
+class PutRefusal(StrEnum):
     """Why an object was surely not written. A closed list."""
 
     SOURCE = "source"
@@ -112,23 +112,23 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class PutRefused:
     """The object was not written, and nothing of it is left."""
 
-    reason: Refusal
+    reason: PutRefusal
     detail: str
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
 
 
-PutOutcome = Written | AlreadyThere | Conflict | Unknown | Refused
-Found = AlreadyThere | Conflict | Unknown | Absent
+PutOutcome = ObjectWritten | ObjectIdentical | ObjectConflict | PutUnknown | PutRefused
+Found = ObjectIdentical | ObjectConflict | PutUnknown | ObjectAbsent
 """How what is there compares with what should be."""
-GetOutcome = bytes | Absent | Archived | OutOfRange
+GetOutcome = bytes | ObjectAbsent | ObjectArchived | RangeBeyondObject
 
 
-class Listed(NamedTuple):
+class ListedObject(NamedTuple):
     """An object in a listing."""
 
     key: str
@@ -137,7 +137,7 @@ class Listed(NamedTuple):
     storage_class: str = ""
 
 
-class Folder(NamedTuple):
+class ListedFolder(NamedTuple):
     """What keys of a level share up to their next slash, which is the last character here."""
 
     key: str

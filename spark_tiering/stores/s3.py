@@ -10,18 +10,18 @@ from spark_tiering.stores.content import stream_of, walk_through
 from spark_tiering.stores.object_reading import compare
 from spark_tiering.stores.protocol import check_key, check_range
 from spark_tiering.stores.results import (
-    Absent,
-    Archived,
-    Folder,
-    Listed,
+    ListedFolder,
+    ListedObject,
+    ObjectAbsent,
+    ObjectArchived,
     ObjectFacts,
     OpenUpload,
-    OutOfRange,
-    Refused,
-    Unknown,
+    PutRefused,
+    PutUnknown,
+    RangeBeyondObject,
 )
 from spark_tiering.stores.s3_calls import S3Calls
-from spark_tiering.stores.s3_faults import Fault, FaultKind
+from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 from spark_tiering.stores.s3_parts import put_parts
 from spark_tiering.stores.s3_probe import probe_bucket
 from spark_tiering.stores.s3_settings import ARCHIVE_CLASSES
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from boto3 import S3Client
 
-    from spark_tiering.stores.content import Content, Stream
-    from spark_tiering.stores.results import Found, GetOutcome, PutOutcome, StoreTraits, Sum
-    from spark_tiering.stores.s3_policies import Repeats
+    from spark_tiering.stores.content import ContentStream, ObjectContent
+    from spark_tiering.stores.results import ContentSum, Found, GetOutcome, PutOutcome, StoreTraits
+    from spark_tiering.stores.s3_policies import S3Retries
     from spark_tiering.stores.s3_settings import S3Settings
 
 RESTORED = 'ongoing-request="false"'
@@ -45,7 +45,7 @@ RESTORED = 'ongoing-request="false"'
 class S3Store:
     """The objects in one bucket. Opening it asks nothing of the store yet."""
 
-    def __init__(self, settings: S3Settings, repeats: Repeats | None = None) -> None:
+    def __init__(self, settings: S3Settings, repeats: S3Retries | None = None) -> None:
         self._settings = settings
         self._calls = S3Calls(settings, repeats)
         self._is_bucket_seen = False
@@ -72,41 +72,41 @@ class S3Store:
         """Close the connections. The store is not used any more."""
         self._calls.close()
 
-    def put(self, key: str, content: Content) -> PutOutcome:
+    def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """Write *content* where nothing is yet; see `ObjectStore.put`."""
         check_key(key)
         self._see_bucket()
         is_large = content.sum.size_bytes > self._settings.single_put_bytes
         if is_large or not self._settings.has_conditional_puts:
             there = compare(self, key, content.sum)
-            if not isinstance(there, Absent):
+            if not isinstance(there, ObjectAbsent):
                 return there
         if is_large:
             return put_parts(self._calls, self._look, key, stream_of(content))
         return SinglePut(self._calls, self._look, key, content).run()
 
-    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+    def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """The same for bytes that pass by once; see `ObjectStore.put_stream`."""
         self._see_bucket()
-        if isinstance(self.head(key, is_sum_wanted=False), Absent):
+        if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return put_parts(self._calls, self._look, key, stream)
         passed = walk_through(stream)
-        if isinstance(passed, Refused):
+        if isinstance(passed, PutRefused):
             return passed
         found = compare(self, key, passed)
-        if isinstance(found, Absent):
-            return Unknown(f"{key}: something was there, and was taken away meanwhile")
+        if isinstance(found, ObjectAbsent):
+            return PutUnknown(f"{key}: something was there, and was taken away meanwhile")
         return found
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """What is told of an object; see `ObjectStore.head`."""
         check_key(key)
         mode = {"ChecksumMode": "ENABLED"} if is_sum_wanted else {}
         answer = self._calls.ask(
             "HeadObject", lambda client: client.head_object(**self._calls.at(key), **mode)
         )
-        if isinstance(answer, Fault):
-            if answer.kind is FaultKind.NO_KEY:
+        if isinstance(answer, S3Fault):
+            if answer.kind is S3FaultKind.NO_KEY:
                 return self._absent(key)
             self._calls.give_up(answer)
         return _facts(answer)
@@ -119,28 +119,30 @@ class S3Store:
             "GetObject",
             lambda client: _fetch(client, self._calls.at(key), first_byte, last_byte),
         )
-        if not isinstance(answer, Fault):
+        if not isinstance(answer, S3Fault):
             return answer
-        if answer.kind is FaultKind.NO_KEY:
+        if answer.kind is S3FaultKind.NO_KEY:
             return self._absent(key)
-        if answer.kind is FaultKind.NO_RANGE:
-            return OutOfRange(key, first_byte)
-        if answer.kind is not FaultKind.ARCHIVED:
+        if answer.kind is S3FaultKind.NO_RANGE:
+            return RangeBeyondObject(key, first_byte)
+        if answer.kind is not S3FaultKind.ARCHIVED:
             self._calls.give_up(answer)
         facts = self.head(key, is_sum_wanted=False)
-        return facts if isinstance(facts, Absent) else Archived(key, facts.storage_class)
+        return (
+            facts if isinstance(facts, ObjectAbsent) else ObjectArchived(key, facts.storage_class)
+        )
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self, prefix: str = "") -> Iterator[ListedObject]:
         """Every object whose key begins with *prefix*, each once."""
         for page in self._pages({**self._asking(), "Prefix": prefix}):
             yield from map(_listed, page.get("Contents", ()))
 
-    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+    def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """What lies right behind *prefix*; see `ObjectStore.level`."""
         request = {**self._asking(), "Prefix": prefix, "Delimiter": "/"}
         for page in self._pages(request):
             for found in page.get("CommonPrefixes", ()):
-                yield Folder(found["Prefix"])
+                yield ListedFolder(found["Prefix"])
             yield from map(_listed, page.get("Contents", ()))
 
     def delete(self, key: str) -> None:
@@ -149,7 +151,7 @@ class S3Store:
         answer = self._calls.ask(
             "DeleteObject", lambda client: client.delete_object(**self._calls.at(key))
         )
-        if isinstance(answer, Fault) and answer.kind is not FaultKind.NO_KEY:
+        if isinstance(answer, S3Fault) and answer.kind is not S3FaultKind.NO_KEY:
             self._calls.give_up(answer)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
@@ -175,8 +177,8 @@ class S3Store:
                 **self._calls.at(upload.key), UploadId=upload.upload_id
             ),
         )
-        gone = (FaultKind.NO_UPLOAD, FaultKind.NO_KEY)
-        if isinstance(answer, Fault) and answer.kind not in gone:
+        gone = (S3FaultKind.NO_UPLOAD, S3FaultKind.NO_KEY)
+        if isinstance(answer, S3Fault) and answer.kind not in gone:
             self._calls.give_up(answer)
 
     def probe(self, prefix: str) -> StoreTraits:
@@ -188,13 +190,13 @@ class S3Store:
         facts = self.head(key)
         return isinstance(facts, ObjectFacts) and facts.crc64nvme is not None
 
-    def _look(self, key: str, expected: Sum) -> Found:
+    def _look(self, key: str, expected: ContentSum) -> Found:
         return compare(self, key, expected)
 
-    def _absent(self, key: str) -> Absent:
+    def _absent(self, key: str) -> ObjectAbsent:
         """That there is no such object; an answer without words may mean the bucket instead."""
         self._see_bucket()
-        return Absent(key)
+        return ObjectAbsent(key)
 
     def _see_bucket(self) -> None:
         """Raise `StoreAbsent`, before some store makes the bucket because somebody writes to it."""
@@ -222,14 +224,14 @@ class S3Store:
             return client.list_multipart_uploads(**request)
 
         page = self._calls.ask(operation, ask)
-        if isinstance(page, Fault):
+        if isinstance(page, S3Fault):
             self._calls.give_up(page)
         return page
 
 
 def _fetch(
     client: S3Client, place: dict[str, Any], first_byte: int, last_byte: int
-) -> bytes | Fault:
+) -> bytes | S3Fault:
     """One range, checked to be the one that was asked for, and whole."""
     answer = client.get_object(**place, Range=f"bytes={first_byte}-{last_byte}")
     asked_bytes = last_byte - first_byte + 1
@@ -243,7 +245,7 @@ def _fetch(
             is_meant = first_byte == 0
         if not is_meant or answer["ContentLength"] > asked_bytes:
             detail = f"GetObject: asked for {asked_bytes} bytes from {first_byte}, got {told!r}"
-            return Fault(FaultKind.UNSUITABLE, detail)
+            return S3Fault(S3FaultKind.UNSUITABLE, detail)
         return bytes(body.read())
 
 
@@ -260,9 +262,9 @@ def _facts(answer: dict[str, Any]) -> ObjectFacts:
     )
 
 
-def _listed(found: dict[str, Any]) -> Listed:
+def _listed(found: dict[str, Any]) -> ListedObject:
     modified_ms = _milliseconds(found["LastModified"])
-    return Listed(found["Key"], found["Size"], modified_ms, found.get("StorageClass", ""))
+    return ListedObject(found["Key"], found["Size"], modified_ms, found.get("StorageClass", ""))
 
 
 def _milliseconds(moment: Any) -> int:

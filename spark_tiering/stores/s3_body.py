@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, NoReturn
 
 from spark_tiering.layout.digests import continued_crc64nvme
 from spark_tiering.stores.content import walk
-from spark_tiering.stores.results import Refusal, Refused, Sum
+from spark_tiering.stores.results import ContentSum, PutRefusal, PutRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.stores.content import Content, Piece
+    from spark_tiering.stores.content import ObjectContent, Piece
 
 IN_MEMORY_BYTES = 1024 * 1024
 """Up to here a body is handed over whole: nobody needs to be asked before it is sent."""
 
 
-class SourceFailed(OSError):
+class ContentSourceFailure(OSError):
     """Ends the request whose body cannot be had; never leaves this package."""
 
 
-class Body:
+class RequestBody:
     """One walk of a content, or several where the library begins anew."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: ObjectContent) -> None:
         self._content = content
         self._size_bytes = content.sum.size_bytes
-        self.refused: Refused | None = None
+        self.refused: PutRefused | None = None
         """Why the content cannot be sent."""
         self.error: Exception | None = None
         """What the source raised, where that is its owner's matter."""
@@ -42,7 +42,7 @@ class Body:
     def _begin(self, position: int) -> None:
         self._pieces: Iterator[Piece] | None = None
         self._rest = memoryview(b"")
-        self._walked = Sum(0, 0)
+        self._walked = ContentSum(0, 0)
         self._position = position
 
     def __len__(self) -> int:
@@ -84,9 +84,9 @@ class Body:
             self._fail(f"the source failed after {self._walked.size_bytes} bytes: {error}")
         except Exception as error:
             self.error = error
-            raise SourceFailed(str(error)) from error
+            raise ContentSourceFailure(str(error)) from error
         size_bytes = self._walked.size_bytes + len(piece)
-        walked = Sum(size_bytes, continued_crc64nvme(self._walked.crc64nvme, piece))
+        walked = ContentSum(size_bytes, continued_crc64nvme(self._walked.crc64nvme, piece))
         self._walked = walked
         if not piece or size_bytes > self._size_bytes:
             self._fail(f"the source gave {walked}, and told {self._content.sum}")
@@ -95,5 +95,5 @@ class Body:
         return memoryview(piece)
 
     def _fail(self, detail: str) -> NoReturn:
-        self.refused = Refused(Refusal.SOURCE, detail)
-        raise SourceFailed(detail)
+        self.refused = PutRefused(PutRefusal.SOURCE, detail)
+        raise ContentSourceFailure(detail)

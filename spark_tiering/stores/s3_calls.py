@@ -14,9 +14,9 @@ import boto3
 from botocore.config import Config
 
 from rlmm.base.version import __version__
-from spark_tiering.stores.s3_faults import SORTED, Fault, FaultKind, raise_fault, sort_fault
-from spark_tiering.stores.s3_policies import Repeats
-from spark_tiering.stores.s3_settings import Encryption
+from spark_tiering.stores.s3_faults import SORTED, S3Fault, S3FaultKind, raise_fault, sort_fault
+from spark_tiering.stores.s3_policies import S3Retries
+from spark_tiering.stores.s3_settings import BucketEncryption
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,34 +32,34 @@ T = TypeVar("T")
 class S3Calls:
     """Requests to one bucket."""
 
-    def __init__(self, settings: S3Settings, repeats: Repeats | None = None) -> None:
+    def __init__(self, settings: S3Settings, repeats: S3Retries | None = None) -> None:
         self.settings = settings
-        self.repeats = repeats or Repeats()
+        self.repeats = repeats or S3Retries()
         self._client = _open_client(settings)
 
-    def once(self, operation: str, call: Callable[[S3Client], T | Fault]) -> T | Fault:
+    def once(self, operation: str, call: Callable[[S3Client], T | S3Fault]) -> T | S3Fault:
         """What *call* gives, or the fault that it ended with."""
         try:
             return call(self._client)
         except SORTED as error:
             return sort_fault(operation, error)
 
-    def ask(self, operation: str, call: Callable[[S3Client], T | Fault]) -> T | Fault:
+    def ask(self, operation: str, call: Callable[[S3Client], T | S3Fault]) -> T | S3Fault:
         """The same, tried again as often as the fault is worth it."""
         return self.repeats.run(lambda: self.once(operation, call))
 
-    def give_up(self, fault: Fault) -> NoReturn:
+    def give_up(self, fault: S3Fault) -> NoReturn:
         """Raise what a fault that stayed means for the store as a whole."""
         raise_fault(fault, self.settings.address)
 
     def check_bucket(self) -> None:
         """Raise `StoreAbsent` where there surely is no such bucket."""
         answer = self.ask("HeadBucket", lambda client: client.head_bucket(**self.place))
-        if isinstance(answer, Fault):
-            if answer.kind is FaultKind.NO_KEY:
-                self.give_up(Fault(FaultKind.NO_BUCKET, answer.detail, answer.cause))
+        if isinstance(answer, S3Fault):
+            if answer.kind is S3FaultKind.NO_KEY:
+                self.give_up(S3Fault(S3FaultKind.NO_BUCKET, answer.detail, answer.cause))
             # Who may not ask for the bucket may still use it.
-            if answer.kind is not FaultKind.NO_RIGHTS:
+            if answer.kind is not S3FaultKind.NO_RIGHTS:
                 self.give_up(answer)
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class S3Calls:
         """What a request says that makes an object."""
         settings = self.settings
         said = self.at(key)
-        if settings.encryption is not Encryption.OF_BUCKET:
+        if settings.encryption is not BucketEncryption.OF_BUCKET:
             said["ServerSideEncryption"] = settings.encryption.value
         if settings.kms_key_id:
             said["SSEKMSKeyId"] = settings.kms_key_id

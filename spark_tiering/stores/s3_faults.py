@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rlmm.errors import RlmmError
 
 
-class FaultKind(StrEnum):
+class S3FaultKind(StrEnum):
     """What went wrong in one request. A closed list."""
 
     THROTTLED = "throttled"
@@ -65,15 +65,15 @@ class FaultKind(StrEnum):
     """The store does not know the request."""
 
 
-UNCERTAIN: Final = frozenset((FaultKind.TIMED_OUT, FaultKind.CUT, FaultKind.SERVER))
+UNCERTAIN: Final = frozenset((S3FaultKind.TIMED_OUT, S3FaultKind.CUT, S3FaultKind.SERVER))
 """After these nobody knows whether the request was carried out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class S3Fault:
     """What went wrong in a request, with the exception that said so."""
 
-    kind: FaultKind
+    kind: S3FaultKind
     detail: str
     cause: BaseException | None = None
 
@@ -86,8 +86,8 @@ class Fault:
         return f"{self.kind}: {self.detail}"
 
 
-_CODES: Final[Mapping[FaultKind, tuple[str, ...]]] = {
-    FaultKind.THROTTLED: (
+_CODES: Final[Mapping[S3FaultKind, tuple[str, ...]]] = {
+    S3FaultKind.THROTTLED: (
         "SlowDown",
         "SlowDownRead",
         "SlowDownWrite",
@@ -100,22 +100,22 @@ _CODES: Final[Mapping[FaultKind, tuple[str, ...]]] = {
         "ServiceUnavailable",
         "Busy",
     ),
-    FaultKind.CUT: ("RequestTimeout", "IncompleteBody"),
-    FaultKind.DAMAGED: (
+    S3FaultKind.CUT: ("RequestTimeout", "IncompleteBody"),
+    S3FaultKind.DAMAGED: (
         "BadDigest",
         "InvalidDigest",
         "XAmzContentSHA256Mismatch",
         "XAmzContentChecksumMismatch",
     ),
-    FaultKind.RACING: ("ConditionalRequestConflict", "OperationAborted"),
-    FaultKind.EXISTS: ("PreconditionFailed",),
-    FaultKind.NO_KEY: ("NoSuchKey", "NoSuchVersion"),
-    FaultKind.NO_BUCKET: ("NoSuchBucket",),
-    FaultKind.NO_UPLOAD: ("NoSuchUpload",),
-    FaultKind.NO_RANGE: ("InvalidRange",),
-    FaultKind.ARCHIVED: ("InvalidObjectState",),
-    FaultKind.TOO_LARGE: ("EntityTooLarge", "MaxMessageLengthExceeded"),
-    FaultKind.NO_RIGHTS: (
+    S3FaultKind.RACING: ("ConditionalRequestConflict", "OperationAborted"),
+    S3FaultKind.EXISTS: ("PreconditionFailed",),
+    S3FaultKind.NO_KEY: ("NoSuchKey", "NoSuchVersion"),
+    S3FaultKind.NO_BUCKET: ("NoSuchBucket",),
+    S3FaultKind.NO_UPLOAD: ("NoSuchUpload",),
+    S3FaultKind.NO_RANGE: ("InvalidRange",),
+    S3FaultKind.ARCHIVED: ("InvalidObjectState",),
+    S3FaultKind.TOO_LARGE: ("EntityTooLarge", "MaxMessageLengthExceeded"),
+    S3FaultKind.NO_RIGHTS: (
         "AccessDenied",
         "AccountProblem",
         "AllAccessDisabled",
@@ -129,32 +129,32 @@ _CODES: Final[Mapping[FaultKind, tuple[str, ...]]] = {
         "KMS.KMSInvalidStateException",
         "KMS.NotFoundException",
     ),
-    FaultKind.WRONG_PLACE: (
+    S3FaultKind.WRONG_PLACE: (
         "AuthorizationHeaderMalformed",
         "IllegalLocationConstraintException",
         "PermanentRedirect",
         "TemporaryRedirect",
     ),
-    FaultKind.UNSUITABLE: ("NotImplemented", "MethodNotAllowed"),
+    S3FaultKind.UNSUITABLE: ("NotImplemented", "MethodNotAllowed"),
 }
 _KIND_OF_CODE: Final = {code: kind for kind, codes in _CODES.items() for code in codes}
 _KIND_OF_STATUS: Final = {
-    301: FaultKind.WRONG_PLACE,
-    307: FaultKind.WRONG_PLACE,
-    401: FaultKind.NO_RIGHTS,
-    403: FaultKind.NO_RIGHTS,
-    404: FaultKind.NO_KEY,
-    405: FaultKind.UNSUITABLE,
-    408: FaultKind.CUT,
-    409: FaultKind.RACING,
-    412: FaultKind.EXISTS,
-    413: FaultKind.TOO_LARGE,
-    416: FaultKind.NO_RANGE,
-    429: FaultKind.THROTTLED,
-    501: FaultKind.UNSUITABLE,
-    503: FaultKind.THROTTLED,
+    301: S3FaultKind.WRONG_PLACE,
+    307: S3FaultKind.WRONG_PLACE,
+    401: S3FaultKind.NO_RIGHTS,
+    403: S3FaultKind.NO_RIGHTS,
+    404: S3FaultKind.NO_KEY,
+    405: S3FaultKind.UNSUITABLE,
+    408: S3FaultKind.CUT,
+    409: S3FaultKind.RACING,
+    412: S3FaultKind.EXISTS,
+    413: S3FaultKind.TOO_LARGE,
+    416: S3FaultKind.NO_RANGE,
+    429: S3FaultKind.THROTTLED,
+    501: S3FaultKind.UNSUITABLE,
+    503: S3FaultKind.THROTTLED,
 }
-_KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], FaultKind], ...]] = (
+_KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], S3FaultKind], ...]] = (
     (
         (
             aws.NoCredentialsError,
@@ -167,14 +167,14 @@ _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], FaultKind], .
             aws.SSOError,
             aws.LoginError,
         ),
-        FaultKind.NO_CREDENTIALS,
+        S3FaultKind.NO_CREDENTIALS,
     ),
     (
         (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError),
-        FaultKind.UNREACHED,
+        S3FaultKind.UNREACHED,
     ),
-    ((aws.ReadTimeoutError,), FaultKind.TIMED_OUT),
-    ((aws.FlexibleChecksumError,), FaultKind.DAMAGED),
+    ((aws.ReadTimeoutError,), S3FaultKind.TIMED_OUT),
+    ((aws.FlexibleChecksumError,), S3FaultKind.DAMAGED),
     (
         (
             aws.HTTPClientError,
@@ -183,52 +183,52 @@ _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], FaultKind], .
             ResponseParserError,
             OSError,
         ),
-        FaultKind.CUT,
+        S3FaultKind.CUT,
     ),
-    ((aws.BotoCoreError, ValueError), FaultKind.WRONG_SETTING),
+    ((aws.BotoCoreError, ValueError), S3FaultKind.WRONG_SETTING),
 )
 SORTED: Final = (aws.ClientError, aws.BotoCoreError, ResponseParserError, OSError, ValueError)
 """What a request may raise."""
 
 
-def sort_fault(operation: str, error: Exception) -> Fault:
+def sort_fault(operation: str, error: Exception) -> S3Fault:
     """What an exception of the client library means for one request."""
     if isinstance(error, aws.ClientError):
         return _sort_answer(operation, error)
     detail = f"{operation}: {error}"
     if isinstance(error, aws.SSLError) and "certificate" in str(error).lower():
-        return Fault(FaultKind.WRONG_SETTING, detail, error)
+        return S3Fault(S3FaultKind.WRONG_SETTING, detail, error)
     kind = next(kind for classes, kind in _KIND_OF_EXCEPTION if isinstance(error, classes))
-    return Fault(kind, detail, error)
+    return S3Fault(kind, detail, error)
 
 
-def _sort_answer(operation: str, error: aws.ClientError) -> Fault:
+def _sort_answer(operation: str, error: aws.ClientError) -> S3Fault:
     told = error.response.get("Error", {})
     code = str(told.get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     kind = _KIND_OF_CODE.get(code) or _KIND_OF_STATUS.get(status)
     if kind is None:
-        kind = FaultKind.SERVER if status >= 500 or status < 300 else FaultKind.WRONG_SETTING
+        kind = S3FaultKind.SERVER if status >= 500 or status < 300 else S3FaultKind.WRONG_SETTING
     detail = f"{operation}: {status} {code} {told.get('Message', '')}".rstrip()
-    return Fault(kind, detail, error)
+    return S3Fault(kind, detail, error)
 
 
-def raise_fault(fault: Fault, store: str) -> NoReturn:
+def raise_fault(fault: S3Fault, store: str) -> NoReturn:
     """Raise what a fault that stayed means for the store as a whole."""
     error: RlmmError
     match fault.kind:
-        case FaultKind.NO_CREDENTIALS:
+        case S3FaultKind.NO_CREDENTIALS:
             places = ", ".join(CREDENTIAL_CHAIN)
             error = CredentialsAbsent(f"{store}: {fault.detail}; looked for in: {places}")
-        case FaultKind.NO_BUCKET:
+        case S3FaultKind.NO_BUCKET:
             error = StoreAbsent(f"{store}: there is no such bucket ({fault.detail})")
-        case FaultKind.NO_RIGHTS:
+        case S3FaultKind.NO_RIGHTS:
             error = StoreNotPermitted(f"{store}: {fault.detail}")
-        case FaultKind.WRONG_PLACE:
+        case S3FaultKind.WRONG_PLACE:
             error = ConfigError(f"{store}: another region or endpoint is right ({fault.detail})")
-        case FaultKind.WRONG_SETTING:
+        case S3FaultKind.WRONG_SETTING:
             error = ConfigError(f"{store}: {fault.detail}")
-        case FaultKind.UNSUITABLE:
+        case S3FaultKind.UNSUITABLE:
             error = StoreUnsuitable(f"{store}: the store does not know this ({fault.detail})")
         case _:
             error = StoreUnavailable(f"{store}: {fault}")

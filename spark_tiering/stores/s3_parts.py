@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import StoreError
 from spark_tiering.layout.digests import crc64nvme_text
-from spark_tiering.stores.content import BytesContent, Measured, cut
-from spark_tiering.stores.results import Absent, Refusal, Refused, Sum, Unknown, Written
-from spark_tiering.stores.s3_body import Body
-from spark_tiering.stores.s3_faults import Fault, FaultKind
+from spark_tiering.stores.content import BytesContent, MeasuredPieces, cut
+from spark_tiering.stores.results import (
+    ContentSum,
+    ObjectAbsent,
+    ObjectWritten,
+    PutRefusal,
+    PutRefused,
+    PutUnknown,
+)
+from spark_tiering.stores.s3_body import RequestBody
+from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 from spark_tiering.stores.s3_settings import PARTS_MAX
 from spark_tiering.stores.s3_writing import SinglePut, outcome_of, refused_or_raise
 
 if TYPE_CHECKING:
-    from spark_tiering.stores.content import Stream
+    from spark_tiering.stores.content import ContentStream
     from spark_tiering.stores.results import Found, PutOutcome
     from spark_tiering.stores.s3_calls import S3Calls
     from spark_tiering.stores.s3_writing import Look
@@ -29,9 +36,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def put_parts(calls: S3Calls, look: Look, key: str, stream: Stream) -> PutOutcome:
+def put_parts(calls: S3Calls, look: Look, key: str, stream: ContentStream) -> PutOutcome:
     """Write a stream; one that fits in a part becomes one request."""
-    measured = Measured(stream.pieces)
+    measured = MeasuredPieces(stream.pieces)
     parts = cut(measured, calls.settings.part_bytes)
     first = next(parts, memoryview(b""))
     if len(first) < calls.settings.part_bytes:
@@ -48,7 +55,7 @@ def put_parts(calls: S3Calls, look: Look, key: str, stream: Stream) -> PutOutcom
         outcome = refused or write.complete(measured.sum)
         return outcome
     finally:
-        if not isinstance(outcome, Written):
+        if not isinstance(outcome, ObjectWritten):
             end_upload(calls, key, upload_id)
 
 
@@ -58,9 +65,12 @@ def end_upload(calls: S3Calls, key: str, upload_id: str) -> bool:
         "AbortMultipartUpload",
         lambda client: client.abort_multipart_upload(**calls.at(key), UploadId=upload_id),
     )
-    if isinstance(answer, Fault) and answer.kind not in (FaultKind.NO_UPLOAD, FaultKind.NO_KEY):
+    if isinstance(answer, S3Fault) and answer.kind not in (
+        S3FaultKind.NO_UPLOAD,
+        S3FaultKind.NO_KEY,
+    ):
         _log.warning("upload %s of %s stays open until it is swept: %s", upload_id, key, answer)
-    return not isinstance(answer, Fault)
+    return not isinstance(answer, S3Fault)
 
 
 def _begin(calls: S3Calls, key: str) -> str:
@@ -70,7 +80,7 @@ def _begin(calls: S3Calls, key: str) -> str:
             **calls.making(key), ChecksumAlgorithm="CRC64NVME", ChecksumType="FULL_OBJECT"
         ),
     )
-    if isinstance(answer, Fault):
+    if isinstance(answer, S3Fault):
         calls.give_up(answer)
     return str(answer["UploadId"])
 
@@ -84,15 +94,15 @@ class _PartsWrite:
         self._key = key
         self._upload_id = upload_id
         self._sent: list[dict[str, Any]] = []
-        self._whole = Sum(0, 0)
-        self._uncertain: Fault | None = None
+        self._whole = ContentSum(0, 0)
+        self._uncertain: S3Fault | None = None
 
-    def send(self, part: memoryview) -> Refused | None:
+    def send(self, part: memoryview) -> PutRefused | None:
         """Send the next part; why the write ends here, `None` where it goes on."""
         number = len(self._sent) + 1
         if number > PARTS_MAX:
             detail = f"more than {PARTS_MAX} parts of {self._calls.settings.part_bytes} bytes"
-            return Refused(Refusal.TOO_LARGE, detail)
+            return PutRefused(PutRefusal.TOO_LARGE, detail)
         content = BytesContent(part)
         crc64nvme = crc64nvme_text(content.sum.crc64nvme)
         answer = self._calls.ask(
@@ -101,29 +111,29 @@ class _PartsWrite:
                 **self._calls.at(self._key),
                 UploadId=self._upload_id,
                 PartNumber=number,
-                Body=Body(content),
+                Body=RequestBody(content),
                 ContentLength=len(part),
                 ChecksumCRC64NVME=crc64nvme,
             ),
         )
-        if isinstance(answer, Fault):
+        if isinstance(answer, S3Fault):
             return refused_or_raise(self._calls, answer)
         self._sent.append(
             {"PartNumber": number, "ETag": answer["ETag"], "ChecksumCRC64NVME": crc64nvme}
         )
         return None
 
-    def complete(self, whole: Sum) -> PutOutcome:
+    def complete(self, whole: ContentSum) -> PutOutcome:
         """Make the object of the parts, where nothing is yet."""
         self._whole = whole
-        outcome: PutOutcome | Fault = self._calls.repeats.run(self._attempt)
-        if not isinstance(outcome, Fault):
+        outcome: PutOutcome | S3Fault = self._calls.repeats.run(self._attempt)
+        if not isinstance(outcome, S3Fault):
             return outcome
         if self._uncertain is not None:
             return self._end_uncertain(self._uncertain)
         return outcome_of(self._calls, outcome, None, self._found)
 
-    def _attempt(self) -> PutOutcome | Fault:
+    def _attempt(self) -> PutOutcome | S3Fault:
         answer = self._calls.once(
             "CompleteMultipartUpload",
             lambda client: client.complete_multipart_upload(
@@ -136,29 +146,29 @@ class _PartsWrite:
                 MpuObjectSize=self._whole.size_bytes,
             ),
         )
-        if not isinstance(answer, Fault):
-            return Written(*self._whole)
+        if not isinstance(answer, S3Fault):
+            return ObjectWritten(*self._whole)
         if answer.is_uncertain:
             self._uncertain = answer
             try:
                 found = self._found()
             except StoreError:
                 return answer
-            return answer if isinstance(found, Absent) else found
+            return answer if isinstance(found, ObjectAbsent) else found
         return answer
 
-    def _end_uncertain(self, uncertain: Fault) -> PutOutcome:
+    def _end_uncertain(self, uncertain: S3Fault) -> PutOutcome:
         """After the end of the upload the key says what became of it."""
         is_ended = end_upload(self._calls, self._key, self._upload_id)
         try:
             found = self._found()
         except StoreError as error:
-            return Unknown(f"{uncertain}; then {error}")
-        if not isinstance(found, Absent):
+            return PutUnknown(f"{uncertain}; then {error}")
+        if not isinstance(found, ObjectAbsent):
             return found
         if is_ended:
             self._calls.give_up(uncertain)
-        return Unknown(str(uncertain))
+        return PutUnknown(str(uncertain))
 
     def _found(self) -> Found:
         return self._look(self._key, self._whole)

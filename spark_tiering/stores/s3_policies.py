@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from tenacity import Retrying, retry_if_result
 
-from spark_tiering.stores.s3_faults import Fault, FaultKind
+from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Policy(NamedTuple):
+class S3RetryPolicy(NamedTuple):
     """How often, and with what pauses."""
 
     attempts_max: int
@@ -39,27 +39,27 @@ class Policy(NamedTuple):
         return float(min(self.first_s * 2.0 ** min(attempts - 1, 32), self.last_s))
 
 
-POLICIES: Final[Mapping[FaultKind, Policy]] = {
+POLICIES: Final[Mapping[S3FaultKind, S3RetryPolicy]] = {
     # A store that asks for patience gets it: a minute and more in all.
-    FaultKind.THROTTLED: Policy(attempts_max=9, first_s=0.5, last_s=20.0),
-    FaultKind.UNREACHED: Policy(attempts_max=6, first_s=0.5, last_s=10.0),
+    S3FaultKind.THROTTLED: S3RetryPolicy(attempts_max=9, first_s=0.5, last_s=20.0),
+    S3FaultKind.UNREACHED: S3RetryPolicy(attempts_max=6, first_s=0.5, last_s=10.0),
     # Each has cost a whole time-out already.
-    FaultKind.TIMED_OUT: Policy(attempts_max=4, first_s=0.5, last_s=5.0),
-    FaultKind.CUT: Policy(attempts_max=5, first_s=0.2, last_s=5.0),
-    FaultKind.SERVER: Policy(attempts_max=6, first_s=0.5, last_s=10.0),
+    S3FaultKind.TIMED_OUT: S3RetryPolicy(attempts_max=4, first_s=0.5, last_s=5.0),
+    S3FaultKind.CUT: S3RetryPolicy(attempts_max=5, first_s=0.2, last_s=5.0),
+    S3FaultKind.SERVER: S3RetryPolicy(attempts_max=6, first_s=0.5, last_s=10.0),
     # Bytes that are damaged again and again are damaged here, not on their way.
-    FaultKind.DAMAGED: Policy(attempts_max=3, first_s=0.1, last_s=1.0),
-    FaultKind.RACING: Policy(attempts_max=5, first_s=0.2, last_s=5.0),
+    S3FaultKind.DAMAGED: S3RetryPolicy(attempts_max=3, first_s=0.1, last_s=1.0),
+    S3FaultKind.RACING: S3RetryPolicy(attempts_max=5, first_s=0.2, last_s=5.0),
 }
 
 
-class Repeats:
+class S3Retries:
     """Carries out attempts; *sleep* is passed in, so that nobody has to wait in a test."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
 
-    def run(self, attempt: Callable[[], T | Fault]) -> T | Fault:
+    def run(self, attempt: Callable[[], T | S3Fault]) -> T | S3Fault:
         """What *attempt* gives at last; a fault only where no further attempt is worth it."""
         retrying = Retrying(
             sleep=self._sleep,
@@ -73,7 +73,7 @@ class Repeats:
 
 
 def _is_repeated(result: object) -> bool:
-    return isinstance(result, Fault) and result.kind in POLICIES
+    return isinstance(result, S3Fault) and result.kind in POLICIES
 
 
 def _is_enough(state: RetryCallState) -> bool:
@@ -90,9 +90,9 @@ def _tell(state: RetryCallState) -> None:
     _log.info("request to the store is repeated after attempt %d: %s", state.attempt_number, fault)
 
 
-def _fault_of(state: RetryCallState) -> Fault:
+def _fault_of(state: RetryCallState) -> S3Fault:
     fault = _last_result(state)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, S3Fault)
     return fault
 
 

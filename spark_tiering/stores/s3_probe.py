@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spark_tiering.layout.digests import crc64nvme_text
 from spark_tiering.stores.conditional_put_probe import FIRST, SECOND, probe_key
 from spark_tiering.stores.results import StoreTraits
-from spark_tiering.stores.s3_faults import Fault, FaultKind
+from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 from spark_tiering.stores.s3_parts import end_upload
 from spark_tiering.stores.s3_writing import summed
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 CONDITION = {"IfNoneMatch": "*"}
 REFUSED = {
-    FaultKind.EXISTS,
-    FaultKind.RACING,
-    FaultKind.DAMAGED,
-    FaultKind.WRONG_SETTING,
+    S3FaultKind.EXISTS,
+    S3FaultKind.RACING,
+    S3FaultKind.DAMAGED,
+    S3FaultKind.WRONG_SETTING,
 }
 """Faults by which an endpoint says that it saw what is wrong; some know no better code."""
 
@@ -40,7 +40,7 @@ def probe_bucket(calls: S3Calls, prefix: str, tells_sum: Callable[[str], bool]) 
     try:
         first = _put(calls, key, FIRST, FIRST)
         # A first answer that was lost and repeated finds its own object.
-        if isinstance(first, Fault) and first.kind is not FaultKind.EXISTS:
+        if isinstance(first, S3Fault) and first.kind is not S3FaultKind.EXISTS:
             calls.give_up(first)
         return StoreTraits(
             refuses_second_put=_is_refused(calls, _put(calls, key, SECOND, SECOND)),
@@ -57,17 +57,17 @@ def _delete(calls: S3Calls, key: str) -> None:
     calls.ask("DeleteObject", lambda client: client.delete_object(**calls.at(key)))
 
 
-def _is_refused(calls: S3Calls, answer: dict[str, Any] | Fault) -> bool:
-    if isinstance(answer, Fault) and answer.kind not in REFUSED:
-        if answer.kind is FaultKind.UNSUITABLE:
+def _is_refused(calls: S3Calls, answer: dict[str, Any] | S3Fault) -> bool:
+    if isinstance(answer, S3Fault) and answer.kind not in REFUSED:
+        if answer.kind is S3FaultKind.UNSUITABLE:
             return False
         calls.give_up(answer)
-    return isinstance(answer, Fault)
+    return isinstance(answer, S3Fault)
 
 
 def _put(
     calls: S3Calls, key: str, content: BytesContent, told: BytesContent
-) -> dict[str, Any] | Fault:
+) -> dict[str, Any] | S3Fault:
     """Put *content* with the checksum of *told*."""
 
     def put(client: S3Client) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _refuses_second_upload(calls: S3Calls, key: str) -> bool:
             **calls.making(key), ChecksumAlgorithm="CRC64NVME", ChecksumType="FULL_OBJECT"
         ),
     )
-    if isinstance(begun, Fault):
+    if isinstance(begun, S3Fault):
         return _is_refused(calls, begun)
     upload_id = str(begun["UploadId"])
     crc64nvme = crc64nvme_text(SECOND.sum.crc64nvme)
@@ -103,7 +103,7 @@ def _refuses_second_upload(calls: S3Calls, key: str) -> bool:
                 ChecksumCRC64NVME=crc64nvme,
             ),
         )
-        if isinstance(sent, Fault):
+        if isinstance(sent, S3Fault):
             return _is_refused(calls, sent)
         part = {"PartNumber": 1, "ETag": sent["ETag"], "ChecksumCRC64NVME": crc64nvme}
         completed = calls.ask(

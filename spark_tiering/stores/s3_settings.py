@@ -57,7 +57,7 @@ ARCHIVE_CLASSES = frozenset(("GLACIER", "DEEP_ARCHIVE"))
 """Classes whose objects no broker can read until they are restored."""
 
 
-class Encryption(StrEnum):
+class BucketEncryption(StrEnum):
     """How the bucket is asked to encrypt what is written."""
 
     OF_BUCKET = ""
@@ -92,7 +92,7 @@ class S3Settings:
     """Bucket in the path instead of the host name: most stores that are not Amazon's need it."""
     ca_file: str = ""
     """Authorities for TLS, where they are not the system's."""
-    encryption: Encryption = Encryption.OF_BUCKET
+    encryption: BucketEncryption = BucketEncryption.OF_BUCKET
     kms_key_id: str = ""
     is_requester_pays: bool = False
     storage_class: str = ""
@@ -125,8 +125,8 @@ class S3Settings:
             "the endpoint has a user or a password in it: credentials are no setting": bool(
                 address.username or address.password
             ),
-            f"a KMS key needs the encryption {Encryption.KMS.value}": bool(self.kms_key_id)
-            and self.encryption is not Encryption.KMS,
+            f"a KMS key needs the encryption {BucketEncryption.KMS.value}": bool(self.kms_key_id)
+            and self.encryption is not BucketEncryption.KMS,
             f"objects in the storage class {self.storage_class!r} cannot be read by a broker": (
                 self.storage_class not in STORAGE_CLASSES
             ),

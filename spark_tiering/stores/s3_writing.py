@@ -13,34 +13,34 @@ from typing import TYPE_CHECKING
 from rlmm.errors import StoreError
 from spark_tiering.layout.digests import crc64nvme_text
 from spark_tiering.stores.results import (
-    Absent,
-    Refusal,
-    Refused,
-    Sum,
-    Unknown,
-    Written,
+    ContentSum,
+    ObjectAbsent,
+    ObjectWritten,
+    PutRefusal,
+    PutRefused,
+    PutUnknown,
 )
-from spark_tiering.stores.s3_body import IN_MEMORY_BYTES, Body
-from spark_tiering.stores.s3_faults import Fault, FaultKind
+from spark_tiering.stores.s3_body import IN_MEMORY_BYTES, RequestBody
+from spark_tiering.stores.s3_faults import S3Fault, S3FaultKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_tiering.stores.content import Content
+    from spark_tiering.stores.content import ObjectContent
     from spark_tiering.stores.results import Found, PutOutcome
     from spark_tiering.stores.s3_calls import S3Calls
 
-    Look = Callable[[str, Sum], Found]
+    Look = Callable[[str, ContentSum], Found]
 
 REFUSALS = {
-    FaultKind.DAMAGED: Refusal.CHECKSUM,
-    FaultKind.TOO_LARGE: Refusal.TOO_LARGE,
-    FaultKind.NO_UPLOAD: Refusal.SWEPT,
+    S3FaultKind.DAMAGED: PutRefusal.CHECKSUM,
+    S3FaultKind.TOO_LARGE: PutRefusal.TOO_LARGE,
+    S3FaultKind.NO_UPLOAD: PutRefusal.SWEPT,
 }
 """Faults that concern one object alone."""
 
 
-def summed(expected: Sum) -> dict[str, str]:
+def summed(expected: ContentSum) -> dict[str, str]:
     """What a request says of the checksum of its body."""
     # Some stores keep a sum only where its algorithm is named as well.
     return {
@@ -52,22 +52,22 @@ def summed(expected: Sum) -> dict[str, str]:
 class SinglePut:
     """One write of one content, in one request and its repeats."""
 
-    def __init__(self, calls: S3Calls, look: Look, key: str, content: Content) -> None:
+    def __init__(self, calls: S3Calls, look: Look, key: str, content: ObjectContent) -> None:
         self._calls = calls
         self._look = look
         self._key = key
         self._content = content
-        self._uncertain: Fault | None = None
+        self._uncertain: S3Fault | None = None
 
     def run(self) -> PutOutcome:
         """What became of it; raises for what is the store's as a whole, or the source's own."""
-        outcome: PutOutcome | Fault = self._calls.repeats.run(self._attempt)
-        if not isinstance(outcome, Fault):
+        outcome: PutOutcome | S3Fault = self._calls.repeats.run(self._attempt)
+        if not isinstance(outcome, S3Fault):
             return outcome
         return outcome_of(self._calls, outcome, self._uncertain, self._found)
 
-    def _attempt(self) -> PutOutcome | Fault:
-        body = Body(self._content)
+    def _attempt(self) -> PutOutcome | S3Fault:
+        body = RequestBody(self._content)
         expected = self._content.sum
         is_small = expected.size_bytes <= IN_MEMORY_BYTES
         answer = self._calls.once(
@@ -84,15 +84,15 @@ class SinglePut:
             raise body.error
         if body.refused is not None:
             return body.refused
-        if not isinstance(answer, Fault):
-            return Written(*expected)
+        if not isinstance(answer, S3Fault):
+            return ObjectWritten(*expected)
         if answer.is_uncertain:
             self._uncertain = answer
             try:
                 found = self._found()
             except StoreError:
                 return answer
-            return answer if isinstance(found, Absent) else found
+            return answer if isinstance(found, ObjectAbsent) else found
         return answer
 
     def _found(self) -> Found:
@@ -101,8 +101,8 @@ class SinglePut:
 
 def outcome_of(
     calls: S3Calls,
-    fault: Fault,
-    uncertain: Fault | None,
+    fault: S3Fault,
+    uncertain: S3Fault | None,
     look: Callable[[], Found],
 ) -> PutOutcome:
     """
@@ -110,20 +110,20 @@ def outcome_of(
 
     Raises what the fault means for the store as a whole where the object was surely not written.
     """
-    if fault.kind in (FaultKind.EXISTS, FaultKind.RACING):
+    if fault.kind in (S3FaultKind.EXISTS, S3FaultKind.RACING):
         found = look()
-        if not isinstance(found, Absent):
+        if not isinstance(found, ObjectAbsent):
             return found
-        if fault.kind is FaultKind.EXISTS:
-            return Unknown(f"{fault.detail}: something was there, and was taken away meanwhile")
+        if fault.kind is S3FaultKind.EXISTS:
+            return PutUnknown(f"{fault.detail}: something was there, and was taken away meanwhile")
     if uncertain is not None:
-        return Unknown(str(uncertain))
+        return PutUnknown(str(uncertain))
     return refused_or_raise(calls, fault)
 
 
-def refused_or_raise(calls: S3Calls, fault: Fault) -> Refused:
+def refused_or_raise(calls: S3Calls, fault: S3Fault) -> PutRefused:
     """The refusal where a fault concerns one object; else it is raised for the store."""
     reason = REFUSALS.get(fault.kind)
     if reason is None:
         calls.give_up(fault)
-    return Refused(reason, fault.detail)
+    return PutRefused(reason, fault.detail)

@@ -26,7 +26,13 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.metadata.verdicts import Duplicate
 from spark_tiering.copy_plan.inputs import MetadataImage
-from spark_tiering.tier_metadata.image import ATTEMPTS, OF_ONE_PARTITION, Images, by_place, image_of
+from spark_tiering.tier_metadata.image import (
+    ATTEMPTS,
+    OF_ONE_PARTITION,
+    PartitionImages,
+    by_place,
+    image_of,
+)
 from spark_tiering.tier_metadata.lost_answers import heard, publish_settled, settled
 
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from spark_tiering.copy_plan.inputs import PartitionImage
-    from spark_tiering.tier_metadata.protocol import Published
+    from spark_tiering.tier_metadata.protocol import PublishedEvent
     from spark_tiering.tier_metadata.settings import EmbeddedAccess
 
 _log = logging.getLogger(__name__)
@@ -121,7 +127,7 @@ class EmbeddedMetadata:
         partitions: Iterable[TopicIdPartition],
         epochs: Mapping[TopicIdPartition, Sequence[int]],
         timeout_s: float,
-    ) -> Images:
+    ) -> PartitionImages:
         deadline_s = time.monotonic() + timeout_s
         places = by_place(partitions, self.partition_count)
         await self._follow(places, deadline_s)
@@ -137,7 +143,7 @@ class EmbeddedMetadata:
                 left_out[partition] = error
         token = self._metadata.read_token()
         positions = {place: token[place] + 1 for place in places if place in token}
-        return Images(tuple(found), positions, left_out)
+        return PartitionImages(tuple(found), positions, left_out)
 
     async def _caught_up(
         self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
@@ -197,13 +203,13 @@ class EmbeddedMetadata:
 
     # ------------------------------------------------------------------------------- writing
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
         """See `TierMetadata.publish`."""
         return publish_settled(_Writing(self, timeout_s), event)
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[Published | RlmmError]:
+    ) -> list[PublishedEvent | RlmmError]:
         """See `TierMetadata.publish_all`: what comes together is one write of the log."""
         outcomes = self._thread.wait(self._written_all(events, timeout_s))
         return [
@@ -213,17 +219,17 @@ class EmbeddedMetadata:
 
     async def _written_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[Published | RlmmError]:
+    ) -> list[PublishedEvent | RlmmError]:
         # One that had to wait for its partition would be stored behind those that came later.
         partitions = dict.fromkeys(event.id.partition for event in events)
         await asyncio.gather(*(self._prepared(one, timeout_s) for one in partitions))
         return await asyncio.gather(*(self._attempted(event, timeout_s) for event in events))
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
         """See `TierMetadata.put_partition_delete`."""
         return self._thread.wait(self._put_delete(delete, timeout_s))
 
-    async def _put_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+    async def _put_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
         deadline_s = time.monotonic() + timeout_s
         await self._follow(by_place([delete.partition], self.partition_count), deadline_s)
         await self._metadata.wait_ready(delete.partition, timeout_s=_left_s(deadline_s))
@@ -239,17 +245,19 @@ class EmbeddedMetadata:
 
     async def _attempted(
         self, event: SegmentMetadata | SegmentUpdate, timeout_s: float
-    ) -> Published | RlmmError:
+    ) -> PublishedEvent | RlmmError:
         try:
             return await self._written(event, timeout_s)
         except RlmmError as error:
             return error
 
-    def written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    def written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
         """Store *event*, once."""
         return self._thread.wait(self._written(event, timeout_s))
 
-    async def _written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    async def _written(
+        self, event: SegmentMetadata | SegmentUpdate, timeout_s: float
+    ) -> PublishedEvent:
         deadline_s = time.monotonic() + timeout_s
         await self._follow(by_place([event.id.partition], self.partition_count), deadline_s)
         await self._metadata.wait_ready(event.id.partition, timeout_s=_left_s(deadline_s))
@@ -287,7 +295,7 @@ class _Writing:
         self._write_until_s = time.monotonic() + timeout_s
         self._look_until_s = self._write_until_s + timeout_s
 
-    def write(self, event: SegmentMetadata | SegmentUpdate) -> Published:
+    def write(self, event: SegmentMetadata | SegmentUpdate) -> PublishedEvent:
         return self._metadata.written(event, _left_s(self._write_until_s))
 
     def look(

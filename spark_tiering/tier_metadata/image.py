@@ -44,7 +44,7 @@ OF_ONE_PARTITION: Final = (NotReady, NotAssigned, LogError, OverBudget, TooBusy)
 """What keeps one partition from being read, and says nothing of others."""
 
 
-class Asked(Protocol):
+class PartitionAnswers(Protocol):
     """Who answers questions about one user partition; each may raise `UnknownPartition`."""
 
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None:
@@ -57,7 +57,7 @@ class Asked(Protocol):
         """The highest offset of *epoch* that any finished copy reached."""
 
 
-class Followed(Asked, Protocol):
+class MovingPartitionAnswers(PartitionAnswers, Protocol):
     """The same, where the metadata moves on between two questions."""
 
     def catch_up(self, partition: TopicIdPartition, /) -> None:
@@ -68,7 +68,7 @@ class Followed(Asked, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
+class PartitionImages:
     """Images of one moment, and why others are missing."""
 
     partitions: tuple[PartitionImage, ...] = ()
@@ -88,7 +88,9 @@ class Images:
         )  # fmt: skip
 
 
-def image_of(asked: Asked, partition: TopicIdPartition, epochs: Iterable[int]) -> PartitionImage:
+def image_of(
+    asked: PartitionAnswers, partition: TopicIdPartition, epochs: Iterable[int]
+) -> PartitionImage:
     """
     What *asked* says of one partition, question by question; of one moment only if nothing moves.
     """
@@ -124,11 +126,11 @@ def by_place(
 
 
 def take_images(
-    followed: Followed,
+    followed: MovingPartitionAnswers,
     partitions: Iterable[TopicIdPartition],
     epochs: Mapping[TopicIdPartition, Sequence[int]],
     partition_count: int,
-) -> Images:
+) -> PartitionImages:
     """
     The images of all that can be read and keep still; errors of the service are raised.
 
@@ -154,7 +156,7 @@ def take_images(
             left_out |= found.left_out
     for place, members in waiting.items():
         left_out.update(dict.fromkeys(members, errors[place]))
-    return Images(tuple(images), positions, left_out)
+    return PartitionImages(tuple(images), positions, left_out)
 
 
 class _Rounds:
@@ -162,7 +164,7 @@ class _Rounds:
 
     def __init__(
         self,
-        followed: Followed,
+        followed: MovingPartitionAnswers,
         place: int,
         members: Sequence[TopicIdPartition],
         epochs: Mapping[TopicIdPartition, Sequence[int]],
@@ -173,7 +175,7 @@ class _Rounds:
         self._epochs = epochs
         self._errors: dict[TopicIdPartition, RlmmError] = {}
 
-    def run(self) -> Images:
+    def run(self) -> PartitionImages:
         """What is of one moment, and what did not come to be."""
         before: dict[TopicIdPartition, PartitionImage] = {}
         moment = position = self._followed.position(self._place)
@@ -200,14 +202,16 @@ class _Rounds:
                 self._errors[partition] = error
         return found
 
-    def _images(self, position: int, found: Mapping[TopicIdPartition, PartitionImage]) -> Images:
+    def _images(
+        self, position: int, found: Mapping[TopicIdPartition, PartitionImage]
+    ) -> PartitionImages:
         left_out = {
             one: self._errors.get(one) or self._restless(one)
             for one in self._members
             if one not in found
         }
         positions = {self._place: position} if found else {}
-        return Images(tuple(found.values()), positions, left_out)
+        return PartitionImages(tuple(found.values()), positions, left_out)
 
     def _restless(self, partition: TopicIdPartition) -> NotReady:
         msg = (

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from broker_adapter.lost_answers import Fate, fate_of
+from broker_adapter.lost_answers import LostWriteState, fate_of
 from rlmm.errors import AppendUncertain, EventRejected, OutcomeUnknown, RlmmError, Unresolved
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.tier_metadata.protocol import Published
+from spark_tiering.tier_metadata.protocol import PublishedEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,10 +27,10 @@ ATTEMPTS_MAX: Final = 3
 """How often an event is stored of which nothing is seen."""
 
 
-class Writes(Protocol):
+class EventWrites(Protocol):
     """Who stores events and looks at segments; each call has a deadline of its own."""
 
-    def write(self, event: Event) -> Published:
+    def write(self, event: Event) -> PublishedEvent:
         """Store it and hear its verdict; raises where it was rejected or not heard."""
 
     def look(
@@ -42,7 +42,7 @@ class Writes(Protocol):
         """
 
 
-def publish_settled(writes: Writes, event: Event) -> Published:
+def publish_settled(writes: EventWrites, event: Event) -> PublishedEvent:
     """
     Store *event*; where its verdict was not heard, look at the segment, and say what that decides.
 
@@ -75,11 +75,11 @@ def publish_settled(writes: Writes, event: Event) -> Published:
 class _Begun:
     """Writes whose first one was made already, together with others."""
 
-    def __init__(self, writes: Writes, outcome: Published | RlmmError) -> None:
+    def __init__(self, writes: EventWrites, outcome: PublishedEvent | RlmmError) -> None:
         self._writes = writes
-        self._outcome: Published | RlmmError | None = outcome
+        self._outcome: PublishedEvent | RlmmError | None = outcome
 
-    def write(self, event: Event) -> Published:
+    def write(self, event: Event) -> PublishedEvent:
         outcome, self._outcome = self._outcome, None
         if outcome is None:
             return self._writes.write(event)
@@ -93,7 +93,9 @@ class _Begun:
         return self._writes.look(segment_id, at_least)
 
 
-def settled(writes: Writes, event: Event, outcome: Published | RlmmError) -> Published | RlmmError:
+def settled(
+    writes: EventWrites, event: Event, outcome: PublishedEvent | RlmmError
+) -> PublishedEvent | RlmmError:
     """The same for an event that was stored, or was not, with *outcome*; errors are given."""
     try:
         return publish_settled(_Begun(writes, outcome), event)
@@ -101,7 +103,7 @@ def settled(writes: Writes, event: Event, outcome: Published | RlmmError) -> Pub
         return error
 
 
-def _seen(writes: Writes, event: Event, lost: RlmmError) -> Published | None:
+def _seen(writes: EventWrites, event: Event, lost: RlmmError) -> PublishedEvent | None:
     """What the segment says of *event*; `None` where that may be asked again, or never is known."""
     stored_at = lost.stored_at if isinstance(lost, Unresolved) else None
     try:
@@ -111,10 +113,12 @@ def _seen(writes: Writes, event: Event, lost: RlmmError) -> Published | None:
     if stored_at is not None:
         place, offset = stored_at
     fate = fate_of(event, found)
-    is_gone = fate is Fate.NOT_KNOWN and event.state is SegmentState.DELETE_SEGMENT_FINISHED
-    if fate is Fate.HAD_EFFECT or is_gone:
-        return Published(place, offset, "duplicate")
-    if fate is not Fate.NOT_SEEN:
+    is_gone = (
+        fate is LostWriteState.NOT_KNOWN and event.state is SegmentState.DELETE_SEGMENT_FINISHED
+    )
+    if fate is LostWriteState.HAD_EFFECT or is_gone:
+        return PublishedEvent(place, offset, "duplicate")
+    if fate is not LostWriteState.NOT_SEEN:
         raise lost
     if stored_at is not None and _surely_had_none(event, found):
         # It was applied, and nothing came of it.
@@ -141,12 +145,12 @@ def _state(found: SegmentMetadata | None) -> str:
 
 def heard(
     metadata_partition: int, offset: int, verdict: str, event: Event | PartitionDelete
-) -> Published:
+) -> PublishedEvent:
     """An event whose verdict was heard; raises where that says that nobody knows."""
     if verdict == "applied":
-        return Published(metadata_partition, offset, "applied")
+        return PublishedEvent(metadata_partition, offset, "applied")
     if verdict == "duplicate":
-        return Published(metadata_partition, offset, "duplicate")
+        return PublishedEvent(metadata_partition, offset, "duplicate")
     about = event.id if isinstance(event, SegmentMetadata | SegmentUpdate) else event.partition
     msg = f"{about}: the event is stored, and its verdict is {verdict}"
     raise OutcomeUnknown(msg, stored_at=(metadata_partition, offset))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Verdict = Literal["applied", "duplicate"]
 
 
-class Published(NamedTuple):
+class PublishedEvent(NamedTuple):
     """
     An event that is stored and took effect.
 
@@ -53,7 +53,7 @@ class TierMetadata(Protocol):
         what the first of them met.
         """
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
         """
         Store *event*, and hear that it took effect.
 
@@ -64,7 +64,7 @@ class TierMetadata(Protocol):
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[Published | RlmmError]:
+    ) -> list[PublishedEvent | RlmmError]:
         """
         The same for several at once, in their order: what became of each, or why it is not known.
 
@@ -72,7 +72,7 @@ class TierMetadata(Protocol):
         becomes of another: behind one that took no effect others may.
         """
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
         """
         Store that the deletion of a whole partition has come so far, and hear that it took effect.
 

@@ -27,7 +27,7 @@ _PAUSE_S: Final = 0.1
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
-class Dials(Protocol):
+class DialableAddress(Protocol):
     """An address of `broker_adapter`."""
 
     async def dial(self, make: Callable[[], P]) -> P:
@@ -50,7 +50,7 @@ class _Connection(asyncio.Protocol):
 
 
 def require_reached(
-    address: Dials, *, patience_s: float = PATIENCE_S, connect_s: float = CONNECT_S
+    address: DialableAddress, *, patience_s: float = PATIENCE_S, connect_s: float = CONNECT_S
 ) -> None:
     """
     Return when somebody took a connection. Raises `SidecarUnavailable` where that was refused for
@@ -63,7 +63,7 @@ def require_reached(
         thread.close()
 
 
-async def _reached(address: Dials, patience_s: float, connect_s: float) -> None:
+async def _reached(address: DialableAddress, patience_s: float, connect_s: float) -> None:
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     heard: OSError | None = None

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from broker_adapter.blocking import BlockingVerbs
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.tier_metadata.protocol import Published
+    from spark_tiering.tier_metadata.protocol import PublishedEvent
     from spark_tiering.tier_metadata.settings import SidecarAccess
 
 CLIENT: Final = "spark_tiering"
@@ -135,20 +135,20 @@ class SidecarMetadata:
 
     # ------------------------------------------------------------------------------- writing
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
         """See `TierMetadata.publish`."""
         self._tell([event.id.partition])
         return publish_settled(_Writing(self, self._client, timeout_s), event)
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[Published | RlmmError]:
+    ) -> list[PublishedEvent | RlmmError]:
         """See `TierMetadata.publish_all`: partitions side by side, one event of each at a time."""
         self._tell(event.id.partition for event in events)
         by_partition: dict[TopicIdPartition, list[int]] = {}
         for at, event in enumerate(events):
             by_partition.setdefault(event.id.partition, []).append(at)
-        found: dict[int, Published | RlmmError] = {}
+        found: dict[int, PublishedEvent | RlmmError] = {}
 
         def publish(places: list[int]) -> None:
             for at in places:
@@ -161,7 +161,7 @@ class SidecarMetadata:
             list(pool.map(publish, by_partition.values()))
         return [found[at] for at in range(len(events))]
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
         """See `TierMetadata.put_partition_delete`; the client looks where an answer was lost."""
         self._tell([delete.partition])
         return heard(*self._client.put_partition_delete(delete, timeout_s=timeout_s), delete)
@@ -237,7 +237,7 @@ class _Writing:
         self._write_until_s = time.monotonic() + timeout_s
         self._look_until_s = self._write_until_s + timeout_s
 
-    def write(self, event: SegmentMetadata | SegmentUpdate) -> Published:
+    def write(self, event: SegmentMetadata | SegmentUpdate) -> PublishedEvent:
         left_s = max(_LEAST_S, self._write_until_s - time.monotonic())
         if isinstance(event, SegmentMetadata):
             answer = self._client.add_segment(event, timeout_s=left_s)

@@ -9,9 +9,9 @@ from rlmm_conformance.model_engine import ModelEngine
 from rlmm_conformance.runner import run_scenario
 
 if TYPE_CHECKING:
-    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.engine import EngineUnderTest
     from rlmm_conformance.fields import Json
-    from rlmm_conformance.report import Difference
+    from rlmm_conformance.report import AnswerDifference
     from rlmm_conformance.rules import Rules
     from rlmm_conformance.steps import Operation
 
@@ -58,7 +58,9 @@ def scenario(*steps: Step, level: str = "cache") -> Scenario:
     return parse_corpus("by_hand.json", [entry]).scenarios[0]
 
 
-def differences(engine: Engine, *steps: Step, level: str = "cache") -> list[Difference]:
+def differences(
+    engine: EngineUnderTest, *steps: Step, level: str = "cache"
+) -> list[AnswerDifference]:
     """What *engine* answers differently from the expectations of *steps*."""
     return list(run_scenario(engine, scenario(*steps, level=level)))
 

@@ -15,11 +15,11 @@ from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.steps import (
     EpochQuery,
     OffsetQuery,
-    Op,
     PartitionCall,
     SegmentQuery,
-    Update,
+    StepOperation,
     UpdateFields,
+    UpdateStep,
 )
 from tests.support.client_engine import BESIDE, NOT_ON_THE_WIRE, ClientEngine
 from tests.support.metadata_clients import KINDS, cluster_of
@@ -27,7 +27,7 @@ from tests.support.metadata_clients import KINDS, cluster_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm_conformance.corpus import Scenario, Step
+    from rlmm_conformance.corpus import Scenario, ScenarioStep
     from tests.support.metadata_clients import Cluster
 
 CORPUS = load_packaged()
@@ -43,19 +43,19 @@ NAMED = {
 """How often which difference is met, and no other."""
 
 
-def reason_of(step: Step, expected: Any, actual: Any) -> str:
+def reason_of(step: ScenarioStep, expected: Any, actual: Any) -> str:
     """Why a client is answered otherwise than the engine in this process; empty: no reason."""
     operation = step.operation
     match operation:
-        case Update(update=UpdateFields(state=SegmentState.COPY_SEGMENT_STARTED)):
+        case UpdateStep(update=UpdateFields(state=SegmentState.COPY_SEGMENT_STARTED)):
             # It would stop a stock broker's consumer, so nobody is let write it (F59).
             return "never published" if actual == {"error": "illegal_argument"} else ""
         case EpochQuery() | OffsetQuery() if actual == {"error": "illegal_argument"}:
             numbers = (operation.epoch, getattr(operation, "offset", 0))
             return "no negative numbers" if min(numbers) < 0 else ""
-        case PartitionCall(op=Op.IS_READY):
+        case PartitionCall(op=StepOperation.IS_READY):
             return "readiness is the gate's" if (expected, actual) == (False, True) else ""
-        case EpochQuery(op=Op.LIST_EPOCH):
+        case EpochQuery(op=StepOperation.LIST_EPOCH):
             is_same = isinstance(actual, list) and sorted(expected) == sorted(actual)
             return "equal start offsets by id" if is_same else ""
         case SegmentQuery():
@@ -68,7 +68,9 @@ def reason_of(step: Step, expected: Any, actual: Any) -> str:
     return ""
 
 
-async def answers(cluster: Cluster, scenario: Scenario) -> AsyncIterator[tuple[Step, Any, Any]]:
+async def answers(
+    cluster: Cluster, scenario: Scenario
+) -> AsyncIterator[tuple[ScenarioStep, Any, Any]]:
     """Each step on the wire with the engine's own answer and the client's."""
     reference = PythonEngine()
     reference.begin(scenario.name, scenario.level, initialized=scenario.initialized)
@@ -78,7 +80,7 @@ async def answers(cluster: Cluster, scenario: Scenario) -> AsyncIterator[tuple[S
     await engine.begin()
     for step in scenario.steps:
         expected = reference.step(step.operation)
-        if step.op is Op.EPOCH_STATE:
+        if step.op is StepOperation.EPOCH_STATE:
             continue
         actual = await engine.step(step.operation)
         if step.op not in NOT_ON_THE_WIRE:

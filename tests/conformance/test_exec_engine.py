@@ -22,11 +22,11 @@ from rlmm_conformance.exec_engine import ExecEngine
 from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.record_vectors import load_record_vectors
 from rlmm_conformance.runner import run
-from rlmm_conformance.serve import Session
+from rlmm_conformance.serve import ConformanceSession
 
 if TYPE_CHECKING:
-    from rlmm_conformance.engine import Engine
-    from rlmm_conformance.report import Report
+    from rlmm_conformance.engine import EngineUnderTest
+    from rlmm_conformance.report import ConformanceReport
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
 SERVE = shlex.join([sys.executable, "-m", "rlmm", "conformance", "serve"])
@@ -51,7 +51,7 @@ def child(*replies: str, then: str = "") -> str:
     return shlex.join([sys.executable, "-c", program])
 
 
-def run_all(engine: Engine) -> Report:
+def run_all(engine: EngineUnderTest) -> ConformanceReport:
     """The whole packaged corpus, all that *engine* offers; *engine* is closed."""
     try:
         corpora = [load_packaged()]
@@ -272,7 +272,7 @@ def test_suite_when_asked_for_by_name_and_not_offered_is_a_usage_error() -> None
 )
 def test_served_engine_when_asked_nonsense_says_so_and_goes_on(request_line: bytes) -> None:
     """A request that cannot be meant is answered with `failed`; the next one is served."""
-    session = Session(PythonEngine())
+    session = ConformanceSession(PythonEngine())
     assert set(session.reply_to(request_line)) == {"failed"}
     assert set(session.reply_to(b'{"call": "hello", "protocol": 1}')) == {"answer"}
 
@@ -281,7 +281,7 @@ def test_documented_session_when_repeated_gives_the_documented_replies() -> None
     """The example session of the document is what the serving side says, line by line."""
     lines = re.findall(r"^([<>]) (.*)$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
     assert len(lines) >= 20
-    session = Session(PythonEngine())
+    session = ConformanceSession(PythonEngine())
     for (asks, request), (says, reply) in zip(lines[::2], lines[1::2], strict=True):
         assert (asks, says) == (">", "<")
         assert session.reply_to(request.encode()) == json.loads(reply)

@@ -10,7 +10,7 @@ from rlmm_conformance.engine import Suite
 from rlmm_conformance.proof import model_answers
 from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.record_vectors import load_record_vectors
-from rlmm_conformance.rules import Rule
+from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.runner import run, run_scenario
 
 CORPUS = load_packaged()
@@ -40,7 +40,7 @@ def test_model_when_no_rule_is_on_answers_as_kafka(scenario: Scenario) -> None:
 @BY_NAME
 def test_model_when_fix_is_on_answers_as_fixed_kafka(scenario: Scenario) -> None:
     """With KAFKA-20932 fixed the model gives the fixed answer, Kafka's where none is given."""
-    answers = model_answers(scenario, frozenset({Rule.KAFKA_20932}))
+    answers = model_answers(scenario, frozenset({ConformanceRule.KAFKA_20932}))
     wrong = [
         (step.number, step.op, step.expected, answer)
         for step, answer in zip(scenario.steps, answers, strict=True)
@@ -64,7 +64,9 @@ def test_python_engine_when_scenario_is_played_answers_as_model_with_all_rules(
     """The named rules are all there is: with every one of them on, model and engine agree."""
     engine = PythonEngine()
     engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
-    for step, answer in zip(scenario.steps, model_answers(scenario, frozenset(Rule)), strict=True):
+    for step, answer in zip(
+        scenario.steps, model_answers(scenario, frozenset(ConformanceRule)), strict=True
+    ):
         assert agrees(step.op, answer, engine.step(step.operation)), step.number
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm_conformance.model_engine import ModelEngine
 from rlmm_conformance.python_engine import PythonEngine
-from rlmm_conformance.rules import RULE_TEXTS, Rule
+from rlmm_conformance.rules import RULE_TEXTS, ConformanceRule
 from tests.conformance.play import (
     DELETE_STARTED,
     FINISHED,
@@ -25,25 +25,25 @@ from tests.conformance.play import (
 if TYPE_CHECKING:
     from rlmm_conformance.fields import Json
 
-KAFKA: frozenset[Rule] = frozenset()
+KAFKA: frozenset[ConformanceRule] = frozenset()
 
 LATE_SHORTER_COPY = [*copied("a", 0, 200), *copied("b", 0, 100)]
 TAIL_PRESENT = [*copied("a", 0, 100), *copied("b", 101, 200), *copied("c", 0, 150)]
 WITHOUT_TXN: dict[str, Json] = {"txn_empty": True}
 REPEATED_WITH_OTHER_EPOCHS = [add("a", 0, 9, {"0": 0}), add("a", 0, 9, {"1": 0}), *deleted("a")]
 
-EXAMPLES: dict[Rule, tuple[str, list[Step], Json]] = {
-    Rule.KAFKA_20932: (
+EXAMPLES: dict[ConformanceRule, tuple[str, list[Step], Json]] = {
+    ConformanceRule.KAFKA_20932: (
         "cache",
         [*TAIL_PRESENT, ask("list_epoch", ["c", "b"], epoch=0)],
         ["c", "a", "b"],
     ),
-    Rule.COVER_LOOKUP: (
+    ConformanceRule.COVER_LOOKUP: (
         "cache",
         [*LATE_SHORTER_COPY, ask("get", None, epoch=0, offset=150)],
         "a",
     ),
-    Rule.COVER_NEXT_TXN: (
+    ConformanceRule.COVER_NEXT_TXN: (
         "cache",
         [
             *copied("a", 0, 200),
@@ -53,12 +53,12 @@ EXAMPLES: dict[Rule, tuple[str, list[Step], Json]] = {
         ],
         "a",
     ),
-    Rule.SHARD_HOLDS_ALL: (
+    ConformanceRule.SHARD_HOLDS_ALL: (
         "store",
         [add("a", 0, 9) | {"expect": {"error": "illegal_state"}}],
         "applied",
     ),
-    Rule.NO_DANGLING_IDS: (
+    ConformanceRule.NO_DANGLING_IDS: (
         "cache",
         [*REPEATED_WITH_OTHER_EPOCHS, ask("list_epoch", {"error": "not_found"}, epoch=0)],
         [],
@@ -67,16 +67,18 @@ EXAMPLES: dict[Rule, tuple[str, list[Step], Json]] = {
 """Smallest history of each rule, with Kafka's expectations, and the answer under the rule."""
 
 
-@pytest.mark.parametrize("rule", Rule)
-def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", ConformanceRule)
+def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(
+    rule: ConformanceRule,
+) -> None:
     """The real engine follows the rule, and the runner names exactly that rule, quirk or not."""
     level, steps, answer = EXAMPLES[rule]
     (found,) = differences(PythonEngine(), *steps, level=level)
     assert (found.step, found.actual, found.rule_names) == (len(steps), answer, rule)
 
 
-@pytest.mark.parametrize("rule", Rule)
-def test_rule_when_switched_on_alone_changes_its_example(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", ConformanceRule)
+def test_rule_when_switched_on_alone_changes_its_example(rule: ConformanceRule) -> None:
     """In the model each rule is a switch of its own: off it is Kafka, on it is the difference."""
     level, steps, answer = EXAMPLES[rule]
     assert not differences(ModelEngine(KAFKA), *steps, level=level)
@@ -84,18 +86,18 @@ def test_rule_when_switched_on_alone_changes_its_example(rule: Rule) -> None:
     assert (found.actual, found.rule_names) == (answer, rule)
 
 
-@pytest.mark.parametrize("rule", Rule)
-def test_rule_when_documented_has_every_text(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", ConformanceRule)
+def test_rule_when_documented_has_every_text(rule: ConformanceRule) -> None:
     """No rule goes without title, both behaviours, reason and example."""
     text = RULE_TEXTS[rule]
     assert all((text.title, text.kafka, text.rlmm, text.reason, text.example))
 
 
-@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("rule", ConformanceRule)
 @pytest.mark.parametrize(
     "lie", ["zz", 7, True, ["zz"], {"error": "not_ready"}, {"answer": None}], ids=repr
 )
-def test_wrong_answer_when_no_rule_gives_it_fails(rule: Rule, lie: Json) -> None:
+def test_wrong_answer_when_no_rule_gives_it_fails(rule: ConformanceRule, lie: Json) -> None:
     """An answer that no set of rules gives has failed, also where a rule allows another one."""
     level, steps, _ = EXAMPLES[rule]
     op = str(steps[-1]["op"])
@@ -146,7 +148,7 @@ def test_fixed_expectation_when_met_passes_and_kafka_s_own_answer_fails() -> Non
     """Where a fixed expectation is given, it is the only one."""
     listing = ask("list_epoch", ["c", "b"], epoch=0) | {"expect_fixed": ["c", "a", "b"]}
     steps = [*TAIL_PRESENT, listing]
-    assert not differences(ModelEngine(frozenset({Rule.KAFKA_20932})), *steps)
+    assert not differences(ModelEngine(frozenset({ConformanceRule.KAFKA_20932})), *steps)
     (found,) = differences(ModelEngine(KAFKA), *steps)
     assert found.expected == ["c", "a", "b"]
     assert found.rules is None

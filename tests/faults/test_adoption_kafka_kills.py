@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.adoption import windows
-from spark_tiering.adopt.outcomes import Standing
+from spark_tiering.adopt.outcomes import TopicStatus
 from spark_tiering.job_registry.job_store import JobStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
@@ -113,7 +113,7 @@ async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_noth
         (shown,) = windows_of(adopter.store)
         assert shown.journal.topic.name == topic
         outcome = await (adopter.resume(topic) if way == "resume" else adopter.abort(topic))
-    assert outcome.standing in (Standing.ADOPTED, Standing.ABORTED), outcome
+    assert outcome.standing in (TopicStatus.ADOPTED, TopicStatus.ABORTED), outcome
     assert outcome.findings == ()
     if way == "abort":
         assert not outcome.receipts

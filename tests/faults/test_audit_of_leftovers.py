@@ -12,12 +12,12 @@ import pytest
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.execution import CarryingOut
-from spark_tiering.copy_plan.reasons import Action
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.copy_job.execution import CopyExecution
+from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local import LocalStore
@@ -81,7 +81,7 @@ def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         told(EmbeddedMetadata, "publish", lambda event, *_: f"event:{SHORT[event.state]}")
         told(LocalStore, "_give_name", lambda key, *_: kind_of(key))
         told(LocalStore, "delete", lambda key: f"deleted:{kind_of(key)}")
-        told(CarryingOut, "_came_back", lambda *_: "came-back")
+        told(CopyExecution, "_came_back", lambda *_: "came-back")
         with pytest.raises(Died):
             yield
 
@@ -144,7 +144,7 @@ def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_na
     expected = expected_codes(place)
     report = audited(place)
     assert codes(report) == dict(expected)
-    assert report.overall is (Overall.DIRTY if expected else Overall.CLEAN)
+    assert report.overall is (AuditVerdict.DIRTY if expected else AuditVerdict.CLEAN)
     said = [one.detail for one in report.findings.all()]
     if COPYING[point]:
         assert any(COPYING[point] in detail for detail in said), said
@@ -153,7 +153,7 @@ def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_na
     assert named == {str(one.id.uuid) for one in opened}
     place.run(later_ms=LATER_MS)
     after = audited(place)
-    assert after.overall is Overall.CLEAN
+    assert after.overall is AuditVerdict.CLEAN
     assert verdicts(after) == {SetVerdict.REFERENCED: len(LISTED)}
 
 
@@ -178,9 +178,9 @@ def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_n
     assert expected["TIER-DELETE-UNFINISHED"] == (point != Point("event:DF"))
     report = audited(place)
     assert codes(report) == dict(expected)
-    assert report.overall is (Overall.DIRTY if expected else Overall.CLEAN)
+    assert report.overall is (AuditVerdict.DIRTY if expected else AuditVerdict.CLEAN)
     place.run(later_ms=2 * LATER_MS)
-    assert audited(place).overall is Overall.CLEAN
+    assert audited(place).overall is AuditVerdict.CLEAN
 
 
 def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -> None:
@@ -190,7 +190,7 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half of it")
     report = audited(place)
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert codes(report) == {"TIER-UPLOAD-OPEN": 1}
     assert report.uploads.examples == ("orders-x/y.log",)
 
@@ -212,7 +212,7 @@ def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftover
             result = run(task, failing(tier.store, {call: trouble}))
             there = {ObjectKind(key.rpartition(".")[2]) for key in tier.store.objects}
             report = tier.audit()
-            assert report.overall is Overall.DIRTY
+            assert report.overall is AuditVerdict.DIRTY
             said = "TIER-INCOMPLETE-SET" if there else "TIER-COPY-UNFINISHED"
             assert codes(report) == {said: 1}
             detail = next(report.findings.all()).detail
@@ -221,10 +221,13 @@ def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftover
                 assert not there or (kind.value in detail.partition("without")[2]) == is_lacking
             assert not tier.orphans
             if not result.outcome.is_done:
-                healthy = replace(task, action=Action.RESUME)
+                healthy = replace(task, action=SegmentAction.RESUME)
                 assert run(healthy, tier.store).outcome.is_done
-            assert run(replace(task, action=Action.COMPLETE), tier.store).outcome is Outcome.FOUND
+            assert (
+                run(replace(task, action=SegmentAction.COMPLETE), tier.store).outcome
+                is UnitOutcome.FOUND
+            )
             tier.say(update(task.segment.id, CF, event_timestamp_ms=0))
-            assert tier.audit().overall is Overall.CLEAN
+            assert tier.audit().overall is AuditVerdict.CLEAN
         finally:
             tier.close()

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.object_check import examine, look
 from spark_tiering.executor.object_deletion import delete_objects
-from spark_tiering.executor.tasks import CopyOptions, Outcome
-from spark_tiering.executor.throttle import Pace
+from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
+from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segments.segment_listing import ListedSegment
-from spark_tiering.stores.s3_faults import FaultKind
+from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
 from tests.support.batches import forge
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.executor.tasks import CopyTask
-    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.partition_files import SourceFileFacts
     from spark_tiering.stores.s3 import S3Store
 
 EXAMPLE = example_partition()
@@ -104,7 +104,7 @@ class _Rolled(MadeLog):
     def __init__(self, made: MadeLog) -> None:
         super().__init__(made.size, 16_384)
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """The log, and an active one."""
         log = super().facts()[LOG]
         return {LOG: log, f"{self.next_offset:020d}.log": log._replace(size_bytes=0)}
@@ -140,9 +140,9 @@ def test_copy_when_requests_are_refused_or_cut_then_is_whole(
     """503s and cuts cost repeats and nothing else."""
     fail(stub, "PutObject", nth, trouble, trouble)
     task = example_task(bucket)
-    assert run(task, store).outcome is Outcome.COPIED
+    assert run(task, store).outcome is UnitOutcome.COPIED
     assert_equals_source(task, store, EXAMPLE)
-    assert look(store, task.segment, task.prefix) is ObjectsFound.WHOLE
+    assert look(store, task.segment, task.prefix) is StoredObjects.WHOLE
 
 
 @OPTIONS
@@ -153,7 +153,7 @@ def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(
     """A time-out after success: the object is looked for, and neither lost nor written twice."""
     fail(stub, "PutObject", nth, Trouble.ANSWER_LATE)
     task = example_task(bucket, options)
-    assert run(task, hasty).outcome is Outcome.COPIED
+    assert run(task, hasty).outcome is UnitOutcome.COPIED
     assert stub.operations().count("PutObject") == 3
     assert_equals_source(task, hasty, EXAMPLE)
 
@@ -174,16 +174,16 @@ def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can
 ) -> None:
     """Unknown is an outcome of its own, with nothing behind it; a resumption looks first."""
     attempts = 2  # each of them takes a whole time-out
-    policy = POLICIES[FaultKind.TIMED_OUT]._replace(attempts_max=attempts)
-    monkeypatch.setitem(POLICIES, FaultKind.TIMED_OUT, policy)
+    policy = POLICIES[S3FaultKind.TIMED_OUT]._replace(attempts_max=attempts)
+    monkeypatch.setitem(POLICIES, S3FaultKind.TIMED_OUT, policy)
     fail(stub, "PutObject", nth, *[Trouble.NOT_DONE_LATE] * attempts)
     task = example_task(bucket, options)
     result = run(task, hasty)
-    assert result.outcome is Outcome.UNKNOWN
+    assert result.outcome is UnitOutcome.UNKNOWN
     assert result.outcome.is_retriable
     assert not manifests(stub)
     assert len(stub.objects) == nth
-    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.COPIED
+    assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
     assert_equals_source(task, store, EXAMPLE)
 
 
@@ -194,9 +194,9 @@ def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     """A gibibyte that the attempt before sent is asked for by its checksum."""
     fail(stub, "PutObject", 1, *[Trouble.THROTTLED] * 9)
     task = example_task(bucket, options)
-    assert run(task, store).outcome is Outcome.STORE_FAILED
+    assert run(task, store).outcome is UnitOutcome.STORE_FAILED
     stub.asked.clear()
-    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.COPIED
+    assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
     sent = [asked.key for asked in stub.asked if asked.operation == "PutObject"]
     keys = object_keys(task.segment_id, task.start_offset, task.prefix)
     assert sent == [keys[ObjectKind.INDEXES], keys[ObjectKind.MANIFEST]]
@@ -206,22 +206,27 @@ def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
 @pytest.mark.parametrize(
     ("trouble", "outcome"),
     [
-        (Trouble.THROTTLED, Outcome.STORE_FAILED),
-        (Trouble.DENIED, Outcome.STORE_FAILED),
-        (Trouble.DAMAGED, Outcome.REFUSED),
+        (Trouble.THROTTLED, UnitOutcome.STORE_FAILED),
+        (Trouble.DENIED, UnitOutcome.STORE_FAILED),
+        (Trouble.DAMAGED, UnitOutcome.REFUSED),
     ],
 )
 def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
-    stub: ObjectStub, store: S3Store, bucket: Bucket, nth: int, trouble: Trouble, outcome: Outcome
+    stub: ObjectStub,
+    store: S3Store,
+    bucket: Bucket,
+    nth: int,
+    trouble: Trouble,
+    outcome: UnitOutcome,
 ) -> None:
     """It is said whether a repeat may help; what was begun is ended without a rest."""
     fail(stub, "PutObject", nth, *[trouble] * 9)
     task = example_task(bucket)
     result = run(task, store)
     assert result.outcome is outcome
-    assert result.outcome.is_retriable == (outcome is Outcome.STORE_FAILED)
+    assert result.outcome.is_retriable == (outcome is UnitOutcome.STORE_FAILED)
     assert not manifests(stub)
-    expected = ObjectsFound.PARTIAL if nth else ObjectsFound.NONE
+    expected = StoredObjects.PARTIAL if nth else StoredObjects.NONE
     assert look(store, task.segment, task.prefix) is expected
     assert delete_objects(store, task.segment_id, task.start_offset, task.prefix).is_done
     assert not stub.objects
@@ -234,23 +239,23 @@ def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict
     stub.ignores_sums = True
     stub.befall("PutObject", Trouble.DAMAGED)
     result = run(example_task(bucket), store)
-    assert result.outcome is Outcome.CONFLICT
+    assert result.outcome is UnitOutcome.CONFLICT
     assert "were written" in result.detail
     assert not manifests(stub)
 
 
-@pytest.mark.parametrize("action", [Action.COPY, Action.RESUME])
+@pytest.mark.parametrize("action", [SegmentAction.COPY, SegmentAction.RESUME])
 def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
-    stub: ObjectStub, store: S3Store, bucket: Bucket, action: Action
+    stub: ObjectStub, store: S3Store, bucket: Bucket, action: SegmentAction
 ) -> None:
     """What was sent was checked by the store; what was there before is read."""
     stub.tells_sums = False
     task = example_task(bucket)
-    assert run(task, store).outcome is Outcome.COPIED
+    assert run(task, store).outcome is UnitOutcome.COPIED
     assert "GetObject" not in stub.operations()
-    assert run(replace(task, action=action), store).outcome is Outcome.FOUND
+    assert run(replace(task, action=action), store).outcome is UnitOutcome.FOUND
     assert stub.operations().count("GetObject") == 3
-    assert run(replace(task, action=Action.COMPLETE), store).outcome is Outcome.FOUND
+    assert run(replace(task, action=SegmentAction.COMPLETE), store).outcome is UnitOutcome.FOUND
     # The manifest, and the two whose checksums it names.
     assert stub.operations().count("GetObject") == 6
 
@@ -263,16 +268,16 @@ def test_objects_in_an_archive_when_found_are_named(
     run(task, store)
     keys = object_keys(task.segment_id, task.start_offset, task.prefix)
     stub.objects[keys[ObjectKind.LOG]].storage_class = "GLACIER"
-    for action in (Action.RESUME, Action.COMPLETE):
+    for action in (SegmentAction.RESUME, SegmentAction.COMPLETE):
         result = run(replace(task, action=action), store)
-        assert result.outcome is Outcome.FOUND
+        assert result.outcome is UnitOutcome.FOUND
         assert "archived (GLACIER)" in result.findings[0]
     stub.tells_sums = False
-    result = run(replace(task, action=Action.COMPLETE), store)
-    assert result.outcome is Outcome.UNKNOWN
+    result = run(replace(task, action=SegmentAction.COMPLETE), store)
+    assert result.outcome is UnitOutcome.UNKNOWN
     stub.objects[keys[ObjectKind.MANIFEST]].storage_class = "GLACIER"
     seen = examine(store, task.segment, task.prefix)
-    assert seen.objects is ObjectsFound.UNKNOWN
+    assert seen.objects is StoredObjects.UNKNOWN
     assert "archived" in seen.findings[0]
 
 
@@ -285,7 +290,7 @@ def test_copy_in_parts_when_requests_fail_then_is_whole(
     stub.befall(operation, trouble)
     task = large_task(bucket)
     result = run(task, store)
-    assert result.outcome is Outcome.COPIED
+    assert result.outcome is UnitOutcome.COPIED
     assert not stub.uploads
     source = task.files.read(LOG, 0, LARGE_BYTES)
     key = object_keys(task.segment_id, 0, task.prefix)[ObjectKind.LOG]
@@ -309,7 +314,7 @@ def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_i
 
     failing = Failing(MadeLog(LARGE_BYTES, 16_384))
     result = run(large_task(bucket, failing), store)
-    assert result.outcome is Outcome.SOURCE_CHANGED
+    assert result.outcome is UnitOutcome.SOURCE_CHANGED
     assert "UploadPart" in stub.operations()
     assert not stub.uploads
     assert not stub.objects
@@ -319,7 +324,7 @@ def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
     stub: ObjectStub, hasty: S3Store, bucket: Bucket
 ) -> None:
     """A socket's time-out, and then the unit's: there is more patience than time."""
-    attempts = POLICIES[FaultKind.TIMED_OUT].attempts_max
+    attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     time = Time()
 
@@ -329,10 +334,10 @@ def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
     bucket.pauses = _Calls(pass_time)  # type: ignore[assignment]  # pauses are appended only
     with bucket.opened(read_timeout_ms=SILENCE_MS) as slow:
         result = run(replace(example_task(bucket), deadline_s=45.0), slow, time)
-    assert result.outcome is Outcome.TIMED_OUT
+    assert result.outcome is UnitOutcome.TIMED_OUT
     assert 1 < stub.operations().count("PutObject") < attempts
     assert not stub.objects
-    assert run(example_task(bucket), hasty).outcome is Outcome.COPIED
+    assert run(example_task(bucket), hasty).outcome is UnitOutcome.COPIED
 
 
 class _Calls:
@@ -351,7 +356,7 @@ def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
         stub.asked.clear()
         stub.objects.clear()
         result = run(task, store)
-        assert result.outcome is Outcome.COPIED, result
+        assert result.outcome is UnitOutcome.COPIED, result
         made = [operation for operation in stub.operations() if operation != "HeadBucket"]
         assert result.requests == len(made), made
 
@@ -361,14 +366,16 @@ def test_copy_at_a_pace_when_it_is_carried_out_then_takes_its_time(
 ) -> None:
     """Bytes and requests of a slot keep to its share, but for what it has not used for a second."""
     time = Time()
-    task = replace(large_task(bucket), pace=Pace(bytes_per_s=2 * MIB))
+    task = replace(large_task(bucket), pace=PaceLimits(bytes_per_s=2 * MIB))
     result = run(task, store, time)
-    assert result.outcome is Outcome.COPIED
+    assert result.outcome is UnitOutcome.COPIED
     assert LARGE_BYTES / (2 * MIB) - 3 <= result.seconds <= LARGE_BYTES / (2 * MIB) + 3
     time = Time()
-    result = run(replace(example_task(bucket), pace=Pace(requests_per_s=0.5)), store, time)
+    result = run(replace(example_task(bucket), pace=PaceLimits(requests_per_s=0.5)), store, time)
     assert result.requests / 0.5 - 4 <= result.seconds <= result.requests / 0.5
-    slow = replace(large_task(bucket), pace=Pace(bytes_per_s=1000), uuid=task.partition.topic_id)
+    slow = replace(
+        large_task(bucket), pace=PaceLimits(bytes_per_s=1000), uuid=task.partition.topic_id
+    )
     time = Time()
-    assert run(slow, store, time).outcome is Outcome.TIMED_OUT
+    assert run(slow, store, time).outcome is UnitOutcome.TIMED_OUT
     assert sum(time.slept) < slow.deadline_s

@@ -11,7 +11,7 @@ import pytest
 from rlmm.records.compression import Compression, deflate
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch, records_of
-from spark_tiering.decoding import BatchDecoder, FaultKind
+from spark_tiering.decoding import BatchDecoder, DecodingFaultKind
 from tests.support.batches import field, forge, record, varint
 from tests.support.decoded_rows import decode, in_small, wanted
 
@@ -54,7 +54,7 @@ def test_log_when_its_zeros_are_many_then_none_of_them_is_held(memory: Memory) -
     assert memory.peak_bytes < 3 << 20
     fault = decoder.finish()
     assert fault is not None
-    assert fault.kind is FaultKind.ZEROS
+    assert fault.kind is DecodingFaultKind.ZEROS
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -68,7 +68,7 @@ def test_section_when_it_is_a_bomb_then_it_is_refused_within_the_limit(
         found = decode(ONE + bomb, wanted(inflated_bytes_max=1_000_000))
     assert [row.value for row in found.rows] == [b"one"]
     assert found.fault is not None
-    assert found.fault.kind is FaultKind.INFLATED_TOO_LARGE
+    assert found.fault.kind is DecodingFaultKind.INFLATED_TOO_LARGE
     assert memory.peak_bytes < 6_000_000
 
 
@@ -81,7 +81,7 @@ def test_section_when_it_passes_the_limit_and_not_the_buffer_then_it_is_refused(
         log = build_batch([Record(0, 0, None, bytes(size))], 0, compression=codec)
         found = decode(log, wanted(inflated_bytes_max=100_000))
         assert bool(found.rows) == is_read
-        assert found.fault is None or found.fault.kind is FaultKind.INFLATED_TOO_LARGE
+        assert found.fault is None or found.fault.kind is DecodingFaultKind.INFLATED_TOO_LARGE
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -20,7 +20,7 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, UnknownPartition
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.pump.settings import PumpSettings
 from tests.conformance.log.under_test import ANSWER_S, read_until
@@ -116,7 +116,7 @@ async def read_topic(settings: KafkaSettings) -> Stored:
     try:
         stored: Stored = {}
         for place, bounds in (await log.bounds(range(PLACES), timeout_s=ANSWER_S)).items():
-            assert isinstance(bounds, Bounds), bounds
+            assert isinstance(bounds, LogBounds), bounds
             assert bounds.log_start == 0
             stored[place] = await read_until(log, place, 0, bounds.next_offset)
     finally:

@@ -18,7 +18,7 @@ import pytest
 
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import ANSWER_S, read_until
 from tests.support import tree
 from tests.support.claims import (
@@ -100,7 +100,7 @@ async def read_folder(folder: Path) -> Stored:
     stored: Stored = {}
     try:
         for place, bounds in (await log.bounds(range(PLACES), timeout_s=ANSWER_S)).items():
-            assert isinstance(bounds, Bounds), bounds
+            assert isinstance(bounds, LogBounds), bounds
             assert bounds.log_start == 0
             stored[place] = await read_until(log, place, 0, bounds.next_offset)
             assert [offset for offset, _ in stored[place]] == list(range(bounds.next_offset))

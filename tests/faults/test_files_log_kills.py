@@ -14,7 +14,7 @@ import pytest
 
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import META_PROPERTIES, TOPIC
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 from tests.conformance.log.under_test import ANSWER_S, read_until
@@ -76,7 +76,7 @@ async def read_folder(folder: Path) -> tuple[LogIdentity, Stored]:
     try:
         found = await log.bounds(range(PARTITIONS), timeout_s=ANSWER_S)
         for partition, bounds in found.items():
-            assert isinstance(bounds, Bounds), bounds
+            assert isinstance(bounds, LogBounds), bounds
             assert bounds.log_start == 0
             stored[partition] = await read_until(log, partition, 0, bounds.next_offset)
             assert len(stored[partition]) == bounds.next_offset

@@ -9,7 +9,7 @@ import pytest
 from rlmm.records.compression import Compression
 from rlmm.records.header import CONTROL_BIT, CRC_FROM
 from rlmm.records.writer import build_batch, records_of
-from spark_tiering.decoding import DecodingFault, FaultKind
+from spark_tiering.decoding import DecodingFault, DecodingFaultKind
 from tests.support.batches import field, forge, record, varint
 from tests.support.decoded_rows import Decoded, decode, in_small, wanted
 
@@ -44,7 +44,7 @@ def test_batch_when_any_covered_byte_is_flipped_then_is_a_fault_with_its_place(a
     found = decode(ONE + bytes(flipped) + FOUR)
     assert values(found) == [b"one"]
     assert found.fault is not None
-    assert (found.fault.kind, found.fault.position) == (FaultKind.CRC_MISMATCH, len(ONE))
+    assert (found.fault.kind, found.fault.position) == (DecodingFaultKind.CRC_MISMATCH, len(ONE))
     assert found.fault.offset == 1
 
 
@@ -52,7 +52,7 @@ def test_batch_when_a_control_bit_is_flipped_then_it_is_no_marker_that_is_left_o
     """What is left out is looked at first: nothing is lost in silence."""
     flipped = bytearray(TWO)
     flipped[22] ^= CONTROL_BIT
-    assert fault_of(ONE + bytes(flipped)).kind is FaultKind.CRC_MISMATCH
+    assert fault_of(ONE + bytes(flipped)).kind is DecodingFaultKind.CRC_MISMATCH
     assert decode(ONE + bytes(flipped), wanted(checks_crc=False)).counts.markers == 2
 
 
@@ -61,7 +61,7 @@ def test_log_when_it_is_cut_then_it_is_torn_unless_the_rest_was_not_asked_for(si
     """A cut within a batch is said at the end; a header that was read whole is enough for it."""
     log = ONE + TWO[:size]
     fault = fault_of(log)
-    kinds = (FaultKind.ZEROS,) if not any(TWO[:size]) else (FaultKind.TORN,)
+    kinds = (DecodingFaultKind.ZEROS,) if not any(TWO[:size]) else (DecodingFaultKind.TORN,)
     assert fault.kind in kinds
     assert fault.position == len(ONE)
     assert values(decode(log)) == [b"one"]
@@ -75,7 +75,7 @@ def test_log_when_it_ends_in_zeros_then_they_are_named(size: int) -> None:
         found = decode(ONE + bytes(size), piece_bytes=piece_bytes)
         assert values(found) == [b"one"]
         assert found.fault is not None
-        assert (found.fault.kind, found.fault.position) == (FaultKind.ZEROS, len(ONE))
+        assert (found.fault.kind, found.fault.position) == (DecodingFaultKind.ZEROS, len(ONE))
 
 
 def test_log_when_zeros_are_not_the_end_then_they_are_no_length() -> None:
@@ -84,55 +84,55 @@ def test_log_when_zeros_are_not_the_end_then_they_are_no_length() -> None:
     for piece_bytes in (len(ONE), len(ONE) + 100, 1 << 20):
         found = decode(log, piece_bytes=piece_bytes)
         assert found.fault is not None
-        assert found.fault.kind is FaultKind.LENGTH_TOO_SMALL
+        assert found.fault.kind is DecodingFaultKind.LENGTH_TOO_SMALL
         assert found.fault.position == len(ONE)
 
 
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        ({"length": 48}, FaultKind.LENGTH_TOO_SMALL),
-        ({"length": -1}, FaultKind.LENGTH_TOO_SMALL),
-        ({"length": 2**31 - 1}, FaultKind.LENGTH_TOO_LARGE),
-        ({"magic": 0}, FaultKind.OLD_FORMAT),
-        ({"magic": 1}, FaultKind.OLD_FORMAT),
-        ({"magic": 1, "length": 10_000}, FaultKind.OLD_FORMAT),
-        ({"magic": 3}, FaultKind.UNSUPPORTED_MAGIC),
-        ({"base_offset": -1}, FaultKind.BAD_OFFSETS),
-        ({"base_offset": 2**63 - 1}, FaultKind.BAD_OFFSETS),
-        ({"base_offset": 2**63 - 3, "last_offset_delta": 9}, FaultKind.BAD_OFFSETS),
-        ({"last_offset_delta": -1}, FaultKind.BAD_OFFSETS),
-        ({"base_offset": 0}, FaultKind.BATCH_OUT_OF_ORDER),
-        ({"base_offset": 11}, FaultKind.BATCH_OUTSIDE),
-        ({"last_offset_delta": 10}, FaultKind.BATCH_OUTSIDE),
-        ({"record_count": -1}, FaultKind.BAD_RECORD_COUNT),
-        ({"record_count": 2}, FaultKind.BAD_RECORD),
-        ({"record_count": 2**31 - 1}, FaultKind.BAD_RECORD),
-        ({"record_count": 0}, FaultKind.TRAILING_BYTES),
-        ({"attributes": 5}, FaultKind.UNKNOWN_COMPRESSION),
-        ({"attributes": 7}, FaultKind.UNKNOWN_COMPRESSION),
-        ({"section": b""}, FaultKind.BAD_RECORD),
-        ({"section": record(1, b"x")}, FaultKind.RECORD_OUT_OF_ORDER),
-        ({"section": record(-1, b"x")}, FaultKind.RECORD_OUT_OF_ORDER),
-        ({"section": record(0, b"x") + b"\x00"}, FaultKind.TRAILING_BYTES),
-        ({"section": record(0, b"x", headers=b"\x00\x00")}, FaultKind.BAD_RECORD),
-        ({"section": record(0, b"x", headers=HEADER + b"\x00")}, FaultKind.BAD_RECORD),
-        ({"section": record(0, b"x", headers=HEADER[:-1])}, FaultKind.BAD_RECORD),
-        ({"section": varint(-8) + record(0, b"x")[1:]}, FaultKind.BAD_RECORD),
-        ({"section": record(0, b"x")[:-1]}, FaultKind.BAD_RECORD),
-        ({"section": record(0, b"x", timestamp_delta=2**60)}, FaultKind.TIME_OUT_OF_RANGE),
+        ({"length": 48}, DecodingFaultKind.LENGTH_TOO_SMALL),
+        ({"length": -1}, DecodingFaultKind.LENGTH_TOO_SMALL),
+        ({"length": 2**31 - 1}, DecodingFaultKind.LENGTH_TOO_LARGE),
+        ({"magic": 0}, DecodingFaultKind.OLD_FORMAT),
+        ({"magic": 1}, DecodingFaultKind.OLD_FORMAT),
+        ({"magic": 1, "length": 10_000}, DecodingFaultKind.OLD_FORMAT),
+        ({"magic": 3}, DecodingFaultKind.UNSUPPORTED_MAGIC),
+        ({"base_offset": -1}, DecodingFaultKind.BAD_OFFSETS),
+        ({"base_offset": 2**63 - 1}, DecodingFaultKind.BAD_OFFSETS),
+        ({"base_offset": 2**63 - 3, "last_offset_delta": 9}, DecodingFaultKind.BAD_OFFSETS),
+        ({"last_offset_delta": -1}, DecodingFaultKind.BAD_OFFSETS),
+        ({"base_offset": 0}, DecodingFaultKind.BATCH_OUT_OF_ORDER),
+        ({"base_offset": 11}, DecodingFaultKind.BATCH_OUTSIDE),
+        ({"last_offset_delta": 10}, DecodingFaultKind.BATCH_OUTSIDE),
+        ({"record_count": -1}, DecodingFaultKind.BAD_RECORD_COUNT),
+        ({"record_count": 2}, DecodingFaultKind.BAD_RECORD),
+        ({"record_count": 2**31 - 1}, DecodingFaultKind.BAD_RECORD),
+        ({"record_count": 0}, DecodingFaultKind.TRAILING_BYTES),
+        ({"attributes": 5}, DecodingFaultKind.UNKNOWN_COMPRESSION),
+        ({"attributes": 7}, DecodingFaultKind.UNKNOWN_COMPRESSION),
+        ({"section": b""}, DecodingFaultKind.BAD_RECORD),
+        ({"section": record(1, b"x")}, DecodingFaultKind.RECORD_OUT_OF_ORDER),
+        ({"section": record(-1, b"x")}, DecodingFaultKind.RECORD_OUT_OF_ORDER),
+        ({"section": record(0, b"x") + b"\x00"}, DecodingFaultKind.TRAILING_BYTES),
+        ({"section": record(0, b"x", headers=b"\x00\x00")}, DecodingFaultKind.BAD_RECORD),
+        ({"section": record(0, b"x", headers=HEADER + b"\x00")}, DecodingFaultKind.BAD_RECORD),
+        ({"section": record(0, b"x", headers=HEADER[:-1])}, DecodingFaultKind.BAD_RECORD),
+        ({"section": varint(-8) + record(0, b"x")[1:]}, DecodingFaultKind.BAD_RECORD),
+        ({"section": record(0, b"x")[:-1]}, DecodingFaultKind.BAD_RECORD),
+        ({"section": record(0, b"x", timestamp_delta=2**60)}, DecodingFaultKind.TIME_OUT_OF_RANGE),
     ],
     ids=str,
 )
 def test_batch_when_it_lies_under_a_right_crc_then_the_lie_has_a_name(
-    change: dict[str, Any], kind: FaultKind
+    change: dict[str, Any], kind: DecodingFaultKind
 ) -> None:
     """Whatever a header or a record claims: the rows before it, then what is wrong, and where."""
     says: dict[str, Any] = {"section": record(0, b"x"), "record_count": 1, "base_offset": 1}
     says |= {"last_offset_delta": 0, **change}
     # What follows may not be read as if nothing were wrong.
     log = ONE + forge(**says) + build_batch(records_of([b"behind"], 5), 5)
-    fault = fault_of(log, log_offsets=(0, 10) if kind is FaultKind.BATCH_OUTSIDE else None)
+    fault = fault_of(log, log_offsets=(0, 10) if kind is DecodingFaultKind.BATCH_OUTSIDE else None)
     assert (fault.kind, fault.position) == (kind, len(ONE))
     assert str(fault).startswith(f"{kind}: byte {len(ONE)}")
     assert values(decode(log)) in ([b"one"], [b"one", b"x"])
@@ -143,11 +143,11 @@ def test_records_when_their_offsets_do_not_rise_then_those_before_are_given() ->
     for second in (0, 1):
         log = forge(record(1, b"a") + record(second, b"b"), 2)
         assert values(decode(log)) == [b"a"]
-        assert fault_of(log).kind is FaultKind.RECORD_OUT_OF_ORDER
+        assert fault_of(log).kind is DecodingFaultKind.RECORD_OUT_OF_ORDER
         assert fault_of(log).offset == 2
     # The fourth record is the first of those that are read together with it.
     log = forge(b"".join(record(delta, b"a") for delta in (0, 1, 2, 2)), 4)
-    assert fault_of(log).kind is FaultKind.RECORD_OUT_OF_ORDER
+    assert fault_of(log).kind is DecodingFaultKind.RECORD_OUT_OF_ORDER
     assert fault_of(forge(record(-1, b"a"), 1, base_offset=5)).offset == 5
 
 
@@ -175,7 +175,7 @@ def test_record_when_a_length_is_absurd_then_it_is_not_followed(place: str, leng
     log = forge(record(0, b"good") + second, 2)
     is_int32 = -(2**31) <= length < 2**31
     is_order = place == "offset" and is_int32
-    kind = FaultKind.RECORD_OUT_OF_ORDER if is_order else FaultKind.BAD_RECORD
+    kind = DecodingFaultKind.RECORD_OUT_OF_ORDER if is_order else DecodingFaultKind.BAD_RECORD
     for behind in (b"", build_batch(records_of([b"four"], 5), 5), bytes(range(256))):
         assert values(decode(log + behind)) == [b"good"]
         assert fault_of(log + behind).kind is kind
@@ -225,7 +225,7 @@ def test_varint_when_it_has_more_bytes_than_any_then_is_a_fault(place: str) -> N
         body += padded(1, sizes["value"]) + b"v" + padded(0, sizes["header-count"])
         log = forge(padded(len(body), sizes["length"]) + body, 1)
         if size > 5:
-            assert fault_of(log).kind is FaultKind.BAD_RECORD
+            assert fault_of(log).kind is DecodingFaultKind.BAD_RECORD
         else:
             assert values(decode(log)) == [b"v"]
 
@@ -240,7 +240,7 @@ def test_time_when_its_delta_has_ten_bytes_then_it_is_read_and_with_eleven_it_is
     wrapped = forge(record(0, b"v", timestamp_delta=-(2**63)), 1, base_timestamp_ms=7 - 2**63)
     assert decode(wrapped).rows[0].timestamp_ms == 7
     body = b"\x00" + b"\x80" * 10 + b"\x00" + b"\x00" + field(None) + field(b"v") + b"\x00"
-    assert fault_of(forge(varint(len(body)) + body, 1)).kind is FaultKind.BAD_RECORD
+    assert fault_of(forge(varint(len(body)) + body, 1)).kind is DecodingFaultKind.BAD_RECORD
 
 
 def test_time_when_its_column_cannot_hold_it_then_other_columns_are_read() -> None:
@@ -262,8 +262,10 @@ def test_base_offset_when_it_is_changed_then_the_end_is_not_believed() -> None:
     changed = bytearray(TWO)
     changed[3] = 1
     fault = fault_of(ONE + bytes(changed) + FOUR, next_offset=3)
-    assert fault.kind is FaultKind.BATCH_OUT_OF_ORDER
-    assert fault_of(ONE + bytes(changed), log_offsets=(0, 9)).kind is FaultKind.BATCH_OUTSIDE
+    assert fault.kind is DecodingFaultKind.BATCH_OUT_OF_ORDER
+    assert (
+        fault_of(ONE + bytes(changed), log_offsets=(0, 9)).kind is DecodingFaultKind.BATCH_OUTSIDE
+    )
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -275,6 +277,6 @@ def test_section_when_it_is_rotten_then_the_batches_before_it_are_given(
     rotten = forge(b"\x82SNAPPY\x00 rotten", 3, base_offset=2, attributes=codec)
     found = decode(good + rotten + good)
     assert values(found) == [b"a", b"b"]
-    assert fault_of(good + rotten).kind is FaultKind.BAD_COMPRESSION
+    assert fault_of(good + rotten).kind is DecodingFaultKind.BAD_COMPRESSION
     assert fault_of(good + rotten).position == len(good)
     assert fault_of(good + rotten).offset == 2

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.base.background_work import Work
+from rlmm.base.background_work import BackgroundWork
 from rlmm.snapshot.atomic import SnapshotDisk, write_atomically
 from rlmm.snapshot.folder_check import examine, stored_below
 from tests.support import tree
@@ -48,7 +48,7 @@ def kinds_of(steps: list[str]) -> tuple[str, ...]:
 def restored(root: Path) -> tuple[int, Shard]:
     """What the next start finds, and that nothing unfinished is left then."""
     shelf = shelf_in(root, SnapshotDisk())
-    found, refusals = shelf.restore(Work(), PARTITION, 0, 1_000_000)
+    found, refusals = shelf.restore(BackgroundWork(), PARTITION, 0, 1_000_000)
     assert found is not None
     assert refusals == [], "a crash left a snapshot that is not whole"
     assert not [name for name in files_below(root) if not name.endswith(".snapshot")]

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import StoreNotPermitted, StoreUnavailable
-from spark_tiering.stores.content import Stream
+from spark_tiering.stores.content import ContentStream
 from spark_tiering.stores.results import (
-    AlreadyThere,
-    Archived,
-    Conflict,
-    Listed,
+    ListedObject,
+    ObjectArchived,
+    ObjectConflict,
     ObjectFacts,
-    Refusal,
-    Refused,
-    Unknown,
-    Written,
+    ObjectIdentical,
+    ObjectWritten,
+    PutRefusal,
+    PutRefused,
+    PutUnknown,
 )
-from spark_tiering.stores.s3_faults import FaultKind
+from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
 from tests.support.object_places import Bucket, bucket_at, bytes_of, content, known_as, stub_bucket
@@ -89,7 +89,7 @@ def test_put_when_a_request_fails_is_repeated_until_it_is_written(
     """A refusal, a cut and damage cost a repeat and a pause; the object is what was sent."""
     stub.befall("PutObject", trouble, trouble)
     given = content(size_bytes)
-    assert store.put(KEY, given) == Written(*given.sum)
+    assert store.put(KEY, given) == ObjectWritten(*given.sum)
     assert stub.objects[KEY].content == bytes_of(given)
     assert count(stub, "PutObject") == 3
     assert len(bucket.pauses) == 2
@@ -102,7 +102,7 @@ def test_f126_put_when_the_answer_is_lost_is_looked_for_and_not_repeated(
     """A write that the store accepted and did not confirm is found by length and checksum."""
     stub.befall("PutObject", trouble)
     given = content(REQUEST)
-    assert isinstance(hasty.put(KEY, given), AlreadyThere)
+    assert isinstance(hasty.put(KEY, given), ObjectIdentical)
     assert stub.objects[KEY].content == bytes_of(given)
     assert stub.operations()[-2:] == ["PutObject", "HeadObject"]
 
@@ -114,16 +114,16 @@ def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict
     stub.befall("PutObject", Trouble.NOT_DONE_LATE)
     hasty.head(KEY)
     stub.objects[KEY] = Kept(bytes_of(content(PIECE, 1)))
-    assert isinstance(hasty.put(KEY, content(PIECE)), Conflict)
+    assert isinstance(hasty.put(KEY, content(PIECE)), ObjectConflict)
     assert stub.objects[KEY].content == bytes_of(content(PIECE, 1))
 
 
 def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
     """Where the last attempt had no answer and nothing is there yet, it may still come."""
-    attempts = POLICIES[FaultKind.TIMED_OUT].attempts_max
+    attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     outcome = hasty.put(KEY, content(PIECE))
-    assert isinstance(outcome, Unknown)
+    assert isinstance(outcome, PutUnknown)
     assert "PutObject" in outcome.detail
     assert count(stub, "PutObject") == attempts
 
@@ -135,7 +135,7 @@ def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
     store.head(KEY)
     stub.befall("PutObject", Trouble.ANSWER_LOST)
     stub.befall("HeadObject", Trouble.DENIED)
-    assert isinstance(store.put(KEY, content(PIECE)), AlreadyThere)
+    assert isinstance(store.put(KEY, content(PIECE)), ObjectIdentical)
     assert count(stub, "PutObject") == 2
 
 
@@ -143,7 +143,7 @@ def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_th
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
     """Patience has an end, pauses grow to a limit, and it is known that nothing was written."""
-    policy = POLICIES[FaultKind.THROTTLED]
+    policy = POLICIES[S3FaultKind.THROTTLED]
     stub.befall("PutObject", *[Trouble.THROTTLED] * 100)
     with pytest.raises(StoreUnavailable, match="SlowDown"):
         store.put(KEY, content(PIECE))
@@ -160,8 +160,8 @@ def test_put_when_bytes_are_damaged_again_and_again_is_refused(
     """The store never keeps what does not have its checksum."""
     stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
     outcome = store.put(KEY, content(PIECE))
-    assert isinstance(outcome, Refused)
-    assert outcome.reason is Refusal.CHECKSUM
+    assert isinstance(outcome, PutRefused)
+    assert outcome.reason is PutRefusal.CHECKSUM
     assert not stub.objects
 
 
@@ -189,7 +189,7 @@ def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store
     keys = [f"a/{number}" for number in range(7)]
     stub.objects = {key: Kept(b"x") for key in keys}
     stub.befall("ListObjectsV2", Trouble.SHORT, Trouble.BROKEN, Trouble.ANSWER_LOST)
-    found: list[Listed] = list(store.list("a/"))
+    found: list[ListedObject] = list(store.list("a/"))
     assert [listed.key for listed in found] == keys
 
 
@@ -203,7 +203,9 @@ def test_part_when_its_request_fails_is_sent_again(
     """A part is repeated alone, from memory, and the object is whole."""
     stub.befall("UploadPart", trouble, trouble)
     given = content(PARTS)
-    assert store.put_stream(KEY, Stream(given.pieces(), lambda: given.sum)) == Written(*given.sum)
+    assert store.put_stream(KEY, ContentStream(given.pieces(), lambda: given.sum)) == ObjectWritten(
+        *given.sum
+    )
     assert stub.objects[KEY].content == bytes_of(given)
     assert count(stub, "UploadPart") == 3 + 2
     assert not stub.uploads
@@ -216,7 +218,7 @@ def test_f126_completion_when_the_answer_is_lost_is_looked_for(
     """An upload that was completed and not confirmed is found as an object."""
     stub.befall("CompleteMultipartUpload", trouble)
     given = content(PARTS)
-    assert isinstance(hasty.put(KEY, given), AlreadyThere)
+    assert isinstance(hasty.put(KEY, given), ObjectIdentical)
     assert stub.objects[KEY].content == bytes_of(given)
     assert count(stub, "CompleteMultipartUpload") == 1
     assert not stub.uploads
@@ -249,7 +251,7 @@ def test_completion_when_nobody_answers_and_the_end_is_not_confirmed_is_unknown(
     """Where neither the completion nor the end of an upload was answered, nobody knows."""
     stub.befall("CompleteMultipartUpload", *[Trouble.NOT_DONE_LATE] * 4)
     stub.befall("AbortMultipartUpload", *[Trouble.DENIED] * 2)
-    assert isinstance(hasty.put(KEY, content(PARTS)), Unknown)
+    assert isinstance(hasty.put(KEY, content(PARTS)), PutUnknown)
 
 
 def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
@@ -260,7 +262,7 @@ def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
     stub.befall("AbortMultipartUpload", Trouble.DENIED)
     with caplog.at_level(logging.WARNING):
         outcome = store.put(KEY, content(PARTS))
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, PutRefused)
     (upload,) = store.open_uploads("topic")
     assert upload.upload_id in caplog.text
     assert KEY in caplog.text
@@ -275,9 +277,9 @@ def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3St
         stub.uploads.clear()
         yield bytes_of(given)[6 * MIB :]
 
-    outcome = store.put_stream(KEY, Stream(pieces(), lambda: given.sum))
-    assert isinstance(outcome, Refused)
-    assert outcome.reason is Refusal.SWEPT
+    outcome = store.put_stream(KEY, ContentStream(pieces(), lambda: given.sum))
+    assert isinstance(outcome, PutRefused)
+    assert outcome.reason is PutRefusal.SWEPT
     assert not stub.objects
 
 
@@ -287,8 +289,8 @@ def test_upload_of_more_parts_than_can_be_when_written_is_refused(
     """The end of the numbers of parts is met before the store refuses it, and nothing is left."""
     monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
     outcome = store.put(KEY, content(PARTS))
-    assert isinstance(outcome, Refused)
-    assert outcome.reason is Refusal.TOO_LARGE
+    assert isinstance(outcome, PutRefused)
+    assert outcome.reason is PutRefusal.TOO_LARGE
     assert not stub.uploads
 
 
@@ -318,9 +320,9 @@ def test_put_where_conditions_are_ignored_looks_first(
     stub.ignores_conditions = True
     given = content(size_bytes)
     with bucket.opened(has_conditional_puts=False) as store:
-        assert store.put(KEY, given) == Written(*given.sum)
-        assert isinstance(store.put(KEY, given), AlreadyThere)
-        assert isinstance(store.put(KEY, content(size_bytes, 1)), Conflict)
+        assert store.put(KEY, given) == ObjectWritten(*given.sum)
+        assert isinstance(store.put(KEY, given), ObjectIdentical)
+        assert isinstance(store.put(KEY, content(size_bytes, 1)), ObjectConflict)
     assert not [asked for asked in stub.asked if "if-none-match" in asked.headers]
     assert stub.objects[KEY].content == bytes_of(given)
 
@@ -331,8 +333,8 @@ def test_f128_object_without_a_checksum_when_compared_is_read(
     """Where the store does not tell the checksum, the bytes do."""
     stub.tells_sums = False
     store.put(KEY, content(PIECE))
-    assert isinstance(store.put(KEY, content(PIECE)), AlreadyThere)
-    assert isinstance(store.put(KEY, content(PIECE, 1)), Conflict)
+    assert isinstance(store.put(KEY, content(PIECE)), ObjectIdentical)
+    assert isinstance(store.put(KEY, content(PIECE, 1)), ObjectConflict)
     assert count(stub, "GetObject") == 2
 
 
@@ -343,14 +345,14 @@ def test_archived_object_when_read_is_a_finding_of_its_own(
     store.put(KEY, content(PIECE))
     kept = stub.objects[KEY]
     kept.storage_class = "GLACIER"
-    assert store.get(KEY, 0, 9) == Archived(KEY, "GLACIER")
+    assert store.get(KEY, 0, 9) == ObjectArchived(KEY, "GLACIER")
     facts = store.head(KEY)
     assert isinstance(facts, ObjectFacts)
     assert facts.is_archived
-    assert isinstance(store.put(KEY, content(PIECE)), AlreadyThere)
+    assert isinstance(store.put(KEY, content(PIECE)), ObjectIdentical)
     stub.tells_sums = False
     asked = count(stub, "GetObject")
-    assert isinstance(store.put(KEY, content(PIECE)), Unknown)
+    assert isinstance(store.put(KEY, content(PIECE)), PutUnknown)
     assert count(stub, "GetObject") == asked
     kept.restore = 'ongoing-request="false", expiry-date="Fri, 21 Dec 2035 00:00:00 GMT"'
     assert store.get(KEY, 0, 9) == bytes_of(content(PIECE))[:10]
@@ -365,4 +367,4 @@ def test_store_when_nobody_listens_is_unavailable() -> None:
     bucket = bucket_at(f"http://127.0.0.1:{port}", "any")
     with bucket.opened() as store, pytest.raises(StoreUnavailable, match=str(port)):
         store.put(KEY, content(PIECE))
-    assert len(bucket.pauses) == POLICIES[FaultKind.UNREACHED].attempts_max - 1
+    assert len(bucket.pauses) == POLICIES[S3FaultKind.UNREACHED].attempts_max - 1

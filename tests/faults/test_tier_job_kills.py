@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import TopicBusy
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import process_store
@@ -153,7 +153,7 @@ def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_on
     place.check()
     report = place.run(later_ms=2 * LATER_MS)
     assert report.is_fine
-    assert [one.fate for one in report.ends] == [Fate.ENDED] * (point.name != "event:DF")
+    assert [one.fate for one in report.ends] == [CopyFate.ENDED] * (point.name != "event:DF")
     place.check_clean(LISTED[1:])
 
 
@@ -226,6 +226,6 @@ def test_worker_when_killed_in_the_middle_of_a_copy_then_nothing_is_copied_twice
         assert report.is_fine
     else:
         assert died > 1
-        assert fates == [Fate.FINISHED, Fate.LEFT_OPEN]
+        assert fates == [CopyFate.FINISHED, CopyFate.LEFT_OPEN]
         assert report.receipts[1].why == "worker-lost"
     check_rerun(place)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreAbsent, StoreNotPermitted
-from spark_tiering.copy_job.receipts import Fate
-from spark_tiering.copy_plan.reasons import Action
-from spark_tiering.executor.tasks import Outcome
-from spark_tiering.stores.s3_faults import FaultKind
-from spark_tiering.stores.s3_policies import POLICIES, Repeats
+from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.executor.tasks import UnitOutcome
+from spark_tiering.stores.s3_faults import S3FaultKind
+from spark_tiering.stores.s3_policies import POLICIES, S3Retries
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.object_places import known_as, stub_bucket
 from tests.support.object_stub import ObjectStub
@@ -33,7 +33,7 @@ MORE = 12
 """More often than anything is tried again."""
 
 
-def _attempts(kind: FaultKind) -> int:
+def _attempts(kind: S3FaultKind) -> int:
     return POLICIES[kind].attempts_max
 
 
@@ -41,7 +41,7 @@ def _attempts(kind: FaultKind) -> int:
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The fake looks at no credentials, and nobody waits between attempts."""
     known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: Repeats(lambda _: None))
+    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
 
 
 @pytest.fixture
@@ -109,10 +109,10 @@ def test_f126_job_when_a_request_fails_once_then_all_is_copied_once(
 @pytest.mark.parametrize(
     ("trouble", "nth", "attempts", "outcome"),
     [
-        (Trouble.DENIED, 0, 1, Outcome.STORE_FAILED),
-        (Trouble.THROTTLED, 1, _attempts(FaultKind.THROTTLED), Outcome.STORE_FAILED),
-        (Trouble.NOT_DONE_LATE, 2, _attempts(FaultKind.TIMED_OUT), Outcome.UNKNOWN),
-        (Trouble.CUT, 0, _attempts(FaultKind.CUT), Outcome.UNKNOWN),
+        (Trouble.DENIED, 0, 1, UnitOutcome.STORE_FAILED),
+        (Trouble.THROTTLED, 1, _attempts(S3FaultKind.THROTTLED), UnitOutcome.STORE_FAILED),
+        (Trouble.NOT_DONE_LATE, 2, _attempts(S3FaultKind.TIMED_OUT), UnitOutcome.UNKNOWN),
+        (Trouble.CUT, 0, _attempts(S3FaultKind.CUT), UnitOutcome.UNKNOWN),
     ],
     ids=["log-denied", "indexes-throttled", "manifest-too-late", "log-cut"],
 )
@@ -122,20 +122,20 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
     trouble: Trouble,
     nth: int,
     attempts: int,
-    outcome: Outcome,
+    outcome: UnitOutcome,
 ) -> None:
     """One copy stays open and is named; no other partition is held up by it."""
     engine = befalling(stub, "PutObject", *[Trouble.NOTHING] * nth, *[trouble] * attempts)
     report = place.run(engine=engine, store=store_for(place, trouble))
     assert fates(report) == ["left-open"] * 2
     assert report.receipts[0].why == outcome
-    assert report.count(Fate.FINISHED) == 2
+    assert report.count(CopyFate.FINISHED) == 2
     segments = place.check()
     assert states(segments) == ["CS", "CS", "CF", "CF"]
-    named = {one.uuid for one in report.receipts if one.fate is Fate.LEFT_OPEN}
+    named = {one.uuid for one in report.receipts if one.fate is CopyFate.LEFT_OPEN}
     assert named == {one.id.uuid for one in segments[:2]}
     again = place.run()
-    assert [one.action for one in again.receipts] == [Action.RESUME, Action.COMPLETE]
+    assert [one.action for one in again.receipts] == [SegmentAction.RESUME, SegmentAction.COMPLETE]
     assert again.is_fine
     place.check_clean()
 
@@ -144,7 +144,7 @@ def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends
     place: TierPlace, stub: ObjectStub
 ) -> None:
     """What no repeat helps is ended, with nothing left of it, and copied anew."""
-    damaged = [Trouble.DAMAGED] * _attempts(FaultKind.DAMAGED)
+    damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
     report = place.run(engine=befalling(stub, "PutObject", *damaged))
     assert fates(report) == ["ended", "left-open"]
     assert not [key for key in place.objects() if str(report.receipts[0].uuid) in key]
@@ -157,7 +157,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
     place: TierPlace, stub: ObjectStub
 ) -> None:
     """The deletion is begun and stays begun: nothing is called deleted that is there."""
-    damaged = [Trouble.DAMAGED] * _attempts(FaultKind.DAMAGED)
+    damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
 
     def befall(task: CopyTask) -> None:
         if task.partition == ORDERS and not task.start_offset:
@@ -170,7 +170,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
     assert [key for key in place.objects() if str(report.receipts[0].uuid) in key]
     again = place.run()
     assert again.is_fine
-    assert [one.fate for one in again.ends] == [Fate.ENDED]
+    assert [one.fate for one in again.ends] == [CopyFate.ENDED]
     place.check_clean()
 
 

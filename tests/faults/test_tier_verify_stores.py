@@ -9,8 +9,8 @@ import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreAbsent
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.stores.s3_faults import FaultKind
-from spark_tiering.stores.s3_policies import POLICIES, Repeats
+from spark_tiering.stores.s3_faults import S3FaultKind
+from spark_tiering.stores.s3_policies import POLICIES, S3Retries
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.object_places import known_as, stub_bucket
 from tests.support.object_stub import ObjectStub
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The fake looks at no credentials, and nobody waits between attempts."""
     known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: Repeats(lambda _: None))
+    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_requests_when_they_keep_failing_then_a_segment_was_not_looked_at(
     place: TierPlace, stub: ObjectStub
 ) -> None:
     """It is neither whole nor missing, and the others are looked at."""
-    attempts = POLICIES[FaultKind.THROTTLED].attempts_max
+    attempts = POLICIES[S3FaultKind.THROTTLED].attempts_max
     stub.befall("GetObject", *[Trouble.THROTTLED] * attempts)
     report = verify(place)
     assert report.counts == {"TIER-UNREADABLE": 1}

@@ -14,19 +14,19 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm_conformance.answers import ErrorKind, agrees, error_answer
-from rlmm_conformance.corpus import Scenario, Step
+from rlmm_conformance.corpus import Scenario, ScenarioStep
 from rlmm_conformance.model import KAFKA
 from rlmm_conformance.proof import model_answers
-from rlmm_conformance.rules import Rule, ordered
+from rlmm_conformance.rules import ConformanceRule, ordered
 from rlmm_conformance.steps import (
-    Add,
+    AddStep,
     EpochQuery,
     OffsetQuery,
-    Op,
     PartitionCall,
     SegmentFields,
-    Update,
+    StepOperation,
     UpdateFields,
+    UpdateStep,
 )
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 TP = "tp"
 PEER_OPS = {
-    Op.GET: "lookup",
-    Op.NEXT_TXN: "next_with_txn_index",
-    Op.HIGHEST: "highest",
-    Op.LIST: "list",
-    Op.LIST_EPOCH: "list",
-    Op.SIZE: "size",
+    StepOperation.GET: "lookup",
+    StepOperation.NEXT_TXN: "next_with_txn_index",
+    StepOperation.HIGHEST: "highest",
+    StepOperation.LIST: "list",
+    StepOperation.LIST_EPOCH: "list",
+    StepOperation.SIZE: "size",
 }
 KINDS = {JAVA_CLASSES[KafkaError.NOT_FOUND]: ErrorKind.NOT_FOUND}
 """Of exceptions that are answers; every other one is none."""
@@ -56,7 +56,7 @@ KINDS = {JAVA_CLASSES[KafkaError.NOT_FOUND]: ErrorKind.NOT_FOUND}
 class Question(NamedTuple):
     """What is asked of a user partition."""
 
-    op: Op
+    op: StepOperation
     epoch: int | None = None
     offset: int | None = None
 
@@ -76,11 +76,14 @@ class Question(NamedTuple):
 
 def questions_about(epochs: Iterable[int], last: int, count: int, chance: Random) -> list[Question]:
     """All listings, sizes and watermarks, and *count* look-ups of each kind up to *last*."""
-    asked = [Question(Op.LIST)]
+    asked = [Question(StepOperation.LIST)]
     known = list(epochs)
     for epoch in known:
-        asked += [Question(op, epoch) for op in (Op.LIST_EPOCH, Op.SIZE, Op.HIGHEST)]
-    for op in (Op.GET, Op.NEXT_TXN):
+        asked += [
+            Question(op, epoch)
+            for op in (StepOperation.LIST_EPOCH, StepOperation.SIZE, StepOperation.HIGHEST)
+        ]
+    for op in (StepOperation.GET, StepOperation.NEXT_TXN):
         asked += [
             Question(op, chance.choice(known), chance.randrange(last + 1)) for _ in range(count)
         ]
@@ -119,7 +122,9 @@ def compare(
     require_same_segments(theirs, own)
     found.questions += len(questions)
     found.latencies_us += [
-        spent for question, spent in zip(questions, latencies, strict=True) if question.op is Op.GET
+        spent
+        for question, spent in zip(questions, latencies, strict=True)
+        if question.op is StepOperation.GET
     ]
     differing = [
         (question, answer_of(question, one), answer_of(question, other))
@@ -140,7 +145,7 @@ def judge(
     history = list(operations(events))
     asked = [question.of_model() for question, _, _ in differing]
     steps = tuple(
-        Step(number, operation, None, KAFKA, None)
+        ScenarioStep(number, operation, None, KAFKA, None)
         for number, operation in enumerate([*history, *asked], 1)
     )
     scenario = Scenario("", "", Level.CACHE, initialized=True, steps=steps)
@@ -162,8 +167,8 @@ def judge(
 
 def rule_sets() -> Iterator[Rules]:
     """Every set of rules, the empty one first, smaller ones before larger ones."""
-    for count in range(len(Rule) + 1):
-        yield from map(frozenset, combinations(Rule, count))
+    for count in range(len(ConformanceRule) + 1):
+        yield from map(frozenset, combinations(ConformanceRule, count))
 
 
 def says(question: Question, expected: Json, told: Json) -> bool:
@@ -173,7 +178,11 @@ def says(question: Question, expected: Json, told: Json) -> bool:
     Of segments that begin at one offset a listing of an epoch may tell any first; `answer_of` has
     looked at the order of all others.
     """
-    if question.op is Op.LIST_EPOCH and isinstance(expected, list) and isinstance(told, list):
+    if (
+        question.op is StepOperation.LIST_EPOCH
+        and isinstance(expected, list)
+        and isinstance(told, list)
+    ):
         members = [
             one for group in expected for one in (group if isinstance(group, list) else [group])
         ]
@@ -188,11 +197,11 @@ def answer_of(question: Question, told: dict[str, Json]) -> Json:
         assert java_class in KINDS, told
         return error_answer(KINDS[java_class])
     value = told["ok"]
-    if question.op in {Op.HIGHEST, Op.SIZE} or value is None:
+    if question.op in {StepOperation.HIGHEST, StepOperation.SIZE} or value is None:
         return value
     if not isinstance(value, list):
         return label(value)
-    if question.op is Op.LIST_EPOCH:
+    if question.op is StepOperation.LIST_EPOCH:
         starts = [form["start"] for form in value if isinstance(form, dict)]
         assert starts == sorted(starts, key=int)  # type: ignore[arg-type]
     return [label(one) for one in value]
@@ -232,10 +241,10 @@ def operations(events: Iterable[Event]) -> Iterator[Operation]:
                 event.custom_metadata,
                 event.txn_index_empty,
             )
-            yield Add(TP, fields)
+            yield AddStep(TP, fields)
         else:
             assert isinstance(event, SegmentUpdate), event
-            yield Update(
+            yield UpdateStep(
                 TP,
                 UpdateFields(
                     event.id.uuid.hex(),

@@ -13,7 +13,7 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, Proof
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof
 from tests.support.audited_tiers import (
     CF,
     CS,
@@ -224,8 +224,8 @@ def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
         assert ended == naive_ended(model)
         assert said == found
         corrupt = {"TIER-OBJECT-MISSING", "TIER-EXTENT-GAP"}
-        overall = Overall.CLEAN if not found and not ended else Overall.DIRTY
-        assert report.overall is (Overall.CORRUPT if corrupt & set(found) else overall)
+        overall = AuditVerdict.CLEAN if not found and not ended else AuditVerdict.DIRTY
+        assert report.overall is (AuditVerdict.CORRUPT if corrupt & set(found) else overall)
         objects = sum(len(one) for one in model.objects.values())
         assert report.all.objects == objects
     finally:
@@ -242,12 +242,12 @@ def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
         play(tier, steps)
         tier.audit()
         orphans = {key for one in tier.orphans for key in one.keys}
-        unknown = [one for one in tier.orphans if one.proof is Proof.TOPIC_UNKNOWN]
+        unknown = [one for one in tier.orphans if one.proof is OrphanProof.TOPIC_UNKNOWN]
         before = set(tier.store.objects)
         assert tier.delete().is_fine is not bool(unknown)
         kept = {key for one in unknown for key in one.keys}
         assert set(tier.store.objects) == before - orphans | kept
-        assert tier.delete(proofs=tuple(Proof)).is_fine
+        assert tier.delete(proofs=tuple(OrphanProof)).is_fine
         assert set(tier.store.objects) == before - orphans
         tier.audit()
         assert not tier.orphans

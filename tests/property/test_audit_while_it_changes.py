@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
 from tests.support.audited_tiers import (
     CF,
     DF,
@@ -113,7 +113,7 @@ def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orph
         said.pop("TIER-EXTENT-GAP", None)  # deletions here begin anywhere, and not at the start
         assert said == {"TIER-ORPHAN": len(orphans)}
         if "TIER-EXTENT-GAP" not in codes(report):
-            assert report.overall is Overall.DIRTY
+            assert report.overall is AuditVerdict.DIRTY
     finally:
         tier.close()
 

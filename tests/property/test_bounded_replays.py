@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 import hypothesis.strategies as st
 from hypothesis import given
 
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from tests.support.inspected_logs import LOGS, LOST, START_MS, Told, WrittenLog
 
 if TYPE_CHECKING:
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
 
 SIZES = st.sampled_from((1, 200, 1_000, 1 << 20))
 """How many bytes the log hands over at a time."""
 TIMES = st.integers(START_MS - 1_000, START_MS + 1_000_000)
 
 
-def told_of(happened: list[Happened]) -> list[Told]:
+def told_of(happened: list[EventRecord]) -> list[Told]:
     """The same in the naive replay's words; neighbours that were lost are one."""
     told: list[Told] = []
     for one in happened:
@@ -41,12 +41,14 @@ def told_of(happened: list[Happened]) -> list[Told]:
     return told
 
 
-async def read(replay: Replay) -> list[Happened]:
+async def read(replay: PartitionReplay) -> list[EventRecord]:
     """All that happened up to the bound."""
     return [one async for chunk in replay.chunks() for one in chunk.happened()]
 
 
-def check(replay: Replay, told: list[Told], written: WrittenLog, end: int, begin: int = 0) -> None:
+def check(
+    replay: PartitionReplay, told: list[Told], written: WrittenLog, end: int, begin: int = 0
+) -> None:
     """The naive replay says the same."""
     shard, expected = written.naive(end)
     assert told == [one for one in expected if one.next_offset > begin]
@@ -59,7 +61,7 @@ def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
     written: WrittenLog, last: int, bytes_max: int
 ) -> None:
     """Inside batches, holes and what was lost as well as between them, and beyond the end."""
-    replay = Replay(written.log, 0, Bound({0: last}), timeout_s=5, bytes_max=bytes_max)
+    replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     told = told_of(asyncio.run(read(replay)))
     check(replay, told, written, written.end_at(last + 1))
 
@@ -69,7 +71,9 @@ def test_replay_when_bounded_by_time_then_ends_before_the_first_later_record(
     written: WrittenLog, limit_ms: int, bytes_max: int
 ) -> None:
     """Also where older records follow it; what has no time, or is a marker, is no end."""
-    replay = Replay(written.log, 0, Bound(time_ms=limit_ms), timeout_s=5, bytes_max=bytes_max)
+    replay = PartitionReplay(
+        written.log, 0, ReplayEnd(time_ms=limit_ms), timeout_s=5, bytes_max=bytes_max
+    )
     told = told_of(asyncio.run(read(replay)))
     check(replay, told, written, written.end_at(limit_ms=limit_ms))
 
@@ -79,11 +83,13 @@ def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
     written: WrittenLog, lasts: list[int], bytes_max: int
 ) -> None:
     """Nothing is told twice, nothing is left out."""
-    replay = Replay(written.log, 0, Bound({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max)
+    replay = PartitionReplay(
+        written.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max
+    )
     between = written.end_at(lasts[0] + 1)
     happened = asyncio.run(read(replay))
     check(replay, told_of(happened), written, between)
-    replay.go_on(Bound({0: lasts[1]}))
+    replay.go_on(ReplayEnd({0: lasts[1]}))
     happened += asyncio.run(read(replay))
     check(replay, told_of(happened), written, written.end_at(lasts[1] + 1))
 
@@ -93,7 +99,7 @@ def test_tally_when_bounded_then_counts_every_offset_once(
     written: WrittenLog, last: int, bytes_max: int
 ) -> None:
     """Also of the part of a batch that counts: nothing is lost silently."""
-    replay = Replay(written.log, 0, Bound({0: last}), timeout_s=5, bytes_max=bytes_max)
+    replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     happened = asyncio.run(read(replay))
     tally = replay.shard.statistics().tally
     lost = sum(

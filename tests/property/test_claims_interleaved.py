@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.job_registry.claims import Claimed
+from spark_tiering.job_registry.claims import TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
 from tests.support.interleavings import explore
 from tests.support.jobs import ORDERS, TTL_MS, Job, WallClock
@@ -36,7 +36,7 @@ class Story:
         self._beats = beats
         self._holder = Job(0, MemoryStore(self.objects)) if is_held else None
         if self._holder is not None:
-            assert isinstance(self._holder.alive().claims.acquire([ORDERS]), Claimed)
+            assert isinstance(self._holder.alive().claims.acquire([ORDERS]), TopicsClaimed)
         self._jobs: list[Job] = []
 
     def actors(self, stores: Sequence[MemoryStore]) -> list[Callable[[], object]]:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rlmm.base.java_properties import parse_properties
 from rlmm.config.jaas import parse_login
-from rlmm.config.kafka_names import Given
+from rlmm.config.kafka_names import KafkaSetting
 from rlmm.config.keys import KEYS
 from rlmm.config.layers import Layer
-from rlmm.config.loading import Loaded, load
+from rlmm.config.loading import LoadedConfiguration, load
 from rlmm.config.merging import merged
 from rlmm.errors import ConfigError
 from tests.support.properties import written
@@ -54,7 +54,7 @@ def test_login_when_it_is_anything_then_is_read_or_refused(text: str) -> None:
         assert parse_login(text).module
 
 
-def outcome(flags: dict[str, str], environ: dict[str, str]) -> Loaded | str:
+def outcome(flags: dict[str, str], environ: dict[str, str]) -> LoadedConfiguration | str:
     """The configuration, or the one line that refuses it."""
     try:
         return load(flags, environ)
@@ -103,7 +103,7 @@ def test_f97_value_of_a_file_when_it_is_anything_then_has_its_type_or_is_refused
 ) -> None:
     """Failure scenario F97: what a TOML file can hold becomes a value of the key's type."""
     key = KEYS[name]
-    layer = Layer({name: Given(raw, key.path, "rlmm.toml")})
+    layer = Layer({name: KafkaSetting(raw, key.path, "rlmm.toml")})
     message = ""
     values: dict[str, Any] = {}
     try:

@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.object_check import look
 from spark_tiering.executor.object_deletion import delete_objects
-from spark_tiering.executor.tasks import CopyTask, Outcome
+from spark_tiering.executor.tasks import CopyTask, UnitOutcome
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
@@ -49,8 +49,8 @@ def judge(task: CopyTask, store: LocalStore, files: MemoryFiles, *, is_done: boo
     has_manifest = isinstance(store.head(key), ObjectFacts)
     found = look(store, task.segment, task.prefix)
     assert has_manifest or not is_done
-    assert (found is ObjectsFound.WHOLE) == has_manifest
-    assert has_manifest or found in (ObjectsFound.NONE, ObjectsFound.PARTIAL)
+    assert (found is StoredObjects.WHOLE) == has_manifest
+    assert has_manifest or found in (StoredObjects.NONE, StoredObjects.PARTIAL)
     if has_manifest:
         assert_equals_source(task, store, files)
     assert not list(store.open_uploads())
@@ -61,7 +61,7 @@ def judge(task: CopyTask, store: LocalStore, files: MemoryFiles, *, is_done: boo
     source_troubles=SOURCE_TROUBLES,
     seconds_each=st.sampled_from([0.0, 0.0, 2.5, 3.0, 3.5, 4.0, 10.0]),
     is_compressed=st.booleans(),
-    again=st.sampled_from([Action.COPY, Action.RESUME]),
+    again=st.sampled_from([SegmentAction.COPY, SegmentAction.RESUME]),
 )
 def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_repeat_ends_it(
     store_troubles: dict[int, StoreTrouble],
@@ -69,7 +69,7 @@ def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_r
     seconds_each: float,
     *,
     is_compressed: bool,
-    again: Action,
+    again: SegmentAction,
 ) -> None:
     """No manifest without a whole segment; what failed can be repeated, also when resumed."""
     options = ZSTD if is_compressed else PLAIN
@@ -80,14 +80,14 @@ def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_r
         flaky = failing(store, store_troubles)
         result = run(task, flaky, Time(step_s=seconds_each))
         if not (store_troubles or source_troubles or seconds_each):
-            assert result.outcome is Outcome.COPIED
-        assert result.outcome not in (Outcome.CONFLICT, Outcome.STOPPED)
+            assert result.outcome is UnitOutcome.COPIED
+        assert result.outcome not in (UnitOutcome.CONFLICT, UnitOutcome.STOPPED)
         judge(task, store, EXAMPLE, is_done=result.outcome.is_done)
         healthy = replace(task, files=EXAMPLE, action=again)
         repeated = run(healthy, store)
         assert repeated.outcome.is_done, repeated
         judge(healthy, store, EXAMPLE, is_done=True)
-        assert run(replace(task, action=Action.COMPLETE), store).outcome is Outcome.FOUND
+        assert run(replace(task, action=SegmentAction.COMPLETE), store).outcome is UnitOutcome.FOUND
 
 
 @given(
@@ -109,11 +109,11 @@ def test_f108_f118_copy_when_it_is_ended_then_nothing_is_left_however_often_that
         ended = delete_objects(flaky, *place)
         found = look(store, task.segment, task.prefix)
         if ended.is_done:
-            assert found is ObjectsFound.NONE
+            assert found is StoredObjects.NONE
         else:
             assert ended.detail
-            assert found is not ObjectsFound.DAMAGED
+            assert found is not StoredObjects.DAMAGED
         assert delete_objects(store, *place).is_done
         assert delete_objects(store, *place).is_done
-        assert look(store, task.segment, task.prefix) is ObjectsFound.NONE
+        assert look(store, task.segment, task.prefix) is StoredObjects.NONE
         assert not list(store.list())

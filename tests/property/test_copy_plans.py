@@ -19,11 +19,16 @@ from rlmm_conformance.model import CacheModel
 from rlmm_conformance.steps import SegmentFields, UpdateFields
 from spark_tiering.copy_plan.coverage import Coverage, spans_of
 from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, PartitionImage, Writer
+from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan.inputs import (
+    OpenCopyEvidence,
+    OpenCopyWriter,
+    PartitionImage,
+    StoredObjects,
+)
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import Action, LeftOut, Mode
-from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, Filters
+from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason, SegmentAction
+from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection
 from spark_tiering.copy_plan.staleness import why_stale
 from spark_tiering.copy_plan.summary import summary
 from tests.support.builders import tp
@@ -46,11 +51,11 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_plan.inputs import MetadataImage, SourcePartition
-    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.rules import PlanRules
     from spark_tiering.segments.leader_epochs import Epochs
 
-    World = tuple[PlanRules, MetadataImage, list[SourcePartition], list[Evidence]]
+    World = tuple[PlanRules, MetadataImage, list[SourcePartition], list[OpenCopyEvidence]]
 
 T = TypeVar("T")
 
@@ -144,20 +149,26 @@ def sources(
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """All that a plan is made from."""
-    mode = draw(st.sampled_from(Mode))
+    mode = draw(st.sampled_from(CopyMode))
     parts = []
     for number in range(draw(st.integers(1, 3))):
         history = draw(HISTORIES)
         bounds = sorted(draw(st.sets(st.integers(0, OFFSETS_MAX + 20), max_size=6)))
-        is_tidy = (mode is Mode.ADOPT) == seldom(draw, True, False)
-        is_tiered = (mode is Mode.ADOPT) == seldom(draw, True, False)
+        is_tidy = (mode is CopyMode.ADOPT) == seldom(draw, True, False)
+        is_tiered = (mode is CopyMode.ADOPT) == seldom(draw, True, False)
         found = draw(sources(number, history, bounds, is_tiered=is_tiered))
         parts.append((draw(images(number, history, bounds, is_tidy=is_tidy)), found))
     evidence = [
-        Evidence(
+        OpenCopyEvidence(
             known.id,
-            seldom(draw, Writer.ENDED, Writer.FOREIGN, Writer.FOREIGN, Writer.ALIVE),
-            draw(st.sampled_from(ObjectsFound)),
+            seldom(
+                draw,
+                OpenCopyWriter.ENDED,
+                OpenCopyWriter.FOREIGN,
+                OpenCopyWriter.FOREIGN,
+                OpenCopyWriter.ALIVE,
+            ),
+            draw(st.sampled_from(StoredObjects)),
         )
         for image, _ in parts
         for known in image.segments
@@ -165,7 +176,7 @@ def worlds(draw: st.DrawFn) -> World:
     ]
     asked = rules(
         mode,
-        filters=Filters(
+        filters=SegmentSelection(
             age_ms_min=draw(st.sampled_from([0, 0, 3, 10**6])),
             kept_local_bytes=draw(st.sampled_from([0, 0, 1500])),
         ),
@@ -179,7 +190,7 @@ def worlds(draw: st.DrawFn) -> World:
     return asked, metadata(*are_known), [found for _, found in parts], evidence
 
 
-def of_partition(world: MetadataImage, plan: PartitionPlan) -> PartitionImage | None:
+def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImage | None:
     """What the metadata says of it."""
     return next((one for one in world.partitions if one.partition == plan.partition), None)
 
@@ -208,7 +219,7 @@ def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
         assert sum(run.segments for run in part.left_out) == len(left)
         image = of_partition(known, part)
         opened = [] if image is None else image.segments
-        ids = [one.uuid for one in part.copies if one.action is not Action.COPY]
+        ids = [one.uuid for one in part.copies if one.action is not SegmentAction.COPY]
         ids += [one.uuid for one in part.ends]
         ids += [one.uuid for one in part.left_open]
         assert sorted(ids) == sorted(
@@ -226,11 +237,11 @@ def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
     for part in plan.partitions:
         highest = max((one.last_offset for one in part.copies), default=-1)
         below = [run for run in part.left_out if run.first_offset < highest]
-        assert {run.reason for run in below} <= {LeftOut.COVERED}
+        assert {run.reason for run in below} <= {NotCopiedReason.COVERED}
         for lower, upper in pairwise(part.copies):
             assert lower.last_offset < upper.start_offset
             assert lower.turn < upper.turn
-            if asked.mode is Mode.ADOPT:
+            if asked.mode is CopyMode.ADOPT:
                 assert lower.last_offset + 1 == upper.start_offset
     budgets, cost = asked.budgets, plan.cost
     for limit, spent in zip(
@@ -285,7 +296,7 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
         for copy in part.copies:
             start, behind = copy.start_offset, copy.last_offset + 1
             assert copy.lacking == coverage.lacks(copy.epochs, start, behind) != ()
-            if asked.mode is Mode.ADOPT:
+            if asked.mode is CopyMode.ADOPT:
                 assert copy.lacking == spans_of(copy.epochs, start, behind)
             finish(model, str(copy.uuid), start, copy.last_offset, copy.epochs)
         assert not [one for one in before if not is_found(model, *one)]
@@ -320,7 +331,7 @@ def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
 def test_any_bytes_when_read_as_a_plan_then_are_one_or_say_why_not(random: Random) -> None:
     """Damage anywhere ends in a named value, and what is read is whole."""
     found = parse_plan(mutated(random, EXAMPLE, [EXAMPLE]))
-    if isinstance(found, PlanUnreadable):
+    if isinstance(found, CopyPlanUnreadable):
         assert 0 < len(found.detail) <= 600
     else:
         assert found == example_plan()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.data_source.pushed_filters import Pushed
+from spark_tiering.data_source.pushed_filters import PushedFilters
 from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
@@ -128,7 +128,9 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
     spans = sorted(row.timestamp.timestamp() * 1000 for row in rows)
     low_ms, high_ms = sorted(round(spans[0] + end * (spans[-1] - spans[0])) for end in times)
     low, high = sorted(offsets)
-    pushed = Pushed(first_offset=low, last_offset=high, first_time_ms=low_ms, last_time_ms=high_ms)
+    pushed = PushedFilters(
+        first_offset=low, last_offset=high, first_time_ms=low_ms, last_time_ms=high_ms
+    )
     options = {**places[place], "subscribe": log.topic}
     if is_disorder_known:
         # A marker's time counts as a record's: this is how far any time is behind another.

@@ -18,7 +18,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
-from spark_tiering.decoding import COLUMNS, DecodingFault, FaultKind
+from spark_tiering.decoding import COLUMNS, DecodingFault, DecodingFaultKind
 from tests.support.decoded_rows import (
     Row,
     decode,
@@ -233,4 +233,4 @@ def _any_record(offset: int, chance: Random) -> Record:
 
 def test_faults_when_they_are_listed_then_each_has_a_text_of_its_own() -> None:
     """What programs look for is stable and told apart."""
-    assert len({str(kind) for kind in FaultKind}) == len(FaultKind)
+    assert len({str(kind) for kind in DecodingFaultKind}) == len(DecodingFaultKind)

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 
 from rlmm.inspection.moment_diff import compare
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.inspection.state_changes import (
     ChangeKind,
     DeleteChange,
-    PartitionAppeared,
+    NewPartition,
     SegmentChange,
     WatermarkChange,
     changes_of,
@@ -31,7 +31,7 @@ from tests.support.inspected_logs import LOGS, START_MS, WrittenLog, written
 from tests.support.literal_states import LiteralStates
 
 if TYPE_CHECKING:
-    from rlmm.inspection.moment_diff import Compared
+    from rlmm.inspection.moment_diff import MomentDiff
     from rlmm.inspection.state_changes import Change
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
@@ -65,7 +65,7 @@ def expected_kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> C
     return ChangeKind.SEGMENT_CHANGED
 
 
-def check(compared: Compared, written: WrittenLog, first: int, end: int) -> None:
+def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> None:
     """The two dictionaries differ in the same."""
     assert (compared.first_offset, compared.next_offset) == (first, end)
     found: list[tuple[TopicIdPartition, Change]] = [
@@ -103,7 +103,7 @@ def check(compared: Compared, written: WrittenLog, first: int, end: int) -> None
         if before.deletes.get(one) != delete
     }
     naive_before, naive_after = (written.naive(at)[0] for at in (first, end))
-    assert {p for p, one in found if isinstance(one, PartitionAppeared)} == {
+    assert {p for p, one in found if isinstance(one, NewPartition)} == {
         p for p in naive_after.partitions() if not naive_before.knows(p)
     }
     told = written.naive(end)[1]
@@ -118,8 +118,10 @@ def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
     written: WrittenLog, lasts: list[int], bytes_max: int
 ) -> None:
     """Segments, watermarks, deletions, and what was never there before; each once."""
-    replay = Replay(written.log, 0, Bound({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max)
-    compared = asyncio.run(compare(replay, 0, Bound({0: lasts[1]})))
+    replay = PartitionReplay(
+        written.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max
+    )
+    compared = asyncio.run(compare(replay, 0, ReplayEnd({0: lasts[1]})))
     first, end = (written.end_at(last + 1) for last in lasts)
     check(compared, written, first, end)
 
@@ -129,8 +131,10 @@ def test_diff_between_two_times_equals_that_of_two_dictionaries(
     written: WrittenLog, times: list[int], bytes_max: int
 ) -> None:
     """Each time ends before the first record that is later."""
-    replay = Replay(written.log, 0, Bound(time_ms=times[0]), timeout_s=5, bytes_max=bytes_max)
-    compared = asyncio.run(compare(replay, 0, Bound(time_ms=times[1])))
+    replay = PartitionReplay(
+        written.log, 0, ReplayEnd(time_ms=times[0]), timeout_s=5, bytes_max=bytes_max
+    )
+    compared = asyncio.run(compare(replay, 0, ReplayEnd(time_ms=times[1])))
     first, end = (written.end_at(limit_ms=limit_ms) for limit_ms in times)
     check(compared, written, first, end)
 
@@ -142,6 +146,8 @@ def test_diff_in_a_dense_history_equals_that_of_two_dictionaries(seed: int) -> N
     history = DenseHistory(rng)
     log = written([history.event() for _ in range(60)], rng)
     lasts = sorted(rng.choices(range(-1, len(log.lines)), k=2))
-    replay = Replay(log.log, 0, Bound({0: lasts[0]}), timeout_s=5, bytes_max=rng.choice((1, 500)))
-    compared = asyncio.run(compare(replay, 0, Bound({0: lasts[1]})))
+    replay = PartitionReplay(
+        log.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=rng.choice((1, 500))
+    )
+    compared = asyncio.run(compare(replay, 0, ReplayEnd({0: lasts[1]})))
     check(compared, log, log.end_at(lasts[0] + 1), log.end_at(lasts[1] + 1))

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_tiering.read_plan.document import format_plan
-from spark_tiering.read_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
 from spark_tiering.read_plan.inputs import inputs_of_segments
 from spark_tiering.read_plan.parquet import format_parquet, parse_parquet
-from spark_tiering.read_plan.plan import GapReason, SourceKind
+from spark_tiering.read_plan.plan import GapReason, PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
 from tests.support.frozen_states import (
     OFFSETS_MAX,
@@ -46,7 +46,7 @@ TIMES = st.none() | st.integers(0, 60)
 
 
 @st.composite
-def bounds(draw: st.DrawFn) -> Bounds:
+def bounds(draw: st.DrawFn) -> RecordBounds:
     """Any that may be said."""
     by_time, to_time = draw(st.booleans()), draw(st.booleans())
     first = {"from_time_ms" if by_time else "from_offset": draw(TIMES if by_time else OFFSETS)}
@@ -54,7 +54,7 @@ def bounds(draw: st.DrawFn) -> Bounds:
     pair = [*first.values(), *behind.values()]
     if by_time == to_time and None not in pair and pair[0] > pair[1]:  # type: ignore[operator]
         first = {next(iter(first)): None}
-    return Bounds(**first, **behind)
+    return RecordBounds(**first, **behind)
 
 
 def offsets_of(planned: FrozenPartition) -> tuple[set[int], set[int]]:
@@ -72,11 +72,13 @@ def offsets_of(planned: FrozenPartition) -> tuple[set[int], set[int]]:
 
 @given(histories(), bounds(), st.none() | st.integers(0, OFFSETS_MAX))
 def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
-    history: tuple[list[SegmentMetadata], list[Move]], asked_for: Bounds, log_start: int | None
+    history: tuple[list[SegmentMetadata], list[Move]],
+    asked_for: RecordBounds,
+    log_start: int | None,
 ) -> None:
     """Offset by offset, whatever overlaps, is open or was deleted."""
     shard = shard_of(events_of(history))
-    facts = Facts(log_starts={} if log_start is None else {ORDERS: log_start})
+    facts = QuestionFacts(log_starts={} if log_start is None else {ORDERS: log_start})
     plan = plan_of(shard, Question(bounds=asked_for), facts)
     for planned in plan.partitions:
         read, (asked, missing) = read_by(planned), offsets_of(planned)
@@ -92,7 +94,7 @@ def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
             assert min(asked) == asked_for.from_offset
         if asked_for.to_offset is not None and asked:
             assert max(asked) == asked_for.to_offset - 1
-        if asked_for == Bounds() and naive:
+        if asked_for == RecordBounds() and naive:
             assert asked == set(range(min(naive), max(naive) + 1))
 
 
@@ -104,7 +106,9 @@ def test_window_of_time_has_every_segment_that_may_hold_it(
     first_ms, behind_ms = sorted((one, other))
     shard = shard_of(events_of(history))
     whole = plan_of(shard)
-    part = plan_of(shard, Question(bounds=Bounds(from_time_ms=first_ms, to_time_ms=behind_ms)))
+    part = plan_of(
+        shard, Question(bounds=RecordBounds(from_time_ms=first_ms, to_time_ms=behind_ms))
+    )
     for every, planned in zip(whole.partitions, part.partitions, strict=True):
         rows = every.segments
         begin = next((n for n, row in enumerate(rows) if row.max_timestamp_ms >= first_ms), None)
@@ -127,7 +131,7 @@ def test_plan_and_what_is_new_since_then_are_the_whole(
     moves = [move for move in moves if move[1].value < 2]  # nothing is deleted in between
     cuts = sorted(data.draw(st.lists(st.integers(0, len(moves)), max_size=3)))
     first = data.draw(OFFSETS)
-    question = Question(bounds=Bounds(from_offset=first))
+    question = Question(bounds=RecordBounds(from_offset=first))
     token, seen = None, set[int]()
     for cut in [*cuts, len(moves)]:
         shard = shard_of(events_of((some, moves[:cut])))
@@ -145,16 +149,16 @@ def test_plan_and_what_is_new_since_then_are_the_whole(
 
 @given(histories(), bounds())
 def test_plan_when_it_is_kept_and_read_is_the_same(
-    history: tuple[list[SegmentMetadata], list[Move]], asked_for: Bounds
+    history: tuple[list[SegmentMetadata], list[Move]], asked_for: RecordBounds
 ) -> None:
     """As JSON and as a table; and a state that was told in another order gives the same bytes."""
     shard = shard_of(events_of(history))
     question = Question(("orders",), bounds=asked_for, prefix="tier/", location="s3://bucket/")
-    plan = plan_of(shard, question, Facts(retention_ms={"orders": 1_000}))
+    plan = plan_of(shard, question, QuestionFacts(retention_ms={"orders": 1_000}))
     content = format_plan(plan)
     assert parse_plan(content) == plan
     assert parse_parquet(format_parquet(plan)) == plan
-    again = plan_of(shard, question, Facts(retention_ms={"orders": 1_000}))
+    again = plan_of(shard, question, QuestionFacts(retention_ms={"orders": 1_000}))
     assert format_plan(again) == content
     assert format_parquet(again) == format_parquet(plan)
     token = parse_token(plan.token)
@@ -169,10 +173,10 @@ def test_plan_of_manifests_is_the_same_in_whatever_order_they_come(
     some: list[SegmentMetadata], random: Random
 ) -> None:
     """A bucket lists in an order of its own."""
-    whole = replace(origin(), kind=SourceKind.MANIFESTS, positions=None)
-    plan = make_plan(Question(), inputs_of_segments(some), whole, Facts())
+    whole = replace(origin(), kind=PlanSourceKind.MANIFESTS, positions=None)
+    plan = make_plan(Question(), inputs_of_segments(some), whole, QuestionFacts())
     shuffled = random.sample(some, len(some))
-    assert make_plan(Question(), inputs_of_segments(shuffled), whole, Facts()) == plan
+    assert make_plan(Question(), inputs_of_segments(shuffled), whole, QuestionFacts()) == plan
     for planned in plan.partitions:
         assert all(
             gap.reason not in {GapReason.BEING_COPIED, GapReason.BEING_DELETED}
@@ -191,4 +195,4 @@ def test_damaged_plan_is_never_another_plan(
     content = write(plan)
     for _ in range(5):
         found = read(mutated(random, content, (b"null", b"{}")))
-        assert isinstance(found, PlanUnreadable) or found == plan
+        assert isinstance(found, ReadPlanUnreadable) or found == plan

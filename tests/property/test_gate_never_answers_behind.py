@@ -24,8 +24,15 @@ from rlmm.errors import (
     Stopped,
 )
 from rlmm.gate.admission import Gate
-from rlmm.gate.reads import Reads
-from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
+from rlmm.gate.reads import PartitionQueries
+from rlmm.log.replay_progress import (
+    CaughtUp,
+    FellBehind,
+    NotReadyReason,
+    PartitionReassigned,
+    ReplayProgress,
+    StateLost,
+)
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
@@ -41,9 +48,11 @@ PLACES = st.integers(0, COUNT - 1)
 USERS = [tp("orders", number) for number in range(6)]
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.just(CaughtUp()),
-    st.builds(FellBehind, st.sampled_from(Why), st.just("late")),
-    st.builds(Lost, st.sampled_from(Why), st.just("lost")),
-    st.builds(Reassigned, st.sampled_from([Why.LOADING, Why.REPLAYING])),
+    st.builds(FellBehind, st.sampled_from(NotReadyReason), st.just("late")),
+    st.builds(StateLost, st.sampled_from(NotReadyReason), st.just("lost")),
+    st.builds(
+        PartitionReassigned, st.sampled_from([NotReadyReason.LOADING, NotReadyReason.REPLAYING])
+    ),
 )
 ASSIGNMENTS = st.one_of(
     st.just(Assignment.everything()),
@@ -64,7 +73,7 @@ class GateMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.gate = Gate()
-        self.reads = Reads(self.gate)
+        self.reads = PartitionQueries(self.gate)
         self.is_known = False
         self.is_over = False
         self.assignment = Assignment.nothing()
@@ -140,10 +149,10 @@ class GateMachine(RuleBasedStateMachine):
                 is_read = not is_lost
             case FellBehind():
                 is_read = False
-            case Lost():
+            case StateLost():
                 is_read, is_lost = False, True
-            case Reassigned(why=why):
-                is_held = is_held and why is not Why.LOADING
+            case PartitionReassigned(why=why):
+                is_held = is_held and why is not NotReadyReason.LOADING
                 is_read = is_lost = False
         self.begun[place] = (is_held, is_read, is_lost)
 

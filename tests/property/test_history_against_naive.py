@@ -15,9 +15,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from rlmm.inspection.history import Chronicle, Part, Sought
+from rlmm.inspection.history import EventHistory, HistoryPart, HistorySubject
 from rlmm.inspection.log_scan import find_mention
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.segment import SegmentMetadata
@@ -26,18 +26,20 @@ from tests.support.inspected_logs import LOGS, WrittenLog, written
 from tests.support.literal_states import LiteralStates
 
 if TYPE_CHECKING:
-    from rlmm.inspection.history import Line
+    from rlmm.inspection.history import HistoryLine
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
-    Expected = tuple[int, Part, object, object, dict[Uuid, tuple[int, ...]] | None]
+    Expected = tuple[int, HistoryPart, object, object, dict[Uuid, tuple[int, ...]] | None]
 
 SIZES = st.sampled_from((1, 500, 1 << 20))
 
 
-async def read(written: WrittenLog, sought: Sought, last: int, bytes_max: int) -> list[Line]:
+async def read(
+    written: WrittenLog, sought: HistorySubject, last: int, bytes_max: int
+) -> list[HistoryLine]:
     """The history up to an offset."""
-    replay = Replay(written.log, 0, Bound({0: last}), timeout_s=5, bytes_max=bytes_max)
-    chronicle = Chronicle(sought)
+    replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
+    chronicle = EventHistory(sought)
     found = [
         chronicle.tell(one)
         async for chunk in replay.chunks()
@@ -60,7 +62,7 @@ def expected(
                 is_there = SegmentId(partition, uuid) in states.segments()
             states.apply(event)
             if event.partition == partition and (uuid is None or is_there):
-                part = Part.OWN if uuid is None else Part.PARTITION_DELETED
+                part = HistoryPart.OWN if uuid is None else HistoryPart.PARTITION_DELETED
                 now = None if before is None else before.state
                 lines.append((told.offset, part, now, event.state, None))
         elif isinstance(event, SegmentMetadata | SegmentUpdate):
@@ -83,9 +85,9 @@ def expected(
             if event.id.partition != partition:
                 continue
             if uuid is None or event.id.uuid == uuid:
-                lines.append((told.offset, Part.OWN, *around))
+                lines.append((told.offset, HistoryPart.OWN, *around))
             elif uuid in displaced:
-                lines.append((told.offset, Part.DISPLACED, *around))
+                lines.append((told.offset, HistoryPart.DISPLACED, *around))
     return lines
 
 
@@ -93,7 +95,7 @@ def check(
     log: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
 ) -> None:
     """What is shown, the states around it, who lost a place; with the engine's verdicts."""
-    lines = asyncio.run(read(log, Sought.of(partition, uuid), last, bytes_max))
+    lines = asyncio.run(read(log, HistorySubject.of(partition, uuid), last, bytes_max))
     end = log.end_at(last + 1)
     told = [
         (line.happened.offset, line.part, line.before, line.after, line.displaced)
@@ -137,7 +139,9 @@ def test_mention_is_found_wherever_any_event_is_about_the_segment(
 ) -> None:
     """The first event that says so names its partition; compressed batches are opened for it."""
     found = asyncio.run(
-        find_mention(written.log, 0, Sought(segment=uuid), Bound({0: last}), timeout_s=5)
+        find_mention(
+            written.log, 0, HistorySubject(segment=uuid), ReplayEnd({0: last}), timeout_s=5
+        )
     )
     about = [
         one.event.id.partition

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 
 from rlmm.inspection.explain import explain
-from rlmm.inspection.explain_facts import Facts
-from rlmm.inspection.lookup_trace import Rule, Why, look_up
+from rlmm.inspection.explain_facts import ExplainFacts
+from rlmm.inspection.lookup_trace import LookupMiss, LookupRule, look_up
 from rlmm.metadata.ids import INT64_MIN, SegmentId
 from rlmm.metadata.python_shard import PythonShard
 from tests.support.builders import finished, started
@@ -43,12 +43,18 @@ def check(events: list[Event]) -> None:
                 stock, covered = cache.get_from_slots(epoch, offset), cache.get(epoch, offset)
                 assert found.found == shard.segment_for(partition, epoch, offset)
                 assert (found.stock and str(found.stock.id.uuid)) == stock
-                rule = Rule.SLOT if stock else Rule.COVER_LOOKUP if covered else Rule.NONE
+                rule = (
+                    LookupRule.SLOT
+                    if stock
+                    else LookupRule.COVER_LOOKUP
+                    if covered
+                    else LookupRule.NONE
+                )
                 assert found.rule is rule
-                assert (found.why is Why.FOUND) == (stock is not None)
-                assert (found.why is Why.EPOCH_UNKNOWN) == (epoch not in cache.epochs)
+                assert (found.why is LookupMiss.FOUND) == (stock is not None)
+                assert (found.why is LookupMiss.EPOCH_UNKNOWN) == (epoch not in cache.epochs)
         for offset in range(0, 21, 5):
-            found_by = explain(shard, partition, offset, None, Facts(0))
+            found_by = explain(shard, partition, offset, None, ExplainFacts(0))
             answers = {cache.get(epoch, offset) for epoch in EPOCHS} - {None}
             if found_by.found is not None:
                 assert str(found_by.found.id.uuid) in answers

@@ -14,8 +14,8 @@ from rlmm.errors import LogDamaged
 from rlmm.partition_log.descriptors import Descriptors
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.names import TopicPartition
-from rlmm.partition_log.opening import Opening, open_partition
-from rlmm.partition_log.place import LoadedEntries, Place
+from rlmm.partition_log.opening import PartitionOpening, open_partition
+from rlmm.partition_log.place import LoadedEntries, LogPlace
 from rlmm.partition_log.reading import PartitionReader
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
@@ -80,10 +80,10 @@ def recovered(root: Path, content: bytes) -> Iterator[PartitionStore]:
     folder = root / f"{TOPIC}-0"
     (folder / f"{0:020d}.log").write_bytes(content)
     descriptors = Descriptors(DISK, 8, read_only=False)
-    opening = Opening(
+    opening = PartitionOpening(
         TopicPartition(TOPIC, 0),
         folder,
-        Place(DISK, descriptors, LoadedEntries(), FAST, is_read_only=False),
+        LogPlace(DISK, descriptors, LoadedEntries(), FAST, is_read_only=False),
         noted_point=SAFE_COUNT,
         noted_log_start=None,
         is_clean=False,

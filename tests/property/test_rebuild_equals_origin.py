@@ -23,7 +23,7 @@ from spark_tiering.layout.manifest_reading import parse_manifest
 from spark_tiering.layout.metadata_recovery import CustomFields, recover_from
 from spark_tiering.layout.object_names import ObjectKind, ObjectName
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for
-from spark_tiering.maintenance.rebuild.decision import Fate, decide
+from spark_tiering.maintenance.rebuild.decision import RebuildFate, decide
 from spark_tiering.maintenance.rebuild.document import (
     entry_fields,
     entry_of,
@@ -102,7 +102,7 @@ def rebuilt(
     past: dict[SegmentId, SegmentState],
     shard: PythonShard,
     stop_after: int | None = None,
-) -> list[Fate]:
+) -> list[RebuildFate]:
     """Publish what the objects give back, or the first of it; what each of them was."""
     sets = [
         ReadSet(segment.id, segment.start_offset, 0, recovered(segment))
@@ -160,7 +160,7 @@ def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
     }
     shard = PythonShard(0)
     fates = rebuilt(tier, past, shard)
-    assert fates.count(Fate.DELETED) == len(past)
+    assert fates.count(RebuildFate.DELETED) == len(past)
     wanted = expected(tier)
     assert answers(shard) == answers(wanted)
     if not shard.knows(tp()):

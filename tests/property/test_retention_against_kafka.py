@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.retention.log_leader_epochs import LeaderEpochs
-from rlmm.retention.retention import Fate, Rules, due_of, start_after
-from spark_tiering.maintenance.expire.decision import Reason, decide
-from spark_tiering.maintenance.expire.options import Wish
-from spark_tiering.maintenance.expire.topic_ownership import Standing
+from rlmm.retention.log_leader_epochs import LogLeaderEpochs
+from rlmm.retention.retention import RetentionFate, RetentionSettings, due_of, start_after
+from spark_tiering.maintenance.expire.decision import ExpireReason, decide
+from spark_tiering.maintenance.expire.options import ExpireOptions
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from tests.support.builders import segment_id, tp
 from tests.support.literal_retention import Leader, expired, filtered, is_valid, truncated
 
@@ -81,8 +81,8 @@ def test_f117_retention_when_a_leader_tells_its_epochs_then_deletes_what_kafka_d
     leader = Leader(truncated(epochs, log_start), log_start, END, now_ms=NOW_MS, **given)
     expected = expired(segments, leader, at_work)
     dues = due_of(
-        segments, Rules(**given, log_start=log_start), NOW_MS,
-        epochs=LeaderEpochs(tuple(sorted(epochs.items())), END), being_copied=at_work,
+        segments, RetentionSettings(**given, log_start=log_start), NOW_MS,
+        epochs=LogLeaderEpochs(tuple(sorted(epochs.items())), END), being_copied=at_work,
     )  # fmt: skip
     goes = [one for one in dues if one.fate.is_deleted]
     assert start_after(dues) == expected.log_start
@@ -106,19 +106,30 @@ def test_f115_f117_f120_expiry_when_segments_alone_tell_the_epochs_then_deletes_
     epochs, segments = history
     real = [one for one in segments if is_valid(one, END, filtered(epochs)) and one.state is not CS]
     told = {epoch: start for one in real for epoch, start in one.epochs}
-    known = LeaderEpochs.of_segments(real)
+    known = LogLeaderEpochs.of_segments(real)
     at_work: set[SegmentId] = set()
     plan = decide(
-        tp(), real, standing=Standing.OURS, rules=Rules(**given), wish=Wish(drops_old_epochs=keeps),
-        now_ms=NOW_MS, at_work=at_work,
-    )  # fmt: skip
+        tp(),
+        real,
+        standing=TopicOwner.OURS,
+        rules=RetentionSettings(**given),
+        wish=ExpireOptions(drops_old_epochs=keeps),
+        now_ms=NOW_MS,
+        at_work=at_work,
+    )
     leader = Leader(dict(known.entries), 0, END, now_ms=NOW_MS, **given)
     expected = [one for one in expired(real, leader).deleted if one not in _begun(real)]
-    ours = [one.segment.id for one in plan.doomed if one.reason is not Reason.BEGUN]
+    ours = [one.segment.id for one in plan.doomed if one.reason is not ExpireReason.BEGUN]
     assert set(dict(known.entries)) <= set(told)
-    replaced = {one.segment.id for one in due_of(real, Rules(), 0) if one.fate is Fate.SUPERSEDED}
+    replaced = {
+        one.segment.id
+        for one in due_of(real, RetentionSettings(), 0)
+        if one.fate is RetentionFate.SUPERSEDED
+    }
     assert ours == [one for one in expected if keeps or one not in replaced]
-    assert {one.segment.id for one in plan.doomed if one.reason is Reason.BEGUN} == _begun(real)
+    assert {one.segment.id for one in plan.doomed if one.reason is ExpireReason.BEGUN} == _begun(
+        real
+    )
 
 
 def _begun(segments: list[SegmentMetadata]) -> set[SegmentId]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
-from spark_tiering.segments.segment_parts import REQUIRED, AsStored, Made, SegmentReport
+from spark_tiering.segments.segment_parts import REQUIRED, RebuiltPart, SegmentReport, StoredPart
 from spark_tiering.segments.state_before import last_stable_offset, state_before
 from tests.support.mutations import mutated, with_sound_crc
 from tests.support.segments import MemoryFiles, example_partition, inspect_all, recorded_partition
@@ -60,9 +60,9 @@ def assert_adds_up(report: SegmentReport) -> None:
     for held, content in report.parts.items():
         named = {one.part for one in report.findings}
         # What was made although nothing was wrong is the cut of the epochs, and nothing else.
-        if isinstance(content, Made) and held is not SegmentPart.LEADER_EPOCHS:
+        if isinstance(content, RebuiltPart) and held is not SegmentPart.LEADER_EPOCHS:
             assert held in named
-        if isinstance(content, AsStored):
+        if isinstance(content, StoredPart):
             assert held not in named
 
 
@@ -110,7 +110,7 @@ def test_companions_when_damaged_then_what_is_copied_is_right_all_the_same(
             copied.pop(name, None)
             content = report.parts.get(SegmentPart(part))
             if content is not None:
-                kept = isinstance(content, AsStored)
+                kept = isinstance(content, StoredPart)
                 copied[name] = contents[name] if kept else content.content  # type: ignore[union-attr]  # made
         # Judged with the true state before it, which the other files still tell.
         again = inspect_segment(MemoryFiles(copied), report.segment, rules=RULES[chosen])

@@ -22,8 +22,8 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.metadata.view import PartitionViews
-from rlmm_conformance.model import CacheModel, Failure, StoreModel
-from rlmm_conformance.rules import Rule
+from rlmm_conformance.model import CacheModel, ModelFailure, StoreModel
+from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.steps import SegmentFields, UpdateFields
 from tests.support.histories import (
     EPOCHS,
@@ -58,7 +58,7 @@ class SideBySide:
     def __init__(self) -> None:
         self.shard = new_shard()
         self.views = PartitionViews(self.shard)
-        self.model = StoreModel(frozenset(Rule))
+        self.model = StoreModel(frozenset(ConformanceRule))
         self.sets: list[RecordSet] = []
         self.touched: set[TopicIdPartition] = set()
         self.images: dict[TopicIdPartition, bytes | None] = {}
@@ -105,7 +105,7 @@ class SideBySide:
                     event.custom_metadata,
                 ),
             )
-        return outcome.kind if isinstance(outcome, Failure) else outcome
+        return outcome.kind if isinstance(outcome, ModelFailure) else outcome
 
     def agree(self, event: Event, verdict: Verdict) -> None:
         """Our verdict, in Kafka's words, is the model's outcome."""
@@ -173,7 +173,7 @@ class SideBySide:
             self.views.clear(partition)
             self.model.clear(tp)
         else:
-            failed = isinstance(self.model.mark_initialized(tp), Failure)
+            failed = isinstance(self.model.mark_initialized(tp), ModelFailure)
             try:
                 self.views.mark_initialized(partition)
             except UnknownPartition:
@@ -190,10 +190,10 @@ class SideBySide:
             try:
                 self.views.highest_offset(partition, 0)
             except UnknownPartition:
-                assert isinstance(found, Failure)
+                assert isinstance(found, ModelFailure)
                 assert found.kind == "not_found"
             except NotReady:
-                assert isinstance(found, Failure)
+                assert isinstance(found, ModelFailure)
                 assert found.kind == "not_ready"
             else:
                 assert isinstance(found, CacheModel)

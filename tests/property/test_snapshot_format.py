@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from rlmm.errors import ImageCorrupt, SnapshotError
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.snapshot.format import FIELDS, MAGIC, START, Header
+from rlmm.snapshot.format import FIELDS, MAGIC, START, SnapshotHeader
 from tests.support import strategies
 from tests.support.snapshots import (
     file_of,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
 
 COUNTS = st.integers(0, INT64_MAX)
-HISTORIES = st.builds(History, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
+HISTORIES = st.builds(ReplayHistory, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
 IDENTITIES = st.builds(
     LogIdentity,
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
@@ -62,11 +62,17 @@ def opened(content: bytes) -> None:
 
 @given(strategies.histories(), HISTORIES, IDENTITIES, COUNTS, BLOCKS)
 def test_snapshot_when_written_then_is_read_back_whole(
-    history: list[Event], counts: History, identity: LogIdentity, written_ms: int, block_bytes: int
+    history: list[Event],
+    counts: ReplayHistory,
+    identity: LogIdentity,
+    written_ms: int,
+    block_bytes: int,
 ) -> None:
     """Header and images come back, whatever they are and wherever blocks end."""
     shard = shard_of(history)
-    header: Header = header_of(shard, identity=identity, history=counts, written_ms=written_ms)
+    header: SnapshotHeader = header_of(
+        shard, identity=identity, history=counts, written_ms=written_ms
+    )
     content = file_of(
         shard, identity=identity, history=counts, written_ms=written_ms, block_bytes=block_bytes
     )

@@ -25,7 +25,7 @@ from tests.support.wire_reading import read_again, read_result_again
 PARTITIONS = st.builds(TopicIdPartition, UUIDS, NAMES, st.integers(0, INT32_MAX))
 TIMEOUTS = st.none() | st.integers(0, INT32_MAX)
 READS = st.builds(
-    options.ReadOptions,
+    options.FreshnessOptions,
     st.none() | st.dictionaries(st.integers(0, INT32_MAX), st.integers(-1, 2**63 - 1), min_size=1),
     st.booleans(),
     TIMEOUTS,
@@ -82,7 +82,7 @@ def test_event_when_sent_comes_back(
 
 @given(READS, WRITES, TIMEOUTS)
 def test_options_when_sent_come_back(
-    read: options.ReadOptions, write: options.WriteOptions, timeout_ms: int | None
+    read: options.FreshnessOptions, write: options.WriteOptions, timeout_ms: int | None
 ) -> None:
     """Every wish survives, and what is not wished is not sent."""
     assert options.read_read_options(over_the_wire(options.read_options_value(read))) == read

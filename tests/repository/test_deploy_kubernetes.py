@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.config.loading import load
-from rlmm.config.process import Mode
+from rlmm.config.process import ServiceMode
 from rlmm.http.routes import ROUTES
 from rlmm.http.settings import LocalRole
 from tests.support import tree
 from tests.support.deployment import container, documents, files, manifest, run
 
 if TYPE_CHECKING:
-    from rlmm.config.loading import Loaded
+    from rlmm.config.loading import LoadedConfiguration
 
 PATHS = {route.path for route in ROUTES}
 KUBERNETES = Path("deploy/kubernetes")
 CONFIGURED = ("base", "strimzi", "brokers")
 
 
-def configured(folder: str, tmp_path: Path) -> Loaded:
+def configured(folder: str, tmp_path: Path) -> LoadedConfiguration:
     """The configuration of a folder of manifests, with the variables that its container has."""
     text = manifest(f"{folder}/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     file = tmp_path / "rlmm.toml"
@@ -46,7 +46,7 @@ def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> N
     assert loaded.notices == ()
     config = loaded.config
     assert config.kafka is not None
-    expected = Mode.SERVE if folder == "brokers" else Mode.OBSERVER
+    expected = ServiceMode.SERVE if folder == "brokers" else ServiceMode.OBSERVER
     assert config.process.mode is expected
     assert config.http.address == ("0.0.0.0", 7405)
     assert (config.sidecar.address is not None) == (folder == "brokers")

@@ -16,7 +16,7 @@ import pytest
 
 from rlmm.cli.main import cli
 from rlmm.http.routes import ROUTES
-from rlmm.metrics.metric import Kind
+from rlmm.metrics.metric import MetricKind
 from rlmm.metrics.table import METRICS
 from tests.support import tree
 from tests.support.deployment import (
@@ -34,7 +34,9 @@ from tests.support.deployment import documents as documents_of
 from tools import documents
 
 SERIES = {name: labels for metric in METRICS for name, labels in metric.series.items()}
-HISTOGRAMS = {name for metric in METRICS if metric.kind is Kind.HISTOGRAM for name in metric.series}
+HISTOGRAMS = {
+    name for metric in METRICS if metric.kind is MetricKind.HISTOGRAM for name in metric.series
+}
 SCRAPED = {"instance", "job"}
 """Labels that Prometheus adds."""
 PAGE = "docs/operating.md"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rlmm.engine.engine import Engine
 from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
-from rlmm.log.replay_progress import CaughtUp, Reassigned
+from rlmm.log.replay_progress import CaughtUp, PartitionReassigned
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.python_shard import PythonShard
@@ -27,7 +27,7 @@ from rlmm.pump import verdicts as listening
 from rlmm.pump import writer as publish
 from rlmm.pump.follower import Follower
 from rlmm.pump.replay import Replay
-from rlmm.pump.writer import Writer
+from rlmm.pump.writer import EventWriter
 from rlmm.snapshot import store_io as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
 from tests.simulation.loop import swapped
@@ -67,7 +67,7 @@ class Broken:
 
 def _never_closes(gate: ShardGate, fact: Fact) -> bool:
     """Readiness as a latch: once open, always open."""
-    if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, Reassigned)):
+    if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, PartitionReassigned)):
         return False
     return _MEET(gate, fact)
 
@@ -128,7 +128,7 @@ _MEET = ShardGate.meet
 
 
 async def _acknowledges_early(
-    writer: Writer, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
+    writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
     """What is stored will be applied some time."""
     del writer, place, offset, deadline_s
@@ -137,7 +137,7 @@ async def _acknowledges_early(
 
 
 async def _waits_for_ever(
-    writer: Writer, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
+    writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
     """A verdict comes, sooner or later."""
     del writer, place, offset, deadline_s
@@ -282,8 +282,10 @@ BROKEN = (
     Broken("no asking", frozenset({"I3"}), ((Engine, "wait_current", _does_not_ask),)),
     Broken("old bounds", frozenset({"I2"}), ((Replay, "__init__", _believes_bounds),)),
     Broken("slow end", frozenset({"I2", "I9"}), ((pump.Pump, "_guarded", _unguarded),)),
-    Broken("early acknowledgement", frozenset({"I3"}), ((Writer, "_hear", _acknowledges_early),)),
-    Broken("endless wait", frozenset({"I9"}), ((Writer, "_hear", _waits_for_ever),)),
+    Broken(
+        "early acknowledgement", frozenset({"I3"}), ((EventWriter, "_hear", _acknowledges_early),)
+    ),
+    Broken("endless wait", frozenset({"I9"}), ((EventWriter, "_hear", _waits_for_ever),)),
     Broken(
         "another's verdict", frozenset({"I3"}), ((listening, "_verdict_on", _verdict_of_another),)
     ),

@@ -25,7 +25,7 @@ from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Rejected
-from rlmm.pump.writer import StoredNotAssigned, Written
+from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +197,7 @@ def _acknowledged(
     engine: Engine,
     tier: tiers.Tier,
     event: tiers.Written,
-    written: Written | StoredNotAssigned,
+    written: WrittenEvent | StoredNotAssigned,
 ) -> str:
     """A write has ended well; how, in words."""
     place, offset = written.metadata_partition, written.offset
@@ -241,7 +241,7 @@ def _is_same(stored: object, event: tiers.Written) -> bool:
 
 
 def _check_acknowledged(
-    world: World, machine: Machine, engine: Engine, event: tiers.Written, written: Written
+    world: World, machine: Machine, engine: Engine, event: tiers.Written, written: WrittenEvent
 ) -> None:
     """I3: what is acknowledged is in the log, applied, and seen by every later read here."""
     place, offset = written.metadata_partition, written.offset

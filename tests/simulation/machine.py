@@ -11,11 +11,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rlmm.engine.engine import Engine, EngineSettings, Ground
+from rlmm.engine.engine import Engine, EngineParts, EngineSettings
 from rlmm.errors import ConfigError, Stopped
 from rlmm.gate.settings import GateSettings
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import Memory, MemorySettings
+from rlmm.pump.budget import MemorySettings, MemoryUsage
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.simulation.disk import FREE_BYTES_MIN, Platter, PowerCut, SimulatedDisk
@@ -151,7 +151,7 @@ class Machine:
             self._settings,
             assignment=assignment,
             snapshots=self.folder,
-            ground=Ground(
+            ground=EngineParts(
                 clock=self.clock,
                 make_shard=self._make_shard,
                 measure_memory=self._measure,
@@ -287,6 +287,6 @@ class Machine:
     def _sent(self, place: int, value: bytes) -> None:
         self._judge.see_append(self, place, value)
 
-    async def _measure(self) -> Memory:
+    async def _measure(self) -> MemoryUsage:
         await asyncio.sleep(0)
-        return Memory(self.resident, 1 << 40)
+        return MemoryUsage(self.resident, 1 << 40)

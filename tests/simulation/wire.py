@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from rlmm.log.memory.memory_log import MemoryLogStatistics
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from tests.simulation.topic import SimulatedTopic
 
     Sent = Callable[[int, bytes], None]
@@ -80,8 +80,8 @@ class Wire:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
-        async def ask() -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
+        async def ask() -> Mapping[int, LogBounds | LogError]:
             await self._there()
             found = await self._log.bounds(partitions, timeout_s=timeout_s)
             await self._back()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.gate.state import GateState
 from rlmm.log.memory.script import LogScript
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.records.compression import Compression
@@ -188,7 +188,7 @@ class World:
                 end = self.topic.partitions[place].next_offset
                 if gated is None or replay is None:
                     found.append(f"{machine.name}/{place} is not read")
-                elif gated.gate.why is Why.NOT_UNDERSTOOD and replay.history.undecodable:
+                elif gated.gate.why is NotReadyReason.NOT_UNDERSTOOD and replay.history.undecodable:
                     continue
                 elif gated.gate.state is not GateState.OPEN or replay.shard.position != end:
                     found.append(

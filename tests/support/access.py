@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import trustme
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class Pki:
             **options,
         )
 
-    def door(self, tls: TlsSettings | None = None, **access: Any) -> Door:
+    def door(self, tls: TlsSettings | None = None, **access: Any) -> Authenticator:
         """A door with this certificate."""
-        return Door(AccessSettings(**access), tls or self.settings())
+        return Authenticator(AccessSettings(**access), tls or self.settings())
 
     def client(
         self,

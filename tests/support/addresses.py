@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, OpenLog, Service
+from rlmm.engine.service import EnginePlan, LogOpener, Service
 from rlmm.errors import LogUnavailable
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.log.protocol import LogStatistics
 from rlmm.metadata.assignment import Assignment
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.served_state import ServedState
 from rlmm.pump.settings import PumpSettings
 from rlmm.sidecar.cluster_discovery import ProcessEngines
 from rlmm.sidecar.clusters import Clusters
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from rlmm.views.readiness import ProcessStanding
+    from rlmm.views.readiness import ProcessStatus
 
 AWAY = LogUnavailable, "nobody answers"
 QUICK = EngineSettings(pump=PumpSettings(retry_first_ms=50, retry_last_ms=200), memory=ROOM)
@@ -78,9 +78,9 @@ class Addresses:
         topic.cluster_id = cluster_id
         return topic
 
-    def standing(self) -> ProcessStanding:
+    def standing(self) -> ProcessStatus:
         """What the process shows of itself."""
-        sources = Sources("test")
+        sources = ServedState("test")
         sources.begin(self.service)
         return sources.standing()
 
@@ -92,7 +92,7 @@ class Addresses:
     def _plan(self, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
         address = ",".join(servers)
 
-        async def open_log() -> OpenLog:
+        async def open_log() -> LogOpener:
             self.opened.append((cluster_id, address))
             if self.opening is not None:
                 raise self.opening
@@ -100,7 +100,7 @@ class Addresses:
             if topic is None:
                 topic = MemoryTopic(1)
                 topic.fault = AWAY
-            return OpenLog(RemoteLog(topic, lambda: self.lost), self._beside)
+            return LogOpener(RemoteLog(topic, lambda: self.lost), self._beside)
 
         return EnginePlan(
             cluster_id,

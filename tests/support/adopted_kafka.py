@@ -20,15 +20,15 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from spark_tiering.adopt.adoption import abort, adopt, resume
 from spark_tiering.adopt.steps import WindowOptions
-from spark_tiering.adopt.topic_actions import TopicHands
-from spark_tiering.adopt.window import Window
+from spark_tiering.adopt.topic_actions import AdoptionTopicActions
+from spark_tiering.adopt.window import AdoptionWindow
 from spark_tiering.copy_job.job import nobody_stops
 from spark_tiering.copy_job.job_lease import open_life, stop_signs
-from spark_tiering.copy_job.request import ClusterAccess, JobRequest, Waits
+from spark_tiering.copy_job.request import ClusterAccess, JobRequest, WaitLimits
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import Filters
-from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import SegmentSelection
+from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segment_sources.cluster import TierCluster
 from spark_tiering.segment_sources.settings import LogDirSettings
@@ -97,7 +97,7 @@ class Death:
 class DyingHands:
     """The hands of a job that dies."""
 
-    def __init__(self, hands: TopicHands, death: Death) -> None:
+    def __init__(self, hands: AdoptionTopicActions, death: Death) -> None:
         self._hands = hands
         self._death = death
 
@@ -122,7 +122,7 @@ class Adopter:
     folders: tuple[str, ...]
     store: Path
 
-    def request(self, topic: str, mode: Mode = Mode.ADOPT) -> JobRequest:
+    def request(self, topic: str, mode: CopyMode = CopyMode.ADOPT) -> JobRequest:
         """What is asked for one topic."""
         return JobRequest(
             mode,
@@ -131,8 +131,8 @@ class Adopter:
             LocalSettings(self.store),
             prefix=PREFIX,
             cluster=ClusterAccess(self.login.bootstrap),
-            filters=Filters(topics=(topic,)),
-            waits=Waits(publish_s=20, ready_s=20, unit_s=60),
+            filters=SegmentSelection(topics=(topic,)),
+            waits=WaitLimits(publish_s=20, ready_s=20, unit_s=60),
         )
 
     # ------------------------------------------------------------------------------- the jobs
@@ -163,16 +163,16 @@ class Adopter:
         def run() -> bool:
             with (
                 open_surroundings(self.request(topic)) as at,
-                open_life(at, Mode.ADOPT) as life,
+                open_life(at, CopyMode.ADOPT) as life,
             ):
                 assert at.cluster is not None
                 facts = at.cluster.partition_facts(lambda name: name == topic)
-                claimed = Topic(topic, next(iter(facts)).topic_id)
+                claimed = JobTopic(topic, next(iter(facts)).topic_id)
                 life.claim(at, [claimed])
                 signs = stop_signs(at, life.records, nobody_stops)
-                hands = TopicHands(at, claimed, life, signs, on_progress=death.progress)
+                hands = AdoptionTopicActions(at, claimed, life, signs, on_progress=death.progress)
                 try:
-                    Window(topic, DyingHands(hands, death), QUICK).adopt()
+                    AdoptionWindow(topic, DyingHands(hands, death), QUICK).adopt()
                 except Killed:
                     return True
                 return False

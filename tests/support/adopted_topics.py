@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.adopt.settings import RETENTION_MS
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp
 from tests.support.carried_world import Killed
@@ -27,7 +27,7 @@ def world(**changed: object) -> AdoptedWorld:
 def troubled() -> AdoptedWorld:
     """One in which a copy fails for good, so that something is ended, too."""
     found = world()
-    found.outcomes[20] = Outcome.CONFLICT
+    found.outcomes[20] = UnitOutcome.CONFLICT
     return found
 
 

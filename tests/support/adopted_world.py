@@ -12,21 +12,21 @@ from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.adopt.end_plan import blocking, ending_plan
-from spark_tiering.adopt.journal import Journal, Step
-from spark_tiering.adopt.outcomes import Standing
-from spark_tiering.adopt.protocols import Ending, Preview, Round
-from spark_tiering.adopt.safety import PartitionSeen
+from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep
+from spark_tiering.adopt.outcomes import TopicStatus
+from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, RoundPreview
+from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import CHANGED, COPY_DISABLE, RETENTION_BYTES, RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
-from spark_tiering.adopt.window import Window
-from spark_tiering.copy_job.execution import CarryingOut
+from spark_tiering.adopt.window import AdoptionWindow
+from spark_tiering.copy_job.execution import CopyExecution
 from spark_tiering.copy_job.source_problems import hindrances
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
-from spark_tiering.copy_plan.lineage import Tier
+from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
+from spark_tiering.copy_plan.lineage import CopiedTier
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.job_registry.job_store import Topic
-from spark_tiering.segment_sources.cluster import Setting
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.segment_sources.cluster import TopicSettingInForce
 from tests.support.builders import tp
 from tests.support.carried_world import OPEN, WAVES, World, WorldHands
 from tests.support.plans import BROKER_ID, copied, image, metadata, rules
@@ -62,7 +62,7 @@ class AdoptedWorld(World):
 
     explicit: dict[str, str] = field(default_factory=dict)
     """What is set on the topic itself."""
-    journals: list[Journal] = field(default_factory=list)
+    journals: list[AdoptionJournal] = field(default_factory=list)
     now: int = 1_000_000
     lost: list[str] = field(default_factory=list)
     told_tiered: dict[TopicIdPartition, int] = field(default_factory=dict)
@@ -86,14 +86,13 @@ class AdoptedWorld(World):
     _seen_events: int = 0
 
     def __post_init__(self) -> None:
-        self.mode = Mode.ADOPT
+        self.mode = CopyMode.ADOPT
         for one in self.sources:
             self.log_starts.setdefault(one.partition, one.log_start or 0)
 
     # ----------------------------------------------------------------------------- the broker
 
     def setting(self, name: str) -> str:
-        """What is in force."""
         return self.explicit.get(name, DEFAULTS[name])
 
     @property
@@ -117,7 +116,6 @@ class AdoptedWorld(World):
 
     @property
     def brokers(self) -> set[Uuid]:
-        """The broker's own copies."""
         return {one.id.uuid for one in self.segments.values() if one.broker_id == BROKERS_ID}
 
     def finished_by_brokers(self) -> list[SegmentMetadata]:
@@ -145,12 +143,12 @@ class AdoptedWorld(World):
         if starts and min(starts) > log_start:
             self.lost.append(f"{partition}: below {min(starts)}, by a lone copy")
             self.log_starts[partition] = log_start = min(starts)
-        tier = Tier(image(*segments, partition=partition), source.history or ())
+        tier = CopiedTier(image(*segments, partition=partition), source.history or ())
         reached = tier.next_offset(log_start)
         finished = [one for one in segments if one.state is CF]
         for offset in range(log_start, reached):
             holders = [one for one in finished if one.start_offset <= offset <= one.last_offset]
-            if not any(self.objects.get(one.id.uuid) is ObjectsFound.WHOLE for one in holders):
+            if not any(self.objects.get(one.id.uuid) is StoredObjects.WHOLE for one in holders):
                 self.lost.append(f"{partition}: {offset}, by a hole")
         if self.is_deaf:
             return
@@ -170,13 +168,12 @@ class AdoptedWorld(World):
             SegmentId(partition, Uuid.of(9, self.drawn)), base, behind, state, broker_id=BROKERS_ID
         )
         self.segments[segment.id] = segment
-        self.objects[segment.id.uuid] = ObjectsFound.WHOLE
+        self.objects[segment.id.uuid] = StoredObjects.WHOLE
         return segment
 
     # ---------------------------------------------------------------------------------- plans
 
     def metadata_image(self) -> MetadataImage:
-        """The metadata now."""
         return metadata(
             *(
                 image(
@@ -187,13 +184,13 @@ class AdoptedWorld(World):
             )
         )
 
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[OpenCopyEvidence]:
         """What is known of open copies."""
         return [
-            Evidence(
+            OpenCopyEvidence(
                 one.id,
-                Writer.FOREIGN if one.broker_id == BROKERS_ID else Writer.ENDED,
-                self.objects.get(one.id.uuid, ObjectsFound.NONE),
+                OpenCopyWriter.FOREIGN if one.broker_id == BROKERS_ID else OpenCopyWriter.ENDED,
+                self.objects.get(one.id.uuid, StoredObjects.NONE),
             )
             for one in self.segments.values()
             if one.state in OPEN
@@ -207,17 +204,15 @@ class AdoptedWorld(World):
 
     # ------------------------------------------------------------------------------- the jobs
 
-    def window(self, options: WindowOptions = QUICK) -> Window:
-        """A new job's window."""
+    def window(self, options: WindowOptions = QUICK) -> AdoptionWindow:
         self.jobs += 1
-        return Window("orders", AdoptHands(self, JOB.format(self.jobs % 10)), options)
+        return AdoptionWindow("orders", AdoptHands(self, JOB.format(self.jobs % 10)), options)
 
     def adopt(self, options: WindowOptions = QUICK) -> TopicOutcome:
         """One job, from its beginning to its end."""
         return self.window(options).adopt()
 
     def open_of_jobs(self) -> list[SegmentMetadata]:
-        """What jobs have left open."""
         return [
             one
             for one in self.segments.values()
@@ -229,10 +224,10 @@ class AdoptedWorld(World):
         assert self.explicit == dict(before)
         assert self.lost == []
         assert self.open_of_jobs() == []
-        assert not self.journals or self.journals[-1].step is Step.CLOSED
+        assert not self.journals or self.journals[-1].step is AdoptionStep.CLOSED
         for one in self.segments.values():
             if one.state is CF:
-                assert self.objects[one.id.uuid] is ObjectsFound.WHOLE, one
+                assert self.objects[one.id.uuid] is StoredObjects.WHOLE, one
         known = {segment_id.uuid for segment_id in self.segments}
         assert set(self.objects) <= known, "objects that no metadata knows"
 
@@ -246,7 +241,6 @@ class AdoptHands:
         self._has_vanished = False
 
     def now_ms(self) -> int:
-        """As `WindowHands.now_ms`."""
         return self._world.now
 
     def elapsed_ms(self) -> int:
@@ -254,11 +248,9 @@ class AdoptHands:
         return self._world.now
 
     def wait(self, seconds: float) -> None:
-        """As `WindowHands.wait`."""
         self._world.now += round(seconds * 1_000)
 
     def why_stop(self) -> str:
-        """As `WindowHands.why_stop`."""
         return self._world.stop
 
     def why_not_ours(self) -> str:
@@ -267,38 +259,47 @@ class AdoptHands:
         world.step()
         return "lost" if world.lost_at is not None and world.steps >= world.lost_at else ""
 
-    def journal(self) -> Journal | None:
-        """As `WindowHands.journal`."""
+    def journal(self) -> AdoptionJournal | None:
         self._world.step()
         return self._world.journals[-1] if self._world.journals else None
 
-    def first_journal(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> Journal:
+    def first_journal(
+        self, settings: Mapping[str, str], log_starts: Mapping[int, int]
+    ) -> AdoptionJournal:
         """As `WindowHands.first_journal`."""
         at = self._world.now
-        topic = Topic("orders", tp("orders", 0).topic_id)
+        topic = JobTopic("orders", tp("orders", 0).topic_id)
         number = len(self._world.journals) + 1
-        return Journal(
-            topic, "cluster-1", number, Step.OPENING, self.job_id, at, at, settings, log_starts
+        return AdoptionJournal(
+            topic,
+            "cluster-1",
+            number,
+            AdoptionStep.OPENING,
+            self.job_id,
+            at,
+            at,
+            settings,
+            log_starts,
         )
 
-    def write(self, journal: Journal) -> None:
-        """As `WindowHands.write`."""
+    def write(self, journal: AdoptionJournal) -> None:
         world = self._world
         world.step()
         assert journal.generation == len(world.journals) + 1
         world.journals.append(journal)
         world.step()
 
-    def settings(self) -> Mapping[str, Setting] | None:
-        """As `WindowHands.settings`."""
+    def settings(self) -> Mapping[str, TopicSettingInForce] | None:
         world = self._world
         world.step()
         if world.is_gone:
             return None
-        return {name: Setting(world.setting(name), name in world.explicit) for name in DEFAULTS}
+        return {
+            name: TopicSettingInForce(world.setting(name), name in world.explicit)
+            for name in DEFAULTS
+        }
 
     def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
-        """As `WindowHands.change`."""
         world = self._world
         world.step()
         assert {*change.given, *change.unset} <= set(CHANGED)
@@ -327,8 +328,7 @@ class AdoptHands:
         self._world.step()
         return {one: self._world.told_tiered.get(one, -1) for one in partitions}
 
-    def look(self) -> tuple[PartitionSeen, ...]:
-        """As `WindowHands.look`."""
+    def look(self) -> tuple[AdoptedPartition, ...]:
         world = self._world
         world.step()
         if world.busy_events:
@@ -336,7 +336,7 @@ class AdoptHands:
             world.broker_copy(world.sources[0].partition, 0, 5, CS)
         images = {one.partition: one for one in world.metadata_image().partitions}
         seen = tuple(
-            PartitionSeen(
+            AdoptedPartition(
                 one.partition,
                 images[one.partition],
                 world.log_starts[one.partition],
@@ -347,28 +347,28 @@ class AdoptHands:
         world.log_starts.update(world.expired)
         return seen
 
-    def preview(self) -> Preview:
-        """As `WindowHands.preview`."""
+    def preview(self) -> RoundPreview:
         self._world.step()
         self._has_vanished = self._world.vanishing > 0
         self._world.vanishing -= self._has_vanished
         plan = self._world.plan()
-        return Preview(0 if self._has_vanished else sum(len(one.copies) for one in plan.partitions))
+        return RoundPreview(
+            0 if self._has_vanished else sum(len(one.copies) for one in plan.partitions)
+        )
 
     def hindrances(self) -> tuple[str, ...]:
         """As `WindowHands.hindrances`."""
         return ("not-inspected",) if self._has_vanished else hindrances(self._world.plan())
 
-    def copy_round(self, rest_bytes: int) -> Round | None:
+    def copy_round(self, rest_bytes: int) -> AdoptionRound | None:
         """As `WindowHands.copy_round`."""
         plan = self._world.plan()
         if plan.is_empty:
             return None
         carried = self._carried(plan)
-        return Round(tuple(carried.receipts()), tuple(carried.ends), carried.stopped)
+        return AdoptionRound(tuple(carried.receipts()), tuple(carried.ends), carried.stopped)
 
-    def end_open(self) -> Ending:
-        """As `WindowHands.end_open`."""
+    def end_open(self) -> OpenCopiesResult:
         world = self._world
         world.step()
         plan = ending_plan(
@@ -378,13 +378,13 @@ class AdoptHands:
             world.evidence(),
         )
         if plan.is_empty:
-            return Ending((), tuple(blocking(plan)))
+            return OpenCopiesResult((), tuple(blocking(plan)))
         carried = self._carried(plan)
-        return Ending(tuple(carried.ends), tuple(blocking(plan)))
+        return OpenCopiesResult(tuple(carried.ends), tuple(blocking(plan)))
 
-    def _carried(self, plan: CopyPlan) -> CarryingOut:
+    def _carried(self, plan: CopyPlan) -> CopyExecution:
         world = self._world
-        carried = CarryingOut(
+        carried = CopyExecution(
             plan,
             WorldHands(world, plan),
             WAVES,
@@ -396,4 +396,4 @@ class AdoptHands:
         return carried
 
 
-CLOSED = (Standing.ADOPTED, Standing.ABORTED)
+CLOSED = (TopicStatus.ADOPTED, TopicStatus.ABORTED)

@@ -23,7 +23,7 @@ from spark_tiering.layout.manifest import Manifest, describe, format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.orphan_deletion import Deleting
+from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.tier import Tier
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.replay import ReadableLog
+    from rlmm.inspection.replay import EventLog
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
+    from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletionResult
     from spark_tiering.maintenance.audit.report import AuditReport
-    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.tier import TierMoment
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
@@ -158,7 +158,7 @@ class AuditedTier:
         async def moment() -> Moment:
             return await replay(self.history.log, timeout_s=5)
 
-        async def log() -> ReadableLog:
+        async def log() -> EventLog:
             return self.history.log
 
         async def cluster() -> Any:
@@ -196,15 +196,15 @@ class AuditedTier:
         """A whole audit; its orphans are in `orphans` then."""
         with self.opened() as tier, Audit(tier, AuditOptions(**options)) as audit:
             report = audit.run()
-            self.orphans: list[Loose] = [] if report.stopped else list(audit.orphans())
+            self.orphans: list[UnknownObjectSet] = [] if report.stopped else list(audit.orphans())
             self.rules = audit.rules
             return report
 
-    def delete(self, **options: Any) -> Deletions:
+    def delete(self, **options: Any) -> OrphanDeletionResult:
         """Delete what the last audit found."""
         said = {"proofs": USUAL_PROOFS, "is_dry": False, **options}
         with self.opened() as tier:
-            return Deleting(tier, self.rules, **said).run(lambda: iter(self.orphans))
+            return OrphanDeletion(tier, self.rules, **said).run(lambda: iter(self.orphans))
 
 
 def nobody_publishes() -> Any:

@@ -10,7 +10,7 @@ from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.errors import LogError
 from rlmm.http.settings import BrokerLogSettings
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.served_state import ServedState
 from rlmm.partition_log.checkpoints import format_offsets, format_partition_metadata
 from rlmm.partition_log.names import PARTITION_METADATA, TopicPartition
 from tests.support.http_servers import VERSION, process_of, showing
@@ -135,7 +135,7 @@ async def serving_folders(
     teller = teller or Teller()
     chosen = BrokerLogSettings(tuple(str(folder) for folder in folders), **settings)
     served = BrokerLog(chosen, teller)
-    sources = Sources(VERSION, broker_log=served)
+    sources = ServedState(VERSION, broker_log=served)
     sources.begin(process_of())
     async with showing(sources=sources, **(of_http or {})) as client:
         yield Broker(client, served, teller)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import TRANSITIONS, SegmentMetadata, SegmentState
-from spark_tiering.copy_job.execution import CarryingOut, WaveSize
-from spark_tiering.copy_job.protocols import Unit
-from spark_tiering.copy_job.publishing import NotPublished, PublishFailure
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_job.execution import CopyExecution, WaveSize
+from spark_tiering.copy_job.protocols import CopyUnit
+from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
+from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import Action, Mode
-from spark_tiering.executor.tasks import CopyResult, Outcome
+from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
+from spark_tiering.executor.tasks import CopyResult, UnitOutcome
 from tests.support.plans import image, metadata, rules
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class World:
     """What outlives a driver."""
 
     sources: Sequence[SourcePartition]
-    mode: Mode = Mode.ARCHIVE
+    mode: CopyMode = CopyMode.ARCHIVE
     segments: dict[SegmentId, SegmentMetadata] = field(default_factory=dict)
     events: list[tuple[SegmentId, SegmentState]] = field(default_factory=list)
-    objects: dict[Uuid, ObjectsFound] = field(default_factory=dict)
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    objects: dict[Uuid, StoredObjects] = field(default_factory=dict)
+    outcomes: dict[int, UnitOutcome] = field(default_factory=dict)
     """What becomes of the copy that begins at an offset; copied where nothing is said."""
     failures: dict[tuple[int, SegmentState], PublishFailure] = field(default_factory=dict)
     """What becomes of an event about the copy that begins at an offset."""
@@ -80,7 +80,9 @@ class World:
         ]
         opened = [one for one in self.segments.values() if one.state in OPEN]
         evidence = [
-            Evidence(one.id, Writer.ENDED, self.objects.get(one.id.uuid, ObjectsFound.NONE))
+            OpenCopyEvidence(
+                one.id, OpenCopyWriter.ENDED, self.objects.get(one.id.uuid, StoredObjects.NONE)
+            )
             for one in opened
         ]
         ids = self._ids()
@@ -91,10 +93,10 @@ class World:
             self.drawn += 1
             yield Uuid.of(7, self.drawn)
 
-    def carry_out(self, why_stop: Callable[[], str] = lambda: "") -> CarryingOut:
+    def carry_out(self, why_stop: Callable[[], str] = lambda: "") -> CopyExecution:
         """One job, from its plan to its end."""
         plan = self.plan()
-        carried = CarryingOut(
+        carried = CopyExecution(
             plan,
             WorldHands(self, plan),
             self.waves,
@@ -121,7 +123,7 @@ class World:
         """What must hold whenever nobody is at work."""
         for one in self.segments.values():
             if one.state is SegmentState.COPY_SEGMENT_FINISHED:
-                assert self.objects.get(one.id.uuid) is ObjectsFound.WHOLE, one
+                assert self.objects.get(one.id.uuid) is StoredObjects.WHOLE, one
         known = {segment_id.uuid for segment_id in self.segments}
         assert set(self.objects) <= known, "objects that no metadata knows"
 
@@ -132,11 +134,11 @@ class WorldPublisher:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def start(self, segment: SegmentMetadata) -> int | NotPublished:
+    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
         """As `Publisher.start`."""
         return self._publish(segment.id, segment.state, segment)
 
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | NotPublished]:
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
         """As `Publisher.start_all`, one after the other."""
         return [self.start(one) for one in segments]
 
@@ -146,7 +148,7 @@ class WorldPublisher:
         uuid: Uuid,
         state: SegmentState,
         custom_metadata: bytes | None,
-    ) -> int | NotPublished:
+    ) -> int | PublishRefusal:
         """As `Publisher.move`."""
         known = self._world.segments.get(SegmentId(partition, uuid))
         moved = None
@@ -159,7 +161,7 @@ class WorldPublisher:
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | NotPublished]:
+    ) -> list[int | PublishRefusal]:
         """As `Publisher.move_all`, one after the other."""
         return [self.move(partition, uuid, state, custom) for uuid, custom in segments]
 
@@ -170,16 +172,16 @@ class WorldPublisher:
 
     def _publish(
         self, segment_id: SegmentId, state: SegmentState, moved: SegmentMetadata | None
-    ) -> int | NotPublished:
+    ) -> int | PublishRefusal:
         world = self._world
         world.step()
         known = world.segments.get(segment_id)
         before = None if known is None else known.state
         if moved is None or state not in TRANSITIONS[before]:
-            return NotPublished(PublishFailure.REJECTED, f"{before} to {state.name}")
+            return PublishRefusal(PublishFailure.REJECTED, f"{before} to {state.name}")
         failure = world.failures.get((moved.start_offset, state))
         if failure is not None and failure is not PublishFailure.UNKNOWN:
-            return NotPublished(failure, "as it was told")
+            return PublishRefusal(failure, "as it was told")
         world.events.append((segment_id, state))
         if state is SegmentState.DELETE_SEGMENT_FINISHED:
             del world.segments[segment_id]
@@ -187,7 +189,7 @@ class WorldPublisher:
             world.segments[segment_id] = moved
         world.step()
         if failure is not None:
-            return NotPublished(failure, "as it was told")
+            return PublishRefusal(failure, "as it was told")
         return len(world.events) - 1
 
 
@@ -210,29 +212,37 @@ class WorldHands:
         known = self._world.segments.get(SegmentId(partition, copy.uuid))
         return known or self._plan.started_event(partition, copy, 1)
 
-    def unit(self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata) -> Unit:
+    def unit(
+        self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
+    ) -> CopyUnit:
         """As `Hands.unit`; what the task is made of does not matter here."""
-        return Unit(copy.uuid, None)  # type: ignore[arg-type]
+        return CopyUnit(copy.uuid, None)  # type: ignore[arg-type]
 
     def copy(
-        self, units: Sequence[Unit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """As `Hands.copy`; results come in the order that hurts most, the highest first."""
         for unit in reversed(units):
             copy = self._copies[unit.uuid]
             if self._world.stopped_units:
-                on_result(unit.uuid, CopyResult(str(copy.uuid), Outcome.STOPPED, "it is told to"))
+                on_result(
+                    unit.uuid, CopyResult(str(copy.uuid), UnitOutcome.STOPPED, "it is told to")
+                )
                 continue
             self._world.on_copy(copy)
             outcome = self._world.outcomes.get(copy.start_offset)
-            if copy.action is not Action.COMPLETE:
+            if copy.action is not SegmentAction.COMPLETE:
                 self._world.step()
-                self._world.objects[copy.uuid] = ObjectsFound.PARTIAL
+                self._world.objects[copy.uuid] = StoredObjects.PARTIAL
             self._world.step()
             if outcome is None or outcome.is_done:
-                self._world.objects[copy.uuid] = ObjectsFound.WHOLE
+                self._world.objects[copy.uuid] = StoredObjects.WHOLE
             result = CopyResult(
-                str(copy.uuid), outcome or Outcome.COPIED, "", copy.size_bytes, 2 * copy.size_bytes
+                str(copy.uuid),
+                outcome or UnitOutcome.COPIED,
+                "",
+                copy.size_bytes,
+                2 * copy.size_bytes,
             )
             on_result(unit.uuid, result)
 

@@ -24,7 +24,7 @@ from rlmm.metadata.verdicts import Applied, Undecodable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rlmm.gate.reads import Reads
+    from rlmm.gate.reads import PartitionQueries
     from rlmm.metadata.events import Event
     from rlmm.metadata.shard import Shard
 
@@ -71,7 +71,7 @@ def digest(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=12).hexdigest()
 
 
-def answer_from(source: Reads | Shard, question: Question) -> str:
+def answer_from(source: PartitionQueries | Shard, question: Question) -> str:
     """The digest of what an engine, or a shard, answers; an unknown partition is an answer."""
     partition = user_partition(question.writer, question.generation)
     try:
@@ -82,7 +82,9 @@ def answer_from(source: Reads | Shard, question: Question) -> str:
         return digest(type(error).__name__)
 
 
-def _ask(source: Reads | Shard, question: Question, partition: TopicIdPartition) -> object:
+def _ask(
+    source: PartitionQueries | Shard, question: Question, partition: TopicIdPartition
+) -> object:
     match question.kind:
         case "segments":
             return source.segments(partition)

@@ -28,15 +28,15 @@ from rlmm_conformance.fields import custom_text
 from rlmm_conformance.python_engine import PythonEngine
 from rlmm_conformance.steps import (
     DEFAULT_TP,
-    Add,
+    AddStep,
     DeletePartition,
     EpochQuery,
     OffsetQuery,
-    Op,
     Operation,
     PartitionCall,
     SegmentQuery,
-    Update,
+    StepOperation,
+    UpdateStep,
 )
 from tests.support.metadata_clients import done
 
@@ -47,7 +47,14 @@ if TYPE_CHECKING:
     from rlmm_conformance.fields import Json
     from tests.support.metadata_clients import Cluster
 
-NOT_ON_THE_WIRE: Final = frozenset({Op.LOAD, Op.CLEAR, Op.MARK_INITIALIZED, Op.EPOCH_STATE})
+NOT_ON_THE_WIRE: Final = frozenset(
+    {
+        StepOperation.LOAD,
+        StepOperation.CLEAR,
+        StepOperation.MARK_INITIALIZED,
+        StepOperation.EPOCH_STATE,
+    }
+)
 WRITERS_ONLY: Final = frozenset(
     {
         RejectReason.PARTITION_BEING_DELETED,
@@ -112,7 +119,7 @@ class ClientEngine:
     async def step(self, operation: Operation) -> Json:
         """The answer to one step, in the form of the corpus."""
         try:
-            if isinstance(operation, Add | Update | DeletePartition):
+            if isinstance(operation, AddStep | UpdateStep | DeletePartition):
                 return await self._apply(operation)
             return await self._asked(operation)
         except NotAssigned:
@@ -131,7 +138,7 @@ class ClientEngine:
 
     # --------------------------------------------------------------------------------- events
 
-    async def _apply(self, operation: Add | Update | DeletePartition) -> Json:
+    async def _apply(self, operation: AddStep | UpdateStep | DeletePartition) -> Json:
         event = self._names._event(operation)
         try:
             await self._written(operation, event)
@@ -154,12 +161,12 @@ class ClientEngine:
         return {"error": str(outcome)} if isinstance(outcome, KafkaError) else str(outcome)
 
     async def _written(
-        self, operation: Add | Update | DeletePartition, event: Event | None
+        self, operation: AddStep | UpdateStep | DeletePartition, event: Event | None
     ) -> None:
         verbs = {
-            Op.ADD: self._writer.add_segment,
-            Op.UPDATE: self._writer.update_segment,
-            Op.PARTITION_DELETE: self._writer.put_partition_delete,
+            StepOperation.ADD: self._writer.add_segment,
+            StepOperation.UPDATE: self._writer.update_segment,
+            StepOperation.PARTITION_DELETE: self._writer.put_partition_delete,
         }
         written = await verbs[operation.op](event)
         assert written.verdict in {"applied", "duplicate"}
@@ -172,15 +179,19 @@ class ClientEngine:
         match operation:
             case PartitionCall():
                 return await self._called(operation, client, partition)
-            case EpochQuery(op=Op.HIGHEST, epoch=epoch):
+            case EpochQuery(op=StepOperation.HIGHEST, epoch=epoch):
                 return await client.highest_offset(partition, epoch)  # type: ignore[no-any-return]
-            case EpochQuery(op=Op.SIZE, epoch=epoch):
+            case EpochQuery(op=StepOperation.SIZE, epoch=epoch):
                 return await client.remote_log_size(partition, epoch)  # type: ignore[no-any-return]
             case EpochQuery(epoch=epoch):
                 segments = client.list_segments_by_epoch(partition, epoch)
                 return [self._label(found) async for found in segments]
             case OffsetQuery(op=op, epoch=epoch, offset=offset):
-                ask = client.segment_for if op is Op.GET else client.next_segment_with_txn_index
+                ask = (
+                    client.segment_for
+                    if op is StepOperation.GET
+                    else client.next_segment_with_txn_index
+                )
                 found = await ask(partition, epoch, offset)
                 return None if found is None else self._label(found)
             case SegmentQuery():
@@ -189,18 +200,18 @@ class ClientEngine:
 
     async def _called(self, call: PartitionCall, client: Any, partition: TopicIdPartition) -> Json:
         match call.op:
-            case Op.LOAD:
+            case StepOperation.LOAD:
                 return await self._load(call.tp)
-            case Op.MARK_INITIALIZED:
+            case StepOperation.MARK_INITIALIZED:
                 return await self._initialize(call.tp)
-            case Op.CLEAR:
+            case StepOperation.CLEAR:
                 await done(client.on_partition_leadership_changes([], []))
                 await done(client.on_stop_partitions([partition]))
                 self._ready.discard(call.tp)
                 return "ok"
-            case Op.IS_READY:
+            case StepOperation.IS_READY:
                 return await client.is_ready(partition)  # type: ignore[no-any-return]
-            case Op.PARTITION_STATE:
+            case StepOperation.PARTITION_STATE:
                 return await self._partition_state(partition)
             case _:
                 return [self._label(found) async for found in client.list_segments(partition)]
@@ -267,13 +278,13 @@ class ClientEngine:
             await client.close()
 
 
-_EMPTY: Final[dict[Op, Json]] = {
-    Op.GET: None,
-    Op.NEXT_TXN: None,
-    Op.HIGHEST: None,
-    Op.LIST: [],
-    Op.LIST_EPOCH: [],
-    Op.SIZE: 0,
-    Op.SEGMENT: None,
+_EMPTY: Final[dict[StepOperation, Json]] = {
+    StepOperation.GET: None,
+    StepOperation.NEXT_TXN: None,
+    StepOperation.HIGHEST: None,
+    StepOperation.LIST: [],
+    StepOperation.LIST_EPOCH: [],
+    StepOperation.SIZE: 0,
+    StepOperation.SEGMENT: None,
 }
 """At cache level the partition is there, whether anything of it was stored or not."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.source_status import PlaceStanding, Standing
+    from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus
     from rlmm.metadata.events import Event
 
 METADATA_TOPIC_ID = Uuid(bytes(range(16)))
@@ -138,7 +138,7 @@ async def segment_counts(moment: Moment) -> dict[str, int]:
     return {f"{one.partition.topic}-{one.partition.partition}": one.segments for one in summaries}
 
 
-def place_at(standing: Standing, place: int) -> PlaceStanding:
+def place_at(standing: SourceStatus, place: int) -> MetadataPartitionStatus:
     """How one metadata partition stands."""
     (found,) = [one for one in standing.places if one.metadata_partition == place]
     return found

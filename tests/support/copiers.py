@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.pump.writer import Written
+    from rlmm.pump.writer import WrittenEvent
 
     Move = SegmentMetadata | SegmentUpdate | PartitionDelete
 
@@ -209,7 +209,7 @@ class Copier:
                 return move.state not in {_DF, _FINISHED} or isinstance(move, SegmentMetadata)
         return False
 
-    async def _written(self, move: Move) -> Written:
+    async def _written(self, move: Move) -> WrittenEvent:
         if isinstance(move, SegmentMetadata):
             return await self._metadata.add_segment(move, timeout_s=self._timeout_s)
         if isinstance(move, SegmentUpdate):

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.copy_plan.reasons import Action
-from spark_tiering.executor.limited_io import Watch
+from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.executor.limited_io import UnitLimits
 from spark_tiering.executor.segment_copy import carry_out
 from spark_tiering.executor.segment_inspection import inspect_with_state
 from spark_tiering.executor.tasks import CopyOptions, CopyTask
-from spark_tiering.executor.throttle import UNBOUND, Pace, Throttle
+from spark_tiering.executor.throttle import UNBOUND, PaceLimits, Throttle
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import Finding, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.segment_inspection import USUAL_RULES
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.storage import TierStorage
@@ -76,7 +76,7 @@ def copy_task(
         "job_id": "job-20231114",
         "pace": UNBOUND,
         "deadline_s": 600.0,
-        "action": Action.COPY,
+        "action": SegmentAction.COPY,
     }
     return CopyTask(
         partition=partition, files=files, store=store, options=options, **(said | changes)
@@ -102,10 +102,12 @@ class Time:
         self.now_s += seconds
 
 
-def watch(time: Time | None = None, deadline_s: float = 600.0, pace: Pace = UNBOUND) -> Watch:
+def watch(
+    time: Time | None = None, deadline_s: float = 600.0, pace: PaceLimits = UNBOUND
+) -> UnitLimits:
     """A watch by a time of the test's."""
     time = time or Time()
-    return Watch(deadline_s, Throttle(pace, time.clock, time.sleep), time.clock)
+    return UnitLimits(deadline_s, Throttle(pace, time.clock, time.sleep), time.clock)
 
 
 def run(task: CopyTask, store: ObjectStore, time: Time | None = None) -> CopyResult:
@@ -135,5 +137,5 @@ def assert_equals_source(task: CopyTask, store: ObjectStore, files: PartitionFil
         if part is not SegmentPart.LOG:
             expected = report.parts.get(part)
             content = None if expected is None else content_of(files, part, expected)
-            assert not isinstance(content, Finding)
+            assert not isinstance(content, SegmentFinding)
             assert storage.fetch_index(task.segment, part) == content

@@ -13,14 +13,14 @@ from spark_tiering.decoding import COLUMNS
 from tests.support.written_logs import Row, row_of
 
 if TYPE_CHECKING:
-    from spark_tiering.data_source.piece_reading import Reading
-    from spark_tiering.data_source.pushed_filters import Pushed
-    from spark_tiering.data_source.task_splits import Piece
+    from spark_tiering.data_source.piece_reading import PieceReading
+    from spark_tiering.data_source.pushed_filters import PushedFilters
+    from spark_tiering.data_source.task_splits import SegmentPiece
 
 
 def planned(
-    options: dict[str, str], pushed: Pushed = EVERYTHING
-) -> tuple[list[tuple[Piece, ...]], Reading]:
+    options: dict[str, str], pushed: PushedFilters = EVERYTHING
+) -> tuple[list[tuple[SegmentPiece, ...]], PieceReading]:
     """The shares of a query, as they arrive where they are read."""
     planner = QueryPlanner(parse_options(options, is_streaming=False))
     listing = planner.listing()
@@ -29,7 +29,7 @@ def planned(
     return travelled  # type: ignore[no-any-return]
 
 
-def rows_read(options: dict[str, str], pushed: Pushed = EVERYTHING) -> list[Row]:
+def rows_read(options: dict[str, str], pushed: PushedFilters = EVERYTHING) -> list[Row]:
     """All rows of a query, share after share."""
     found, reading = planned(options, pushed)
     return [

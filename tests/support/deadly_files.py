@@ -14,8 +14,8 @@ from tests.support.units_at_work import mark
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segment_sources.protocol import FoundPartition, Source, Unusable
-    from spark_tiering.segments.partition_files import FileFacts, PartitionFiles
+    from spark_tiering.segment_sources.protocol import FoundPartition, SegmentSource, UnusablePlace
+    from spark_tiering.segments.partition_files import PartitionFiles, SourceFileFacts
 
 ALWAYS = 1_000
 
@@ -34,7 +34,7 @@ class DeadlyFiles:
     times: int
     driver: int
 
-    def facts(self) -> Mapping[str, FileFacts]:
+    def facts(self) -> Mapping[str, SourceFileFacts]:
         """See `PartitionFiles`."""
         return self.files.facts()
 
@@ -51,12 +51,12 @@ class DeadlyFiles:
 class DeadlySource:
     """*source*, with deadly files in every partition."""
 
-    def __init__(self, source: Source, marks: str, log: str, times: int) -> None:
+    def __init__(self, source: SegmentSource, marks: str, log: str, times: int) -> None:
         self._source = source
         self._said = marks, log, times, os.getpid()
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
-        """See `Source`."""
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
+        """See `SegmentSource`."""
         found, unusable = self._source.partitions()
         return [one._replace(files=DeadlyFiles(one.files, *self._said)) for one in found], unusable
 

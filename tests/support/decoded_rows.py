@@ -18,7 +18,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import INFLATED_BYTES_MAX
 from rlmm.records.damage import DamagedRecords
 from rlmm.records.records import Record, strict_records
-from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, Wanted, rows
+from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, DecodingOptions, rows
 from spark_tiering.decoding import decompression as inflating
 from spark_tiering.decoding import headers as headers_module
 from spark_tiering.decoding import record_positions as stepping
@@ -53,12 +53,12 @@ class Decoded(NamedTuple):
     counts: DecodingCounts
 
 
-def wanted(**asked: object) -> Wanted:
+def wanted(**asked: object) -> DecodingOptions:
     """Everything of one partition, but for what is *asked* otherwise."""
-    return Wanted(**{"topic": TOPIC, "partition": PARTITION, **asked})  # type: ignore[arg-type]
+    return DecodingOptions(**{"topic": TOPIC, "partition": PARTITION, **asked})  # type: ignore[arg-type]
 
 
-def decode(log: bytes, asked: Wanted | None = None, piece_bytes: int = 4 << 20) -> Decoded:
+def decode(log: bytes, asked: DecodingOptions | None = None, piece_bytes: int = 4 << 20) -> Decoded:
     """The rows of all columns, out of pieces of so many bytes."""
     decoder = BatchDecoder(wanted() if asked is None else asked)
     found: list[Row] = []

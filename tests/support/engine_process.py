@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rlmm.errors import RlmmError
 from spark_tiering.execution.opening import open_engine
-from spark_tiering.execution.settings import SUBMITTED, EngineSettings
+from spark_tiering.execution.settings import SUBMITTED, ExecutionSettings
 
 UNITS = 6
 KILLER = 3
@@ -65,7 +65,7 @@ def main() -> int:
     slots = 0
     try:
         for _ in range(asked.times):
-            with open_engine(EngineSettings(asked.master, log_file=asked.log)) as engine:
+            with open_engine(ExecutionSettings(asked.master, log_file=asked.log)) as engine:
                 slots = engine.slots
                 work = partial(where, asked.meet)
                 outcomes = [*engine.run_units(range(UNITS), work, told.append)]

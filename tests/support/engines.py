@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rlmm.engine.engine import Engine, EngineSettings, Ground
+from rlmm.engine.engine import Engine, EngineParts, EngineSettings
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import Memory, MemorySettings
+from rlmm.pump.budget import MemorySettings, MemoryUsage
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ START_MS = 1_700_000_000_000
 ROOM = MemorySettings(alert_bytes=1 << 50, limit_bytes=1 << 50)
 
 
-async def no_memory() -> Memory:
+async def no_memory() -> MemoryUsage:
     """A measurement that finds nothing."""
-    return Memory(0, 1 << 50)
+    return MemoryUsage(0, 1 << 50)
 
 
 class LoopClock:
@@ -93,7 +93,7 @@ class World:
         engine = Engine(
             log,
             settings or EngineSettings(memory=ROOM),
-            ground=Ground(
+            ground=EngineParts(
                 clock=LoopClock(),
                 make_shard=options.pop("make_shard", PythonShard),
                 measure_memory=options.pop("measure_memory", no_memory),

@@ -14,7 +14,7 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.tier import Tier, TierTopics
 from spark_tiering.maintenance.wiring import open_tier
@@ -82,7 +82,7 @@ def run(place: TierPlace, later_ms: int = 0, cluster: ToldCluster | None = None,
         try:
             told = None if cluster is None else TierTopics(cluster, thread)
             patch.setattr(Tier, "cluster", property(lambda _: told))
-            return expire(opened, Wish(**said), is_applied=is_applied)
+            return expire(opened, ExpireOptions(**said), is_applied=is_applied)
         finally:
             thread.close()
 

@@ -9,13 +9,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import TRANSITIONS, PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
-from spark_tiering.maintenance.expire.object_removal import Removal
+from spark_tiering.maintenance.expire.object_removal import RemovalResult
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.expire.object_removal import Target
+    from spark_tiering.maintenance.expire.object_removal import RemovalTarget
 
 SHORT = dict(zip(SegmentState, ("CS", "CF", "DS", "DF"), strict=True))
 
@@ -36,7 +36,7 @@ class Died(BaseException):
 @dataclass
 class HeldHands:
     """
-    See `spark_tiering.maintenance.expire.actions.Hands`.
+    See `spark_tiering.maintenance.expire.actions.ExpireActions`.
 
     *segments* is the metadata, *objects* are the segments whose objects are there. Each effect is
     written into *done*; as the *dies_at*-th takes effect the run dies, right after it.
@@ -90,19 +90,19 @@ class HeldHands:
             self._took_effect(what)
         return told
 
-    def remove(self, targets: Sequence[Target]) -> list[Removal]:
+    def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
         """See `Hands`; nothing goes whose deletion is not started."""
         removals = []
         for one in targets:
             what = f"objects {one.start_offset}"
             if why := self.failing.get(what):
-                removals.append(Removal(one.segment_id, False, False, why))
+                removals.append(RemovalResult(one.segment_id, False, False, why))
                 continue
             state = self.segments[one.segment_id].state
             assert state is SegmentState.DELETE_SEGMENT_STARTED, f"{what}: it is {state.name}"
             was_there = one.segment_id in self.objects
             self.objects.discard(one.segment_id)
-            removals.append(Removal(one.segment_id, True, was_there))
+            removals.append(RemovalResult(one.segment_id, True, was_there))
             self._took_effect(what)
         return removals
 
@@ -131,7 +131,7 @@ def lives_in(archive: Path, places: int) -> dict[SegmentId, list[SegmentState]]:
     with open_tier(CareRequest(embedded=archive)) as tier:
         log = tier.log
         for place, bounds in log.bounds(range(places)).items():
-            assert isinstance(bounds, Bounds)
+            assert isinstance(bounds, LogBounds)
             position = bounds.log_start
             while position < bounds.next_offset:
                 found = log.read(place, position)

@@ -6,18 +6,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
 from rlmm.errors import LogUnavailable, StoreUnavailable
-from spark_tiering.stores.results import Refusal, Refused, Unknown, Written
+from spark_tiering.stores.results import ObjectWritten, PutRefusal, PutRefused, PutUnknown
 from tests.support.segments import MemoryFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from spark_tiering.segments.partition_files import FileFacts
-    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.segments.partition_files import SourceFileFacts
+    from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.results import (
-        Absent,
         GetOutcome,
+        ObjectAbsent,
         ObjectFacts,
         OpenUpload,
         PutOutcome,
@@ -63,15 +63,15 @@ class FailingStore:
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    def put(self, key: str, content: Content) -> PutOutcome:
+    def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """Write, unless something befalls it."""
         return self._put(lambda: self._store.put(key, content))
 
-    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+    def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """Write a stream, unless something befalls it."""
         return self._put(lambda: self._store.put_stream(key, stream))
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """Ask, unless something befalls it."""
         self._ask()
         return self._store.head(key, is_sum_wanted=is_sum_wanted)
@@ -107,12 +107,12 @@ class FailingStore:
             msg = "the store is away"
             raise StoreUnavailable(msg)
         if trouble is StoreTrouble.UNKNOWN:
-            return Unknown("no answer")
+            return PutUnknown("no answer")
         if trouble in (StoreTrouble.NO_ROOM, StoreTrouble.SWEPT):
-            return Refused(Refusal(trouble.value), "as told")
+            return PutRefused(PutRefusal(trouble.value), "as told")
         outcome = put()
-        if trouble is StoreTrouble.DONE_UNKNOWN and isinstance(outcome, Written):
-            return Unknown("no answer")
+        if trouble is StoreTrouble.DONE_UNKNOWN and isinstance(outcome, ObjectWritten):
+            return PutUnknown("no answer")
         return outcome
 
 
@@ -131,7 +131,7 @@ class FailingFiles(MemoryFiles):
         self._troubles = troubles
         self._touched = False
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """Every file by its name, unless something befalls it."""
         self._befall()
         found = super().facts()

@@ -17,11 +17,17 @@ from typing import TYPE_CHECKING, Any
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogError, LogUnavailable
 from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
-from rlmm.kafka_messages.error_codes import Code
-from rlmm.kafka_messages.fetch import NO_EPOCH, FetchAnswer, Fetched, FetchRequest, Wanted
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.fetch import (
+    NO_EPOCH,
+    FetchAnswer,
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+)
 from rlmm.kafka_messages.metadata import (
     EARLIEST,
-    Broker,
+    BrokerAddress,
     ClusterMetadata,
     ListedOffset,
     ListOffsetsRequest,
@@ -29,12 +35,17 @@ from rlmm.kafka_messages.metadata import (
     PartitionLeader,
     TopicMetadata,
 )
-from rlmm.kafka_messages.produce import InitProducerIdRequest, Produced, ProduceRequest, ProducerId
+from rlmm.kafka_messages.produce import (
+    InitProducerIdRequest,
+    ProduceRequest,
+    ProduceResult,
+    ProducerId,
+)
 from rlmm.kafka_messages.topics import (
     CreateTopicsRequest,
     DescribedTopic,
     DescribeTopicsRequest,
-    Outcome,
+    TopicRequestOutcome,
     TopicSetting,
 )
 from rlmm.log.new_ids import random_uuid
@@ -90,12 +101,12 @@ class FakePartition:
         if known is not None:
             last, base = known
             if first + count - 1 == last:
-                return Code.NONE, base
+                return ErrorCode.NONE, base
             if first != last + 1:
-                return Code.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         base = self.store(*(value or b"" for _, value in values))
         self.producers[batch.producer_id] = first + count - 1, base
-        return Code.NONE, base
+        return ErrorCode.NONE, base
 
 
 class FakeKafka:
@@ -106,7 +117,7 @@ class FakeKafka:
         self.cluster_id = CLUSTER_ID
         self.exists = True
         self.brokers = {
-            number: Broker(number, f"broker-{number}", 9092) for number in range(brokers)
+            number: BrokerAddress(number, f"broker-{number}", 9092) for number in range(brokers)
         }
         self.bell = Doorbell()
         """Rings at every change."""
@@ -125,7 +136,7 @@ class FakeKafka:
         """Request and partition that is answered with a code."""
         self.missing: set[tuple[str, int]] = set()
         """Request and partition that is left out of the answer."""
-        self.topic_code = int(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        self.topic_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         """What is said of the topic while it does not exist."""
         self.lost_answers: set[int] = set()
         """Partitions whose next append is stored, but the connection is cut before the answer."""
@@ -136,9 +147,9 @@ class FakeKafka:
         self.knows_epochs = True
         """Whether leaders can place the epoch of the batch before a position."""
         self.settings: dict[str, str] = {}
-        self.code_of_settings = int(Code.NONE)
+        self.code_of_settings = int(ErrorCode.NONE)
         self.created: list[CreateTopicsRequest] = []
-        self.creation = Outcome(Code.NONE, None)
+        self.creation = TopicRequestOutcome(ErrorCode.NONE, None)
         self.connections: defaultdict[int, list[FakeConnection]] = defaultdict(list)
         self._producer_ids = 1000
 
@@ -225,7 +236,7 @@ class FakeKafka:
             return ClusterMetadata(alive, self.cluster_id, (topic,))
         leaders = tuple(
             PartitionLeader(
-                Code.NONE if held.leader >= 0 else Code.LEADER_NOT_AVAILABLE,
+                ErrorCode.NONE if held.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
                 number,
                 held.leader,
                 held.epoch,
@@ -233,7 +244,7 @@ class FakeKafka:
             )
             for number, held in self.partitions.items()
         )
-        topic = TopicMetadata(Code.NONE, TOPIC, self.topic_id, leaders)
+        topic = TopicMetadata(ErrorCode.NONE, TOPIC, self.topic_id, leaders)
         return ClusterMetadata(alive, self.cluster_id, (topic,))
 
     def _offsets(self, broker: int, request: ListOffsetsRequest) -> dict[int, ListedOffset]:
@@ -248,17 +259,17 @@ class FakeKafka:
 
     def _producer_id(self, broker: int, request: InitProducerIdRequest) -> ProducerId:
         del request
-        code = self.codes.get(("InitProducerId", broker), Code.NONE)
+        code = self.codes.get(("InitProducerId", broker), ErrorCode.NONE)
         self._producer_ids += 1
         return ProducerId(code, self._producer_ids, 0)
 
-    def _produce(self, broker: int, request: ProduceRequest) -> Produced | None:
+    def _produce(self, broker: int, request: ProduceRequest) -> ProduceResult | None:
         partition = request._partition
         code, held = self._judge("Produce", broker, partition)
         if request._topic_id != self.topic_id:
-            code = Code.UNKNOWN_TOPIC_ID
-        if code != Code.NONE:
-            return Produced(code, -1, None, is_by_topic_id=True)
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+        if code != ErrorCode.NONE:
+            return ProduceResult(code, -1, None, is_by_topic_id=True)
         (batch,) = walk(request._batch)
         assert isinstance(batch, Batch), batch
         code, base = held.append(batch)
@@ -266,12 +277,12 @@ class FakeKafka:
             self.lost_answers.remove(partition)
             msg = f"broker {broker} cut the connection"
             raise LogUnavailable(msg)
-        return Produced(code, base, None, is_by_topic_id=True)
+        return ProduceResult(code, base, None, is_by_topic_id=True)
 
-    def _create(self, broker: int, request: CreateTopicsRequest) -> Outcome:
+    def _create(self, broker: int, request: CreateTopicsRequest) -> TopicRequestOutcome:
         del broker
         self.created.append(request)
-        if self.creation.code == Code.NONE:
+        if self.creation.code == ErrorCode.NONE:
             self.exists = True
         return self.creation
 
@@ -291,7 +302,7 @@ class FakeKafka:
         held = self.partitions[partition]
         if (request, partition) in self.codes:
             return self.codes[request, partition], held
-        return Code.NONE if held.leader == broker else Code.NOT_LEADER_OR_FOLLOWER, held
+        return ErrorCode.NONE if held.leader == broker else ErrorCode.NOT_LEADER_OR_FOLLOWER, held
 
     async def _fetch(self, broker: int, request: FetchRequest) -> FetchAnswer:
         found = self._look(broker, request)
@@ -301,9 +312,9 @@ class FakeKafka:
                     while not any(fetched.data or fetched.code for fetched in found):
                         await self.bell.wait()
                         found = self._look(broker, request)
-        return FetchAnswer(Code.NONE, tuple(found))
+        return FetchAnswer(ErrorCode.NONE, tuple(found))
 
-    def _look(self, broker: int, request: FetchRequest) -> list[Fetched]:
+    def _look(self, broker: int, request: FetchRequest) -> list[FetchedPartition]:
         found = []
         room = request._bytes_max
         for wanted in request._wanted:
@@ -314,20 +325,22 @@ class FakeKafka:
             found.append(fetched)
         return found
 
-    def _fetched(self, broker: int, request: FetchRequest, wanted: Wanted, room: int) -> Fetched:
+    def _fetched(
+        self, broker: int, request: FetchRequest, wanted: FetchPartition, room: int
+    ) -> FetchedPartition:
         code, held = self._judge("Fetch", broker, wanted.partition)
         if request._topic_id != self.topic_id:
-            code = Code.UNKNOWN_TOPIC_ID
-        elif code == Code.NONE and (
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+        elif code == ErrorCode.NONE and (
             not held.log_start <= wanted.position <= held.next_offset
             or (wanted.last_epoch != NO_EPOCH and not self.knows_epochs)
         ):
-            code = Code.OFFSET_OUT_OF_RANGE
-        if code != Code.NONE:
-            return Fetched(wanted.partition, code, -1, -1, memoryview(b""))
+            code = ErrorCode.OFFSET_OUT_OF_RANGE
+        if code != ErrorCode.NONE:
+            return FetchedPartition(wanted.partition, code, -1, -1, memoryview(b""))
         is_first = room == request._bytes_max
         bytes_max = min(wanted.bytes_max, max(room, 0))
         data = held.fetch(wanted.position, bytes_max, at_least_one=is_first)
-        return Fetched(
-            wanted.partition, Code.NONE, held.next_offset, held.log_start, memoryview(data)
+        return FetchedPartition(
+            wanted.partition, ErrorCode.NONE, held.next_offset, held.log_start, memoryview(data)
         )

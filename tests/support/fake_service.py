@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from broker_adapter.address import TcpAddress, UnixAddress
 from broker_adapter.stand_in import StandInService
 from rlmm.metadata.ids import Uuid
-from rlmm.wire.hello import HelloAnswer, Limits, hello_answer_value
+from rlmm.wire.hello import HelloAnswer, ServiceLimits, hello_answer_value
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.errors import RlmmError
 
-LIMITS = Limits(64 * 1024, 128, 1024, 1_000, 1_000, 0)
+LIMITS = ServiceLimits(64 * 1024, 128, 1024, 1_000, 1_000, 0)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import LogUnavailable, UnsupportedVersion
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.leader_epochs import EpochEnd, EpochEndsRequest
 from rlmm.kafka_messages.metadata import (
     EARLIEST,
@@ -30,7 +30,7 @@ from rlmm.kafka_messages.topics import (
     AlterTopicRequest,
     DescribedTopic,
     DescribeTopicsRequest,
-    Outcome,
+    TopicRequestOutcome,
     TopicSetting,
 )
 from rlmm.log.new_ids import random_uuid
@@ -72,9 +72,9 @@ class FakeTopic:
     settings: dict[str, str] = field(default_factory=dict)
     topic_id: Uuid = field(default_factory=random_uuid)
     is_internal: bool = False
-    code: int = Code.NONE
+    code: int = ErrorCode.NONE
     """Of its metadata, in place of everything else."""
-    code_of_settings: int = Code.NONE
+    code_of_settings: int = ErrorCode.NONE
 
 
 class FakeTopics(FakeKafka):
@@ -87,7 +87,7 @@ class FakeTopics(FakeKafka):
         """The newest form of the question for offsets that its brokers know."""
         self.on_request: Callable[[int, Request[Any]], None] = lambda _, __: None
         """Called with each request before it is answered, to have something happen then."""
-        self.change = Outcome(Code.NONE, None)
+        self.change = TopicRequestOutcome(ErrorCode.NONE, None)
         """What is said to changes of settings; other than zero they are not made."""
 
     def partition(self, topic: str, number: int = 0) -> TopicIdPartition:
@@ -117,11 +117,11 @@ class FakeTopics(FakeKafka):
 
     def _topic(self, name: str) -> TopicMetadata:
         topic = self.topics.get(name)
-        if topic is None or topic.code not in {Code.NONE, Code.LEADER_NOT_AVAILABLE}:
-            code = Code.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.code
+        if topic is None or topic.code not in {ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE}:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.code
             return TopicMetadata(code, name, random_uuid(), ())
         leaders = tuple(
-            PartitionLeader(Code.NONE, number, held.leader, 0, ())
+            PartitionLeader(ErrorCode.NONE, number, held.leader, 0, ())
             for number, held in enumerate(topic.partitions)
         )
         return TopicMetadata(topic.code, name, topic.topic_id, leaders, topic.is_internal)
@@ -159,7 +159,7 @@ class FakeTopics(FakeKafka):
         held = self.topics[topic].partitions[number]
         if (request, number) in self.codes:
             return self.codes[request, number], held
-        return Code.NONE if held.leader == broker else Code.NOT_LEADER_OR_FOLLOWER, held
+        return ErrorCode.NONE if held.leader == broker else ErrorCode.NOT_LEADER_OR_FOLLOWER, held
 
     def _settings(self, broker: int, request: DescribeTopicsRequest) -> list[DescribedTopic]:
         del broker
@@ -167,7 +167,11 @@ class FakeTopics(FakeKafka):
         for name in request._topics:
             topic = self.topics.get(name)
             if topic is None or topic.code_of_settings:
-                code = Code.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.code_of_settings
+                code = (
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if topic is None
+                    else topic.code_of_settings
+                )
                 described.append(DescribedTopic(code, None, name, {}))
                 continue
             names = {*DEFAULTS, *topic.settings} if request._names is None else request._names
@@ -177,11 +181,11 @@ class FakeTopics(FakeKafka):
                 for one in names
                 if one in in_force
             }
-            described.append(DescribedTopic(Code.NONE, None, name, settings))
+            described.append(DescribedTopic(ErrorCode.NONE, None, name, settings))
         return described
 
-    def _alter(self, broker: int, request: AlterTopicRequest) -> Outcome:
-        if self.change.code == Code.NONE and not request._is_only_checked:
+    def _alter(self, broker: int, request: AlterTopicRequest) -> TopicRequestOutcome:
+        if self.change.code == ErrorCode.NONE and not request._is_only_checked:
             settings = self.topics[request._topic].settings
             settings.update(request._given)
             for name in request._unset:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.wire.messages import Answer
+    from rlmm.wire.messages import Response
 
 DEADLINE_S = 30.0
 """Never reached, unless something is broken."""
@@ -28,7 +28,7 @@ class FrameClient:
         self.reader = reader
         self.writer = writer
         self._last_id = 0
-        self._kept: dict[int | None, Answer] = {}
+        self._kept: dict[int | None, Response] = {}
 
     async def hello(self, **said: Any) -> Any:
         """Say who it is; what the service says of itself."""
@@ -49,7 +49,7 @@ class FrameClient:
         self.writer.write(request_frame(request_id, method, list(args), 1 << 28))
         return request_id
 
-    async def answer(self, request_id: int | None) -> Answer:
+    async def answer(self, request_id: int | None) -> Response:
         """The answer to a request; those to others are kept."""
         while request_id not in self._kept:
             answer = await self.next()
@@ -57,7 +57,7 @@ class FrameClient:
             self._kept[answer.id] = answer
         return self._kept.pop(request_id)
 
-    async def next(self) -> Answer | None:
+    async def next(self) -> Response | None:
         """The next answer; `None` where the service has hung up."""
         async with asyncio.timeout(DEADLINE_S):
             try:

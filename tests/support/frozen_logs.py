@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.log.protocol import Bounds, LogIdentity
+from rlmm.log.protocol import LogBounds, LogIdentity
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode_any
 from rlmm.records.record_set import RecordSet
@@ -48,9 +48,9 @@ class MemoryTierLog:
         """Whose log it is."""
         return self._identity
 
-    def bounds(self, places: Collection[int]) -> Mapping[int, Bounds | LogError]:
+    def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
         """What each partition holds."""
-        return {one: Bounds(self._start(one), len(self._batches[one])) for one in places}
+        return {one: LogBounds(self._start(one), len(self._batches[one])) for one in places}
 
     def _start(self, place: int) -> int:
         return min(self.log_start, len(self._batches[place]))

@@ -11,17 +11,17 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.read_plan.inputs import Origin, PartitionInput
-from spark_tiering.read_plan.plan import SourceKind
+from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin
+from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.question import Facts, Question
+from spark_tiering.read_plan.question import Question, QuestionFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rlmm.metadata.events import Event
     from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, GapReason
-    from spark_tiering.read_plan.tokens import Token
+    from spark_tiering.read_plan.tokens import PlanToken
 
 STARTED, FINISHED, DELETING, DELETED = SegmentState
 ORDERS = TopicIdPartition(Uuid(bytes(range(16))), "orders", 0)
@@ -85,20 +85,22 @@ def shard_with(*segments: SegmentMetadata) -> PythonShard:
     return shard_of(events)
 
 
-def origin(positions: dict[int, int] | None = None) -> Origin:
+def origin(positions: dict[int, int] | None = None) -> StateOrigin:
     """Of the metadata of the cluster of tests."""
-    return Origin(SourceKind.METADATA, CLUSTER, METADATA_TOPIC, 50, positions or {0: 1, 1: 7})
+    return StateOrigin(
+        PlanSourceKind.METADATA, CLUSTER, METADATA_TOPIC, 50, positions or {0: 1, 1: 7}
+    )
 
 
 def plan_of(
     shard: PythonShard,
     question: Question | None = None,
-    facts: Facts | None = None,
-    since: Token | None = None,
+    facts: QuestionFacts | None = None,
+    since: PlanToken | None = None,
 ) -> FrozenPlan:
     """The plan of all partitions of *shard*."""
     inputs = [PartitionInput(one, lambda: shard, 0) for one in shard.partitions()]
-    return make_plan(question or Question(), inputs, origin(), facts or Facts(), since)
+    return make_plan(question or Question(), inputs, origin(), facts or QuestionFacts(), since)
 
 
 def naive_reader(shard: PythonShard, planned: FrozenPartition) -> dict[int, Uuid]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from jsonschema import Draft202012Validator
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.engine.service import Service
 from rlmm.http.openapi import document
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import HttpSettings
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.served_state import ServedState
 from rlmm.telemetry.logs import LinesStatistics
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def no_lines() -> LinesStatistics:
 async def showing(
     *engines: Engine,
     process: Service | None = None,
-    door: Door | None = None,
-    sources: Sources | None = None,
+    door: Authenticator | None = None,
+    sources: ServedState | None = None,
     ssl: Any = True,
     token: str | None = None,
     **settings: Any,
@@ -149,10 +149,10 @@ async def showing(
     the *door* is the test's own, or open to this machine.
     """
     if door is None:
-        door = Door(AccessSettings(), TlsSettings(), own_token=READING)
+        door = Authenticator(AccessSettings(), TlsSettings(), own_token=READING)
         token = token or (None if "local_role" in settings else READING)
     if sources is None:
-        sources = Sources(VERSION, lines=no_lines, access=door.statistics)
+        sources = ServedState(VERSION, lines=no_lines, access=door.statistics)
         named = {f"c{number}": engine for number, engine in enumerate(engines)}
         sources.begin(process or process_of(**named))
     chosen = HttpSettings(**{"listen": ANYWHERE, "stop_timeout_ms": 500, **settings})

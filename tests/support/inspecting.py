@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.inspection.replay import Bound, replay
+from rlmm.inspection.replay import ReplayEnd, replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import place_of
@@ -63,7 +63,7 @@ class History:
         self.clock.at_ms += 1_000
         return place, offset
 
-    async def moment(self, bound: Bound | None = None) -> ShardsMoment:
+    async def moment(self, bound: ReplayEnd | None = None) -> ShardsMoment:
         """The state that all of it makes, or what lies before *bound*."""
         return await replay(self.log, bound=bound, timeout_s=5)
 

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.partition_files import SourceFileFacts
 from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
 from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.segments import T_MS, data_batch
@@ -29,9 +29,9 @@ class MadeLog:
         self.next_offset = self.size // batch_bytes * RECORDS
         self._batch = data_batch(0, T_MS, count=RECORDS, size=batch_bytes)
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """The log, and no other file: all of them have to be made."""
-        return {LOG: FileFacts(self.size, 0)}
+        return {LOG: SourceFileFacts(self.size, 0)}
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """The bytes of a range."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import RlmmError
 from spark_tiering.copy_job.request import JobRequest
-from spark_tiering.copy_job.wiring import Surroundings
+from spark_tiering.copy_job.wiring import CopyJobContext
 from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.segment_sources.protocol import FoundPartition
 from spark_tiering.segment_sources.settings import LogDirSettings
-from spark_tiering.tier_metadata.protocol import Published
+from spark_tiering.tier_metadata.protocol import PublishedEvent
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.copy_tasks import NOWHERE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.segment_sources.protocol import Unusable
+    from spark_tiering.segment_sources.protocol import UnusablePlace
     from spark_tiering.segments.partition_files import PartitionFiles
 
 JOB_ID = "20231114T221320Z-host-00000a"
@@ -40,11 +40,11 @@ class HeldSource:
     """Partitions that are held here."""
 
     files: Mapping[TopicIdPartition, PartitionFiles]
-    unusable: Sequence[Unusable] = ()
+    unusable: Sequence[UnusablePlace] = ()
     high_watermark: int | None = 257
     is_closed: bool = False
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """See `Source`."""
         found = [
             FoundPartition(partition, files, high_watermark=self.high_watermark)
@@ -95,18 +95,18 @@ class HeldMetadata:
             self.cluster_id, self.topic_id, self.partition_count, positions, images
         )
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
         """See `TierMetadata`."""
         if self.error is not None:
             raise self.error
         self.published.append(event)
-        return Published(0, len(self.published) - 1, "applied")
+        return PublishedEvent(0, len(self.published) - 1, "applied")
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[Published | RlmmError]:
+    ) -> list[PublishedEvent | RlmmError]:
         """See `TierMetadata`."""
-        told: list[Published | RlmmError] = []
+        told: list[PublishedEvent | RlmmError] = []
         for event in events:
             try:
                 told.append(self.publish(event, timeout_s))
@@ -114,12 +114,12 @@ class HeldMetadata:
                 told.append(error)
         return told
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
         """See `TierMetadata`."""
         if self.error is not None:
             raise self.error
         self.deleted.append(delete)
-        return Published(0, len(self.deleted) - 1, "applied")
+        return PublishedEvent(0, len(self.deleted) - 1, "applied")
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
         """See `TierMetadata`."""
@@ -140,17 +140,17 @@ def job_parts(
     reached: Any = None,
     open_engine: Callable[[], Any] = InProcess,
     **request: Any,
-) -> Surroundings:
+) -> CopyJobContext:
     """
     The surroundings of a job over the example partition, or others; *reached* is the cluster.
     """
     said: dict[str, Any] = {
-        "mode": Mode.ARCHIVE,
+        "mode": CopyMode.ARCHIVE,
         "source": LogDirSettings(("nowhere",)),
         "metadata": EmbeddedAccess(folder=NOWHERE.folder),
         "store": NOWHERE,
     }
-    return Surroundings(
+    return CopyJobContext(
         JobRequest(**(said | request)),
         JOB_ID,
         source=source or HeldSource({ORDERS: example_partition()} if files is None else files),

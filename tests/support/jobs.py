@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.job_registry.claims import Claims
-from spark_tiering.job_registry.heartbeat_thread import Heart
+from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
 from spark_tiering.job_registry.ids import new_job_id
-from spark_tiering.job_registry.job_store import JobStore, Topic
+from spark_tiering.job_registry.job_store import JobStore, JobTopic
 from tests.support.memory_store import NOW_MS, MemoryStore
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 PREFIX = "tier/"
 TTL_MS = 60_000
-ORDERS = Topic("orders", Uuid.of(0, 0xCA))
-PAYMENTS = Topic("payments", Uuid.of(0, 0xCB))
+ORDERS = JobTopic("orders", Uuid.of(0, 0xCA))
+PAYMENTS = JobTopic("payments", Uuid.of(0, 0xCB))
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Job:
         """Make what belongs to it."""
         self.job_id = job_id(self.number)
         self.jobs = JobStore(self.store, self.prefix, self.clock)
-        self.heart = Heart(
+        self.heart = HeartbeatThread(
             self.jobs, self.job_id, ttl_ms=TTL_MS, host=f"host-{self.number}", pid=self.number
         )
         self.claims = Claims(self.jobs, self.heart, is_put_conditional=self.is_put_conditional)

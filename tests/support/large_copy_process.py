@@ -20,7 +20,7 @@ from rlmm.records.header import HEADER_BYTES
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyOptions, CopyTask
 from spark_tiering.executor.throttle import UNBOUND
-from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.partition_files import SourceFileFacts
 from spark_tiering.segments.producer_state import format_snapshot
 from spark_tiering.segments.segment_listing import SNAPSHOT
 from spark_tiering.stores.local_settings import LocalSettings
@@ -59,10 +59,10 @@ class VariedLog(MadeLog):
             f"{behind}.log": b"",
         }
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """The log, a snapshot and a check point."""
-        small = {name: FileFacts(len(content), 0) for name, content in self._small.items()}
-        return {LOG: FileFacts(self.size, 0), **small}
+        small = {name: SourceFileFacts(len(content), 0) for name, content in self._small.items()}
+        return {LOG: SourceFileFacts(self.size, 0), **small}
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """The bytes of a range; those of a log always begin and end with a batch."""

@@ -9,7 +9,7 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
 from rlmm_conformance.model import CacheModel, StoreModel
-from rlmm_conformance.rules import Rule
+from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.steps import SegmentFields, UpdateFields
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 class LiteralStates:
     """All user partitions of one log, by dictionaries and loops."""
 
-    model: StoreModel = field(default_factory=lambda: StoreModel(frozenset(Rule)))
+    model: StoreModel = field(default_factory=lambda: StoreModel(frozenset(ConformanceRule)))
     deletes: dict[TopicIdPartition, PartitionDelete] = field(default_factory=dict)
     known: dict[str, TopicIdPartition] = field(default_factory=dict)
 

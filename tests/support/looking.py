@@ -12,13 +12,13 @@ from click.testing import CliRunner
 
 from rlmm.cli import main
 from rlmm.cli.common import query_command as answering
-from rlmm.cli.common.query_run import Looking
+from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import write_answer
-from rlmm.inspection.replay import Bound, replay
+from rlmm.inspection.replay import ReplayEnd, replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.ids import Uuid
-from rlmm.state_sources.protocol import SourceKind, Standing
+from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
 from tests.support.inspecting import History
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.cli.printing.answer import Answer
-    from rlmm.inspection.cluster_facts import Cluster
+    from rlmm.cli.printing.answer import CommandAnswer
+    from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.inspection.replay import EventLog, Progress
     from rlmm.metadata.events import Event
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
     from rlmm.state_sources.settings import SourceSettings
 
 
@@ -40,25 +40,29 @@ METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x02")
 
 
 class MemorySource:
-    """A `Source` over a `History`; *standing* is how it says that it stands."""
+    """A `StateSource` over a `History`; *standing* is how it says that it stands."""
 
-    kind = SourceKind.FOLDERS
+    kind = StateSourceKind.FOLDERS
     where = "memory"
 
     def __init__(
-        self, history: History, *, cluster: Cluster | None = None, standing: Standing | None = None
+        self,
+        history: History,
+        *,
+        cluster: ClusterFacts | None = None,
+        standing: SourceStatus | None = None,
     ) -> None:
         self.history = history
-        self.log: ReadableLog = history.log
+        self.log: EventLog = history.log
         self.cluster = cluster
         self._standing = standing
         self.is_closed = False
 
-    async def standing(self) -> Standing:
-        """See `Source`."""
+    async def standing(self) -> SourceStatus:
+        """See `StateSource`."""
         if self._standing is not None:
             return self._standing
-        return Standing(self.kind, self.where, await self.log.identity(timeout_s=5), ())
+        return SourceStatus(self.kind, self.where, await self.log.identity(timeout_s=5), ())
 
     async def now(
         self,
@@ -67,51 +71,53 @@ class MemorySource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> Moment:
-        """See `Source`."""
+        """See `StateSource`."""
         assert wait_s >= 0
         return await replay(self.log, places, timeout_s=5, progress=progress)
 
     async def close(self) -> None:
-        """See `Source`."""
+        """See `StateSource`."""
         self.is_closed = True
 
 
 def looking_at(
     history: History,
     *,
-    cluster: Cluster | None = None,
-    standing: Standing | None = None,
+    cluster: ClusterFacts | None = None,
+    standing: SourceStatus | None = None,
     now_ms: int | None = None,
-    bound: Bound | None = None,
+    bound: ReplayEnd | None = None,
     offset: int | None = None,
-) -> Looking:
+) -> QueryContext:
     """What a question about *history* is asked of; without *now_ms* its clock says the time."""
-    return Looking(
+    return QueryContext(
         MemorySource(history, cluster=cluster, standing=standing),
         history.clock.at_ms if now_ms is None else now_ms,
-        bound or Bound(),
+        bound or ReplayEnd(),
         timeout_s=5.0,
         offset=offset,
     )
 
 
-async def printed(answer: Answer, output: str = "table", **settings: Any) -> str:
+async def printed(answer: CommandAnswer, output: str = "table", **settings: Any) -> str:
     """What a command prints of *answer*."""
     out = StringIO()
     await write_answer(answer, PrintSettings(output, **settings), out)
     return out.getvalue()
 
 
-async def document_of(answer: Answer) -> Any:
+async def document_of(answer: CommandAnswer) -> Any:
     """The JSON document of *answer*."""
     return json.loads(await printed(answer, "json"))
 
 
 @contextmanager
-def commands_ask(make: Callable[[], Awaitable[Source]]) -> Iterator[None]:
+def commands_ask(make: Callable[[], Awaitable[StateSource]]) -> Iterator[None]:
     """Whatever source a command names, it is given what *make* makes, on the command's own loop."""
 
-    async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> Source:
+    async def open_source(
+        settings: SourceSettings, *, progress: Progress | None = None
+    ) -> StateSource:
         return await make()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -122,7 +128,7 @@ def commands_ask(make: Callable[[], Awaitable[Source]]) -> Iterator[None]:
 def command_on(events: Iterable[Event | bytes], *words: str, **environ: str) -> Result:
     """What `rlmm` does with *words* over a log in memory with *events*."""
 
-    async def make() -> Source:
+    async def make() -> StateSource:
         history = History()
         history.topic.cluster_id = CLUSTER_ID
         history.topic.topic_id = METADATA_TOPIC_ID

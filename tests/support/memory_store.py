@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from spark_tiering.stores.content import BytesContent, sum_of
 from spark_tiering.stores.results import (
-    Absent,
-    AlreadyThere,
-    Conflict,
-    Folder,
-    Listed,
+    ListedFolder,
+    ListedObject,
+    ObjectAbsent,
+    ObjectConflict,
     ObjectFacts,
-    OutOfRange,
+    ObjectIdentical,
+    ObjectWritten,
+    PutUnknown,
+    RangeBeyondObject,
     StoreTraits,
-    Unknown,
-    Written,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.results import GetOutcome, OpenUpload, PutOutcome
 
 NOW_MS = 1_700_000_000_000
@@ -54,45 +54,49 @@ class MemoryStore:
         self.before(name, key)
         self.calls.append((name, key))
 
-    def put(self, key: str, content: Content) -> PutOutcome:
+    def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """As `ObjectStore.put`."""
         self._begin("put", key)
         said = self.next_puts.popleft() if self.next_puts else "fine"
         if said == "lost":
-            return Unknown("no answer came")
+            return PutUnknown("no answer came")
         body = b"".join(bytes(piece) for piece in content.pieces())
         there = self.objects.setdefault(key, body)
         if said == "landed":
-            return Unknown("no answer came")
+            return PutUnknown("no answer came")
         if there is body:
-            return Written(*content.sum)
-        return AlreadyThere(self._facts(key)) if there == body else Conflict(self._facts(key), key)
+            return ObjectWritten(*content.sum)
+        return (
+            ObjectIdentical(self._facts(key))
+            if there == body
+            else ObjectConflict(self._facts(key), key)
+        )
 
-    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+    def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """As `put`."""
         return self.put(key, BytesContent(b"".join(bytes(piece) for piece in stream.pieces)))
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """As `ObjectStore.head`."""
         self._begin("head", key)
-        return self._facts(key) if key in self.objects else Absent(key)
+        return self._facts(key) if key in self.objects else ObjectAbsent(key)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
         """As `ObjectStore.get`."""
         self._begin("get", key)
         if key not in self.objects:
-            return Absent(key)
+            return ObjectAbsent(key)
         found = self.objects[key][first_byte : last_byte + 1]
-        return found or OutOfRange(key, first_byte)
+        return found or RangeBeyondObject(key, first_byte)
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self, prefix: str = "") -> Iterator[ListedObject]:
         """As `ObjectStore.list`."""
         self._begin("list", prefix)
         for key in sorted(self.objects):
             if key.startswith(prefix):
                 yield self._listed(key)
 
-    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+    def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """As `ObjectStore.level`."""
         self._begin("level", prefix)
         folders = set()
@@ -102,7 +106,7 @@ class MemoryStore:
                 yield self._listed(key)
             elif key.startswith(prefix):
                 folders.add(f"{prefix}{name}/")
-        yield from map(Folder, sorted(folders))
+        yield from map(ListedFolder, sorted(folders))
 
     def delete(self, key: str) -> None:
         """As `ObjectStore.delete`."""
@@ -129,9 +133,11 @@ class MemoryStore:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _listed(self, key: str) -> Listed:
+    def _listed(self, key: str) -> ListedObject:
         modified_ms = self.modified_ms.get(key, NOW_MS)
-        return Listed(key, len(self.objects[key]), modified_ms, self.storage_classes.get(key, ""))
+        return ListedObject(
+            key, len(self.objects[key]), modified_ms, self.storage_classes.get(key, "")
+        )
 
     def _facts(self, key: str) -> ObjectFacts:
         size_bytes, crc64nvme = sum_of([self.objects[key]])

@@ -17,7 +17,7 @@ from spark_tiering.stores.local import WRITING, LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import StoreTraits
 from spark_tiering.stores.s3 import S3Store
-from spark_tiering.stores.s3_policies import Repeats
+from spark_tiering.stores.s3_policies import S3Retries
 from spark_tiering.stores.s3_settings import MIB, S3Settings
 from tests.support import object_stub_requests, s3_servers
 
@@ -115,7 +115,7 @@ class Bucket(Place):
     def opened(self, **changes: Any) -> S3Store:
         """The same with other settings."""
         settings = {name: getattr(self.settings, name) for name in self.settings.__slots__}
-        return S3Store(S3Settings(**(settings | changes)), Repeats(self.pauses.append))
+        return S3Store(S3Settings(**(settings | changes)), S3Retries(self.pauses.append))
 
     def leave_open(self, key: str) -> None:
         """An upload with a part, neither completed nor ended."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rlmm.errors import LogError
     from rlmm.log.memory.topic import MemoryTopic
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.records.record_set import RecordSet
 
 
@@ -47,7 +47,7 @@ class OddLog(MemoryLog):
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> dict[int, Bounds | LogError]:
+    ) -> dict[int, LogBounds | LogError]:
         """As ever, and counted."""
         self.bounds_asked += 1
         return await super().bounds(partitions, timeout_s=timeout_s)

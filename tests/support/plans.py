@@ -9,18 +9,18 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.coverage import spans_of
 from spark_tiering.copy_plan.inputs import (
-    Evidence,
     MetadataImage,
-    ObjectsFound,
+    OpenCopyEvidence,
+    OpenCopyWriter,
     PartitionImage,
     SegmentDetails,
     SourcePartition,
     SourceSegment,
-    Writer,
+    StoredObjects,
 )
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import Budgets, Filters, PlanRules, RequestCosts
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import Budgets, PlanRules, RequestCosts, SegmentSelection
 from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.builders import TOPIC_ID, segment_id, started, tp
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.segments.leader_epochs import Epochs
     from tests.support.builders import Label
 
@@ -44,9 +44,9 @@ STARTED, FINISHED, DELETING, _ = SegmentState
 
 
 def rules(
-    mode: Mode = Mode.ARCHIVE,
+    mode: CopyMode = CopyMode.ARCHIVE,
     *,
-    filters: Filters | None = None,
+    filters: SegmentSelection | None = None,
     budgets: Budgets | None = None,
     costs: RequestCosts | None = None,
     prefix: str = "",
@@ -57,7 +57,7 @@ def rules(
         NOW_MS,
         BROKER_ID,
         prefix,
-        filters or Filters(),
+        filters or SegmentSelection(),
         budgets or Budgets(),
         costs or RequestCosts(),
     )
@@ -179,11 +179,11 @@ def image(
 
 def evidence(
     segment: SegmentMetadata,
-    objects: ObjectsFound = ObjectsFound.NONE,
-    writer: Writer = Writer.ENDED,
-) -> Evidence:
+    objects: StoredObjects = StoredObjects.NONE,
+    writer: OpenCopyWriter = OpenCopyWriter.ENDED,
+) -> OpenCopyEvidence:
     """What is known of an open copy."""
-    return Evidence(segment.id, writer, objects)
+    return OpenCopyEvidence(segment.id, writer, objects)
 
 
 def new_ids() -> Iterator[Uuid]:
@@ -194,14 +194,14 @@ def new_ids() -> Iterator[Uuid]:
 def planned(
     segments: Sequence[SourceSegment],
     *known: SegmentMetadata,
-    evidence: Iterable[Evidence] = (),
-    mode: Mode = Mode.ARCHIVE,
+    evidence: Iterable[OpenCopyEvidence] = (),
+    mode: CopyMode = CopyMode.ARCHIVE,
     watermarks: Iterable[tuple[int, int]] = (),
     **of_source: object,
-) -> PartitionPlan:
+) -> PartitionCopyPlan:
     """The plan for one partition, of which the metadata says *known*."""
-    of_source.setdefault("is_tiered", mode is Mode.ADOPT)
-    if mode is Mode.ADOPT:
+    of_source.setdefault("is_tiered", mode is CopyMode.ADOPT)
+    if mode is CopyMode.ADOPT:
         of_source.setdefault("log_start", 0)
     whole = make_plan(
         rules(mode),
@@ -214,12 +214,12 @@ def planned(
     return found
 
 
-def ranges(plan: PartitionPlan) -> list[tuple[str, int, int]]:
+def ranges(plan: PartitionCopyPlan) -> list[tuple[str, int, int]]:
     """What is done, in order."""
     return [(one.action.value, one.start_offset, one.last_offset + 1) for one in plan.copies]
 
 
-def reasons(plan: PartitionPlan) -> list[tuple[str, int, int | None]]:
+def reasons(plan: PartitionCopyPlan) -> list[tuple[str, int, int | None]]:
     """What is left out, in order."""
     return [(one.reason.value, one.first_offset, one.next_offset) for one in plan.left_out]
 
@@ -233,7 +233,7 @@ def example_plan() -> CopyPlan:
     foreign = copied(segment_id("foreign", orders), 0, 90, STARTED, broker_id=9)
     wrong = copied(segment_id("wrong", orders), 200, 290, STARTED, custom=b"\1\xff")
     return make_plan(
-        rules(filters=Filters(without_topics=("oth*",), age_ms_min=1000), prefix="tier/"),
+        rules(filters=SegmentSelection(without_topics=("oth*",), age_ms_min=1000), prefix="tier/"),
         metadata(
             image(done, whole, foreign, wrong, partition=orders),
             image(partition=logs),
@@ -250,9 +250,9 @@ def example_plan() -> CopyPlan:
             source(cut(5, 6), partition=other),
         ],
         [
-            evidence(whole, ObjectsFound.WHOLE),
-            evidence(wrong, ObjectsFound.PARTIAL),
-            evidence(foreign, writer=Writer.FOREIGN),
+            evidence(whole, StoredObjects.WHOLE),
+            evidence(wrong, StoredObjects.PARTIAL),
+            evidence(foreign, writer=OpenCopyWriter.FOREIGN),
         ],
         new_ids(),
     )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from spark_tiering.data_source.extents import Extent, Held, Missing, ObjectKeys
+from spark_tiering.data_source.extents import (
+    MissingOffsets,
+    ObjectKeys,
+    PartitionListing,
+    ReadExtent,
+)
 
 ORDERS = TopicIdPartition(Uuid(bytes(range(16))), "orders", 0)
 
@@ -20,10 +25,10 @@ def extent(
     max_ms: int = -1,
     partition: TopicIdPartition = ORDERS,
     no_aborts: bool = True,
-) -> Extent:
+) -> ReadExtent:
     """The offsets [first, behind), of a segment of its own or of [segment)."""
     low, high = segment or (first, behind)
-    return Extent(
+    return ReadExtent(
         partition,
         first,
         behind - 1,
@@ -37,14 +42,16 @@ def extent(
     )
 
 
-def held(*extents: Extent, stable: int | None = None, first: int | None = None) -> Held:
+def held(
+    *extents: ReadExtent, stable: int | None = None, first: int | None = None
+) -> PartitionListing:
     """A partition with these; what lies between them is missing."""
     missing = [
-        Missing(one.next_offset, two.first_offset, "no segment of the tier has them")
+        MissingOffsets(one.next_offset, two.first_offset, "no segment of the tier has them")
         for one, two in pairwise(extents)
         if one.next_offset < two.first_offset
     ]
     begin = extents[0].first_offset if first is None else first
-    return Held(
+    return PartitionListing(
         extents[0].partition, begin, extents[-1].next_offset, extents, tuple(missing), stable
     )

@@ -27,9 +27,9 @@ from cryptography.hazmat.primitives.serialization import (
 from spark_tiering.layout.chunk_index import FixedChunks, VariableChunks
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.manifest import (
-    Encryption,
     Manifest,
     SegmentDescription,
+    SegmentEncryption,
     format_manifest,
 )
 from spark_tiering.layout.manifest_reading import parse_manifest
@@ -153,7 +153,7 @@ def seal_objects(
         lay_out_indexes({part: len(content) for part, content in parts.items()}),
         manifest.is_compressed,
         described,
-        Encryption(key_id, seal_key(DATA_KEY, key_id), aad),
+        SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), aad),
     )
     return {
         ObjectKind.LOG: b"".join(sealed),

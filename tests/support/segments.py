@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rlmm.records.control import ControlType
 from rlmm.records.header import HEADER_BYTES, TRANSACTIONAL_BIT
 from rlmm.records.writer import NO_PRODUCER, Producer, build_control_batch
-from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.partition_files import SourceFileFacts
 from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
     NOTHING_KNOWN,
@@ -24,7 +24,7 @@ from tests.support.batches import forge
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.findings import FindingKind, SegmentPart
+    from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_inspection import InspectionRules
     from spark_tiering.segments.segment_parts import SegmentReport, StateBefore
@@ -61,10 +61,13 @@ class MemoryFiles:
             {name: content for name, content in self.contents.items() if not name.endswith(endings)}
         )
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """Every file by its name."""
         sizes = {name: len(content) for name, content in self.contents.items()}
-        return {name: FileFacts(size, MODIFIED_MS) for name, size in {**sizes, **self.told}.items()}
+        return {
+            name: SourceFileFacts(size, MODIFIED_MS)
+            for name, size in {**sizes, **self.told}.items()
+        }
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """The bytes of a file."""
@@ -224,6 +227,6 @@ def second_of(files: MemoryFiles, before: StateBefore = NOTHING_KNOWN) -> Segmen
     return inspect_segment(files, ListedSegment(120, 251), before)
 
 
-def kinds(report: SegmentReport) -> list[tuple[SegmentPart, FindingKind]]:
+def kinds(report: SegmentReport) -> list[tuple[SegmentPart, SegmentFindingKind]]:
     """What was found, without the words."""
     return [(found.part, found.kind) for found in report.findings]

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from rlmm.state_sources.settings import SourceSettings
-from rlmm.state_sources.sidecar_source import SidecarSource
+from rlmm.state_sources.sidecar_source import ServiceStateSource
 from tests.support.engines import World, until_open
 from tests.support.sidecars import Listening, RoleDoor, listening
 
@@ -25,9 +25,9 @@ def address(served: Listening) -> str:
 
 
 @asynccontextmanager
-async def asking(sidecar: str, **settings: Any) -> AsyncIterator[SidecarSource]:
+async def asking(sidecar: str, **settings: Any) -> AsyncIterator[ServiceStateSource]:
     """A source over the service at this address."""
-    source = await SidecarSource.open(SourceSettings(sidecar=sidecar, **settings))
+    source = await ServiceStateSource.open(SourceSettings(sidecar=sidecar, **settings))
     try:
         yield source
     finally:
@@ -50,7 +50,7 @@ async def served_world(
 @asynccontextmanager
 async def looking_into(
     world: World, **options: Any
-) -> AsyncIterator[tuple[SidecarSource, Engine, Listening]]:
+) -> AsyncIterator[tuple[ServiceStateSource, Engine, Listening]]:
     """A service over *world*, and a source over that."""
     async with (
         served_world(world, **options) as (engine, served),

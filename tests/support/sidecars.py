@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import WrongCluster
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.listener import Sidecar
-from rlmm.sidecar.session import Surroundings
+from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import SidecarSettings
-from rlmm.sidecar.statistics import Figures
+from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.views.status import engine_view
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class FixedEngines:
         return self.follows_brokers
 
 
-class RoleDoor(Door):
+class RoleDoor(Authenticator):
     """Everybody has one role; a token is another one."""
 
     def __init__(self, role: str) -> None:
@@ -117,20 +117,20 @@ def _status(engine: Engine) -> Mapping[str, object]:
 async def listening(
     *served_engines: Engine,
     engines: Engines | None = None,
-    door: Door | None = None,
+    door: Authenticator | None = None,
     follows_brokers: bool = False,
     **settings: Any,
 ) -> AsyncIterator[Listening]:
     """A frame server for *served_engines*, or what *engines* say, as long as the block."""
     chosen = SidecarSettings(**{"stop_timeout_ms": 1_000, **settings})
-    around = Surroundings(
+    around = SessionContext(
         chosen,
         Clusters(
             engines or FixedEngines(list(served_engines), follows_brokers=follows_brokers),
             brokers_max=chosen.brokers_max,
         ),
-        door or Door(AccessSettings(), TlsSettings()),
-        Figures(),
+        door or Authenticator(AccessSettings(), TlsSettings()),
+        FrameServerCounters(),
         _status,
         "rlmm test",
         "serve",

@@ -9,17 +9,17 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rlmm.base.background_work import Work
+from rlmm.base.background_work import BackgroundWork
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import BLOCK_BYTES, encode
-from rlmm.snapshot.format import Header
+from rlmm.snapshot.format import SnapshotHeader
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import (
     delete_started,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 IDENTITY = LogIdentity("MkU3OEVBNTcwNTJENDM2Qg", Uuid(bytes(range(16))), 50)
-HISTORY = History(0, 12, 1, 2, 3, 0)
+HISTORY = ReplayHistory(0, 12, 1, 2, 3, 0)
 PARTITION = 3
 FREE = SnapshotSettings(free_bytes_min=0)
 
@@ -85,15 +85,15 @@ def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> Pytho
     )
 
 
-def frozen_of(shard: Shard, history: History = HISTORY) -> Frozen:
+def frozen_of(shard: Shard, history: ReplayHistory = HISTORY) -> ShardImages:
     """The shard as it is now."""
-    return Frozen(shard.partition, shard.position, history, list(shard.image_parts()))
+    return ShardImages(shard.partition, shard.position, history, list(shard.image_parts()))
 
 
-def header_of(shard: Shard, **changed: Any) -> Header:
+def header_of(shard: Shard, **changed: Any) -> SnapshotHeader:
     """The header of the shard's snapshot."""
     count = len(list(shard.image_parts()))
-    header = Header(IDENTITY, shard.partition, shard.position, HISTORY, count, START_MS)
+    header = SnapshotHeader(IDENTITY, shard.partition, shard.position, HISTORY, count, START_MS)
     return replace(header, **changed)
 
 
@@ -102,7 +102,7 @@ def file_of(shard: Shard, *, block_bytes: int = BLOCK_BYTES, **changed: Any) -> 
     return b"".join(encode(header_of(shard, **changed), shard.image_parts(), block_bytes))
 
 
-def read_back(content: bytes) -> tuple[Header, list[bytes]]:
+def read_back(content: bytes) -> tuple[SnapshotHeader, list[bytes]]:
     """What the readers make of the bytes of a file: both passes."""
     header = verify(io.BytesIO(content).read, len(content))
     reader = SnapshotReader(io.BytesIO(content).read, len(content))
@@ -164,7 +164,7 @@ class FakeSource:
     """Shards to save; `unsavable` are there and may not be saved now."""
 
     shards: dict[int, PythonShard]
-    histories: dict[int, History] = field(default_factory=dict)
+    histories: dict[int, ReplayHistory] = field(default_factory=dict)
     unsavable: set[int] = field(default_factory=set)
     frozen: list[int] = field(default_factory=list)
     """Which were asked for, in order."""
@@ -177,7 +177,7 @@ class FakeSource:
             if partition not in self.unsavable
         }
 
-    async def freeze(self, partition: int) -> Frozen | None:
+    async def freeze(self, partition: int) -> ShardImages | None:
         """The shard as it is now."""
         self.frozen.append(partition)
         shard = self.shards.get(partition)
@@ -283,11 +283,11 @@ class FaultySnapshotDisk(SnapshotDisk):
         return super().free_bytes(folder) if self.free is None else self.free
 
 
-async def at_once(work: Callable[[Work], Any], name: str, niceness: int = 0) -> Any:
+async def at_once(work: Callable[[BackgroundWork], Any], name: str, niceness: int = 0) -> Any:
     """In place of a background thread where time is virtual: done within one turn of the loop."""
     del name, niceness
     await asyncio.sleep(0)
-    return work(Work())
+    return work(BackgroundWork())
 
 
 def in_virtual_time(

@@ -19,9 +19,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from rlmm.base.background_work import Work
+from rlmm.base.background_work import BackgroundWork
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.snapshot.store_io import Shelf
+from rlmm.snapshot.store_io import SnapshotFolder
 from tests.support.snapshots import FREE, IDENTITY, CrashingDisk, header_of, segments, shard_of
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ FIRST, SECOND = 4, 8
 """Positions, and events, of two snapshots; older generations stand before them."""
 
 
-def shelf_in(root: Path, disk: SnapshotDisk) -> Shelf:
+def shelf_in(root: Path, disk: SnapshotDisk) -> SnapshotFolder:
     """The snapshots below *root*, as its owner has them."""
-    return Shelf(root, IDENTITY, PythonShard, FREE, disk)
+    return SnapshotFolder(root, IDENTITY, PythonShard, FREE, disk)
 
 
-def save(shelf: Shelf, shard: PythonShard) -> None:
+def save(shelf: SnapshotFolder, shard: PythonShard) -> None:
     """Write the shard's snapshot and remove what it makes superfluous."""
-    written = shelf.write(Work(), header_of(shard), list(shard.image_parts()), 0)
+    written = shelf.write(BackgroundWork(), header_of(shard), list(shard.image_parts()), 0)
     shelf.prune(written, set(), set())
 
 

@@ -89,11 +89,13 @@ def read_by_spark(
 def main(folder: Path) -> None:
     """What the process does."""
     from spark_tiering.execution.session import open_session  # noqa: PLC0415 - large
-    from spark_tiering.execution.settings import EngineSettings  # noqa: PLC0415
+    from spark_tiering.execution.settings import ExecutionSettings  # noqa: PLC0415
 
     request: dict[str, Any] = json.loads((folder / "request.json").read_text())
     opened = open_session(
-        EngineSettings(f"local[{SLOTS}]", conf=request["conf"], log_file=str(folder / "spark.log"))
+        ExecutionSettings(
+            f"local[{SLOTS}]", conf=request["conf"], log_file=str(folder / "spark.log")
+        )
     )
     seconds = []
     try:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.execution.java import find_java
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from tests.support import tree
 from tests.support.s3_servers import ACCESS, SECRET, free_ports
 
@@ -130,7 +130,7 @@ def spark_session() -> Iterator[SparkSession]:
         patch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
         patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         conf = {**QUICK, "spark.local.dir": folder, "spark.sql.warehouse.dir": f"{folder}/tables"}
-        opened = open_session(EngineSettings(f"local[{SLOTS}]", conf=conf))
+        opened = open_session(ExecutionSettings(f"local[{SLOTS}]", conf=conf))
         patch.undo()
         try:
             yield opened.spark

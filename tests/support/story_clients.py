@@ -14,7 +14,7 @@ from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
-from rlmm.pump.writer import StoredNotAssigned, Written
+from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 from tests.support.metadata_clients import Threaded
 from tests.support.sidecars import RoleDoor, listening
 
@@ -45,13 +45,13 @@ class ThroughClient:
         assert name in _OWN, f"{name} is neither a verb nor known to be none"
         return getattr(self._metadata, name)
 
-    async def add_segment(self, segment: SegmentMetadata) -> Written:
+    async def add_segment(self, segment: SegmentMetadata) -> WrittenEvent:
         return _written(await self._client.add_segment(segment))
 
-    async def update_segment(self, update: SegmentUpdate) -> Written:
+    async def update_segment(self, update: SegmentUpdate) -> WrittenEvent:
         return _written(await self._client.update_segment(update))
 
-    async def put_partition_delete(self, delete: PartitionDelete) -> Written:
+    async def put_partition_delete(self, delete: PartitionDelete) -> WrittenEvent:
         return _written(await self._client.put_partition_delete(delete))
 
     async def store(self, segment: SegmentMetadata) -> StoredNotAssigned:
@@ -87,9 +87,9 @@ _VERBS = {
 _OWN = {"reconcile", "statistics", "reads", "stop", "snapshot_positions"}
 
 
-def _written(answer: WriteAnswer) -> Written:
+def _written(answer: WriteAnswer) -> WrittenEvent:
     verdicts: dict[str, Any] = {"applied": APPLIED, "duplicate": DUPLICATE}
-    return Written(answer.metadata_partition, answer.offset, verdicts[answer.verdict])
+    return WrittenEvent(answer.metadata_partition, answer.offset, verdicts[answer.verdict])
 
 
 class TownOfClients:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from rlmm.state_sources.settings import SourceSettings
-from rlmm.state_sources.sidecar_source import SidecarSource
+from rlmm.state_sources.sidecar_source import ServiceStateSource
 
 WARM_PAGES = 5
 
@@ -26,7 +26,7 @@ def most_kb() -> int:
 
 async def streamed(sidecar: str) -> dict[str, int]:
     """What was counted."""
-    source = await SidecarSource.open(SourceSettings(sidecar=sidecar))
+    source = await ServiceStateSource.open(SourceSettings(sidecar=sidecar))
     moment = await source.now()
     segments = pages = most = before = 0
     for one in await moment.user_partitions():

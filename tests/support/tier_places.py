@@ -17,17 +17,17 @@ from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.names import TopicPartition
 from spark_tiering.copy_job.job import make_job_plan, run_job
-from spark_tiering.copy_job.request import JobRequest, Waits
+from spark_tiering.copy_job.request import JobRequest, WaitLimits
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.executor.object_check import examine
 from spark_tiering.executor.tasks import CopyOptions, CopyTask
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.segment_sources.settings import LogDirSettings
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_job.report import JobReport
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.executor.tasks import CopyResult
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.results import OpenUpload
@@ -68,7 +68,7 @@ LATER_MS = 300_000
 """After this the beats of every job that was killed are overdue."""
 PLAIN = CopyOptions(chunk_bytes=4096)
 ZSTD = CopyOptions(is_compressed=True, chunk_bytes=4096)
-QUICK = Waits(publish_s=30.0, ready_s=30.0, unit_s=60.0)
+QUICK = WaitLimits(publish_s=30.0, ready_s=30.0, unit_s=60.0)
 """Never reached, unless something is broken or a test has it so."""
 
 
@@ -110,7 +110,7 @@ class TierPlace:
         """What a job is asked for here."""
         assert self.metadata is not None
         said: dict[str, Any] = {
-            "mode": Mode.ARCHIVE,
+            "mode": CopyMode.ARCHIVE,
             "source": LogDirSettings((str(self.log_dir),)),
             "metadata": self.metadata,
             "store": self.store_settings,
@@ -122,8 +122,8 @@ class TierPlace:
 
     @contextmanager
     def opened(
-        self, engine: Engine | None = None, later_ms: int = 0, **changes: Any
-    ) -> Iterator[Surroundings]:
+        self, engine: ExecutionEngine | None = None, later_ms: int = 0, **changes: Any
+    ) -> Iterator[CopyJobContext]:
         """What a job works with; by its clock it is so much later."""
         with open_surroundings(
             self.request(**changes),
@@ -141,7 +141,7 @@ class TierPlace:
         self,
         plan: CopyPlan | None = None,
         *,
-        engine: Engine | None = None,
+        engine: ExecutionEngine | None = None,
         later_ms: int = 0,
         why_stop: Callable[[], str] = lambda: "",
         on_plan: Callable[[CopyPlan], None] = lambda plan: None,
@@ -189,7 +189,7 @@ class TierPlace:
         store = process_store(self.store_settings)
         for segment in finished:
             seen = examine(store, segment, self.prefix, is_sure=True)
-            assert seen.objects is ObjectsFound.WHOLE, (segment, seen.findings)
+            assert seen.objects is StoredObjects.WHOLE, (segment, seen.findings)
             self._check_content(segment)
         ranges = [(one.id.partition, one.start_offset) for one in finished]
         assert len(set(ranges)) == len(ranges), f"copied twice: {ranges}"
@@ -200,10 +200,12 @@ class TierPlace:
         }
         assert set(self.objects()) <= known, "objects that no metadata knows of"
         audited = self.audited()
-        assert audited in (None, Overall.CLEAN, Overall.DIRTY), "nothing that is finished is lost"
+        assert audited in (None, AuditVerdict.CLEAN, AuditVerdict.DIRTY), (
+            "nothing that is finished is lost"
+        )
         return segments
 
-    def audited(self) -> Overall | None:
+    def audited(self) -> AuditVerdict | None:
         """What an audit says a few days later; None where the metadata is not an archive's own."""
         if not isinstance(self.metadata, EmbeddedAccess) or self.metadata.folder is None:
             return None
@@ -239,7 +241,7 @@ class TierPlace:
         assert {one.state for one in segments} <= {SegmentState.COPY_SEGMENT_FINISHED}
         assert len(self.objects()) == 3 * len(segments)
         assert not self.open_uploads()
-        assert not is_alone or self.audited() in (None, Overall.CLEAN)
+        assert not is_alone or self.audited() in (None, AuditVerdict.CLEAN)
 
     def open_uploads(self) -> list[OpenUpload]:
         """Writes that somebody began and has not ended."""
@@ -298,7 +300,7 @@ class WatchedUnits(InProcess):
         self._lost = lost
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `Engine`."""
+        """See `ExecutionEngine`."""
         tell = on_result or (lambda outcome: None)
         outcomes = []
         for index, unit in enumerate(units):

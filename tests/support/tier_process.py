@@ -156,7 +156,7 @@ class Points:
 
 def watch(points: Points) -> None:
     """Have whatever reaches outside tell *points*."""
-    from spark_tiering.copy_job.execution import CarryingOut  # noqa: PLC0415 - imported long ago
+    from spark_tiering.copy_job.execution import CopyExecution  # noqa: PLC0415 - imported long ago
     from spark_tiering.stores.local import LocalStore  # noqa: PLC0415
     from spark_tiering.tier_metadata.embedded import EmbeddedMetadata  # noqa: PLC0415
 
@@ -188,7 +188,7 @@ def watch(points: Points) -> None:
         lambda delete, *_: f"event:{delete.state.name.rpartition('_')[2]}",
     )
     told(LocalStore, "delete", lambda key: f"deleted:{kind_of(key)}")
-    told(CarryingOut, "_came_back", lambda *_: "came-back")
+    told(CopyExecution, "_came_back", lambda *_: "came-back")
 
 
 def set_clock(later_ms: int) -> None:

@@ -16,8 +16,8 @@ from spark_tiering.layout.key_ring import KeyRing
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segment_reading.tiered import open_tiered
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import Finding, SegmentPart
-from spark_tiering.storage import Copied, TierStorage
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
+from spark_tiering.storage import CopiedSegment, TierStorage
 from tests.support.copy_tasks import FIRST, SECOND, report_on
 from tests.support.memory_store import MemoryStore
 from tests.support.sealed_segments import IDS, pem, seal_segment
@@ -54,7 +54,7 @@ class TieredBytes:
         options = CopyOptions("zstd" in self.form, CHUNK)
         storage = TierStorage(self.store, PREFIX, options=options)
         copied = storage.copy(self.segment, self.parts)
-        assert isinstance(copied, Copied), copied
+        assert isinstance(copied, CopiedSegment), copied
         if "sealed" in self.form:
             seal_segment(self.store, self.segment, PREFIX)
         self.store.calls.clear()
@@ -93,7 +93,7 @@ def example(form: str, listed: ListedSegment = SECOND) -> TieredBytes:
             if part is SegmentPart.LOG
             else content_of(files, part, content)
         )
-        assert not isinstance(found, Finding)
+        assert not isinstance(found, SegmentFinding)
         parts[part] = found
     assert listed.next_offset is not None
     segment = SegmentMetadata(

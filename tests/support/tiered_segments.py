@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.chunk_index import VariableChunks, plain_chunks
-from spark_tiering.layout.digests import Digest
-from spark_tiering.layout.manifest import CopyNote, Encryption, Manifest, SegmentDescription
+from spark_tiering.layout.digests import ContentDigest
+from spark_tiering.layout.manifest import CopyNote, Manifest, SegmentDescription, SegmentEncryption
 from spark_tiering.layout.segment_indexes import SegmentIndexes, lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
 
@@ -35,11 +35,11 @@ DESCRIBED = SegmentDescription(
 NOTE = CopyNote(
     writer="rlmm 0.1.0",
     job_id="job-20231114",
-    source_log=Digest(LOG_BYTES, bytes(range(32)), 0xAE8B14860A799888),
-    log_object=Digest(sum(STORED_SIZES), bytes(range(1, 33)), 1),
-    indexes_object=Digest(6034, bytes(range(2, 34)), 2**64 - 1),
+    source_log=ContentDigest(LOG_BYTES, bytes(range(32)), 0xAE8B14860A799888),
+    log_object=ContentDigest(sum(STORED_SIZES), bytes(range(1, 33)), 1),
+    indexes_object=ContentDigest(6034, bytes(range(2, 34)), 2**64 - 1),
 )
-ENCRYPTION = Encryption("key-1", bytes(range(256)), bytes(range(32)))
+ENCRYPTION = SegmentEncryption("key-1", bytes(range(256)), bytes(range(32)))
 
 
 def recorded(name: str) -> bytes:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogUnavailable
-from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, Rights, Setting, TopicFacts
+from rlmm.inspection.cluster_facts import (
+    ClusterSetting,
+    LogDir,
+    PartitionOffsets,
+    Rights,
+    TopicFacts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -14,9 +20,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 
-def settings(**values: str) -> dict[str, Setting]:
+def settings(**values: str) -> dict[str, ClusterSetting]:
     """Settings that were set for the topic; `_` stands for the dot."""
-    return {name.replace("_", "."): Setting(value, is_explicit=True)
+    return {name.replace("_", "."): ClusterSetting(value, is_explicit=True)
             for name, value in values.items()}  # fmt: skip
 
 
@@ -27,7 +33,7 @@ class ToldCluster:
     topics_there: Mapping[str, TopicFacts] = field(default_factory=dict)
     ends: Mapping[TopicIdPartition, PartitionOffsets] = field(default_factory=dict)
     brokers_there: Collection[int] = (1, 2, 3)
-    of_brokers: Mapping[int, Mapping[str, Setting]] = field(default_factory=dict)
+    of_brokers: Mapping[int, Mapping[str, ClusterSetting]] = field(default_factory=dict)
     dirs: list[LogDir] = field(default_factory=list)
     told_rights: Rights = field(default_factory=Rights)
     is_away: bool = False
@@ -56,7 +62,7 @@ class ToldCluster:
             if names is None or name in names
         }
 
-    async def broker_settings(self, broker: int) -> Mapping[str, Setting] | None:
+    async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:
         """See `Cluster`."""
         self._here()
         return self.of_brokers.get(broker)

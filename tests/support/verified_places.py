@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.verify.report import VerifyReport
     from spark_tiering.segments.findings import SegmentPart
     from tests.support.tier_places import TierPlace
@@ -57,7 +57,7 @@ def verify(
     place: TierPlace,
     options: VerifyOptions | None = None,
     *,
-    engine: Engine | None = None,
+    engine: ExecutionEngine | None = None,
     why_stop: Callable[[], str] = lambda: "",
     **changes: Any,
 ) -> VerifyReport:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.engine.engine import Engine
-    from rlmm.gate.reads import Reads
-    from rlmm.log.replay_progress import History
+    from rlmm.gate.reads import PartitionQueries
+    from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.ids import SegmentId
     from rlmm.pump.statistics import FollowerStatistics
     from tests.support.engines import World
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TP = tp()
 """The user partition that most tests are about."""
 
-QUESTIONS: dict[str, Callable[[Reads], Any]] = {
+QUESTIONS: dict[str, Callable[[PartitionQueries], Any]] = {
     "point-lookup": lambda reads: reads.segment_for(TP, 0, 50),
     "segment": lambda reads: reads.segment(segment_id("a")),
     "highest-offset": lambda reads: reads.highest_offset(TP, 0),
@@ -66,7 +66,7 @@ def follower(engine: Engine, world: World) -> FollowerStatistics:
     return engine.statistics().pump.followers[world.place(TP)]
 
 
-def history(engine: Engine, world: World) -> History:
+def history(engine: Engine, world: World) -> ReplayHistory:
     """What the state of the metadata partition of `TP` was made of."""
     return follower(engine, world).history
 

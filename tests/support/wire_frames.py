@@ -131,8 +131,8 @@ def requests() -> Iterator[Golden]:
     """Requests: every method, with and without its options, and the edges of every value."""
     orders = values.partition_value(ORDERS)
     uuid = segment_id(1, ORDERS).uuid
-    least = hello.Hello((1,), "golden/1")
-    full = hello.Hello(
+    least = hello.ClientHello((1,), "golden/1")
+    full = hello.ClientHello(
         (1, 2), "golden/1", "secret", "c" * 22, 7, Uuid(b"i" * 16), "broker-1:9092,broker-2:9092"
     )
     yield _request("hello", 0, "hello", hello.hello_value(least))
@@ -172,9 +172,9 @@ def requests() -> Iterator[Golden]:
 def _questions(orders: list[object]) -> Iterator[Golden]:
     edge, long_name = values.partition_value(EDGE), values.partition_value(LONG_NAME)
     fresh = options.read_options_value(
-        options.ReadOptions({0: -1, 49: 2**40}, linearizable=True, timeout_ms=INT32_MAX)
+        options.FreshnessOptions({0: -1, 49: 2**40}, linearizable=True, timeout_ms=INT32_MAX)
     )
-    last = options.read_options_value(options.ReadOptions({3: 17}))
+    last = options.read_options_value(options.FreshnessOptions({3: 17}))
     yield _request("segment-for-edge", 9, "segment_for", edge, INT32_MAX, INT64_MAX)
     yield _request("segment-for-options", 10, "segment_for", orders, 1, 2**31, fresh)
     lookups = [
@@ -217,7 +217,7 @@ def _questions(orders: list[object]) -> Iterator[Golden]:
 
 def answers() -> Iterator[Golden]:
     """Answers: every form of a result."""
-    limits = hello.Limits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
+    limits = hello.ServiceLimits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
     known = hello.HelloAnswer(
         1, "rlmm/0.3.0", "c" * 22, Uuid(b"t" * 16), 50, "broker", "serve", limits
     )
@@ -260,8 +260,8 @@ def answers() -> Iterator[Golden]:
 def _looked_at() -> Iterator[Golden]:
     deletion = PartitionDelete(EDGE, 1, 2, PartitionDeleteState.DELETE_PARTITION_MARKED)
     summaries = [
-        looking.Summary(ORDERS, 1, 2**40, 3, 2**41, None),
-        looking.Summary(EDGE, 0, 0, 0, -1, deletion),
+        looking.PartitionFigures(ORDERS, 1, 2**40, 3, 2**41, None),
+        looking.PartitionFigures(EDGE, 0, 0, 0, -1, deletion),
     ]
     first = looking.SummaryPage(2**40, True, summaries, EDGE.key)
     last = looking.SummaryPage(0, False, [], None)

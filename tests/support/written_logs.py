@@ -40,8 +40,8 @@ from spark_tiering.segments.segment_inspection import (
     inspect_segment,
 )
 from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX, list_segments
-from spark_tiering.segments.segment_parts import Made
-from spark_tiering.storage import Copied, TierStorage
+from spark_tiering.segments.segment_parts import RebuiltPart
+from spark_tiering.storage import CopiedSegment, TierStorage
 from tests.support.segments import MemoryFiles
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class WrittenLog:
         contents = self.files.contents
         return {
             part: found.content
-            if isinstance(found, Made)
+            if isinstance(found, RebuiltPart)
             else contents[found.name][: found.size_bytes]
             for part, found in report.parts.items()
         }
@@ -332,7 +332,7 @@ class WrittenLog:
         storage = TierStorage(store, prefix, options=options)
         for report in self.reports:
             done = storage.copy(self.metadata(report), self.parts(report))
-            assert isinstance(done, Copied), done
+            assert isinstance(done, CopiedSegment), done
         return self.tiered
 
     def into_folder(self, root: Path, *, high_watermark: int | None = None) -> Path:

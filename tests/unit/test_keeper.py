@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.engine.snapshot_keeper import Keeper
+from rlmm.engine.snapshot_keeper import SnapshotKeeper
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
@@ -31,10 +31,10 @@ class OneState:
         """Where it stands."""
         return {0: self.shard.position}
 
-    async def freeze(self, partition: int) -> tuple[int, History, list[Callable[[], bytes]]]:
+    async def freeze(self, partition: int) -> tuple[int, ReplayHistory, list[Callable[[], bytes]]]:
         """The state as it is now."""
         assert partition == 0
-        return self.shard.position, History(), list(self.shard.image_parts())
+        return self.shard.position, ReplayHistory(), list(self.shard.image_parts())
 
 
 async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
     done: list[int] = []
     states = OneState()
 
-    def keeper() -> Keeper:
-        made = Keeper(
+    def keeper() -> SnapshotKeeper:
+        made = SnapshotKeeper(
             tmp_path,
             SnapshotSettings(),
             PythonShard,
@@ -64,9 +64,9 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
     assert done == [1]
 
 
-def keeper_in(folder: Path) -> Keeper:
+def keeper_in(folder: Path) -> SnapshotKeeper:
     """A keeper of one state."""
-    made = Keeper(
+    made = SnapshotKeeper(
         folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, lambda: None
     )
     made.keep(OneState())

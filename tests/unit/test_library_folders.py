@@ -18,7 +18,7 @@ from rlmm.log.files.files_log import FilesLog
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
-from rlmm.process.run import EnginePlan, OpenLog, Service
+from rlmm.process.run import EnginePlan, LogOpener, Service
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
@@ -59,8 +59,8 @@ async def owner_of(folder: Path) -> int | None:
 def plan_with(snapshots: Path) -> EnginePlan:
     """A service's engine that keeps its snapshots there."""
 
-    async def opened() -> OpenLog:
-        return OpenLog(memory_log())
+    async def opened() -> LogOpener:
+        return LogOpener(memory_log())
 
     return EnginePlan(
         "memory", opened, Assignment.everything(), SETTINGS, snapshots, is_observer=False

@@ -12,7 +12,7 @@ from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
 from tests.support.engines import ROOM, until
@@ -53,7 +53,7 @@ async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
             stopping = asyncio.create_task(metadata.stop(timeout_s=4.0))
             await until(reached.is_set)
             leap(4.0)
-            assert await stopping == Flushed()
+            assert await stopping == FlushResult()
             assert loop.time() - begin_s < DEADLINE_S / 2
         assert asyncio.all_tasks() == tasks
         assert left_behind() == ["snapshot-write"]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.statistics import EngineStanding
+from rlmm.engine.statistics import EngineStatus
 from rlmm.gate.state import GateState
 from rlmm.gate.statistics import ShardGateStatistics
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import ReplayProgress, Why
+from rlmm.log.replay_progress import NotReadyReason, ReplayProgress
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.process.systemd import EXTENSION_S, LOOK_S, Notices, status_of, watchdog_s
-from rlmm.views.readiness import ProcessStanding
+from rlmm.process.systemd import EXTENSION_S, LOOK_S, SupervisorNotices, status_of, watchdog_s
+from rlmm.views.readiness import ProcessStatus
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.slow
 WATCHDOG_S = 10.0
 HEARTBEAT_S_MAX = 60.0
 OPEN = ShardGateStatistics(GateState.OPEN, None, "", 1)
-CLOSED = ShardGateStatistics(GateState.REPLAYING, Why.REPLAYING, "", 0)
-STANDING = EngineStanding(
+CLOSED = ShardGateStatistics(GateState.REPLAYING, NotReadyReason.REPLAYING, "", 0)
+STANDING = EngineStatus(
     LogIdentity("cluster", Uuid.of(0, 1), 3),
     Assignment.everything(),
     "",
@@ -47,9 +47,9 @@ NOT_REACHED = replace(STANDING, identity=None, last_trouble="no broker\nanswers"
 class FixedEngine:
     """Stands as it was told to."""
 
-    stands: EngineStanding = STANDING
+    stands: EngineStatus = STANDING
 
-    def standing(self) -> EngineStanding:
+    def standing(self) -> EngineStatus:
         """So."""
         return self.stands
 
@@ -103,9 +103,9 @@ def hearing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hearing]
 
 def notices(
     address: str, process: FixedProcess | None = None, *, is_open: bool = True, **more: str
-) -> Notices:
+) -> SupervisorNotices:
     """What is told to that address of a process."""
-    made = Notices({"NOTIFY_SOCKET": address, **more}, lambda: is_open, HEARTBEAT_S_MAX)
+    made = SupervisorNotices({"NOTIFY_SOCKET": address, **more}, lambda: is_open, HEARTBEAT_S_MAX)
     made.begin(FixedProcess() if process is None else process)
     return made
 
@@ -136,7 +136,9 @@ def test_start_when_it_takes_long_then_more_time_is_asked_for_until_requests_are
 
     async def steps() -> None:
         opened: list[bool] = []
-        made = Notices({"NOTIFY_SOCKET": hearing.address}, lambda: bool(opened), HEARTBEAT_S_MAX)
+        made = SupervisorNotices(
+            {"NOTIFY_SOCKET": hearing.address}, lambda: bool(opened), HEARTBEAT_S_MAX
+        )
         process = FixedProcess(engines={})
         made.begin(process)
         with made.telling():
@@ -290,7 +292,7 @@ def test_process_without_a_supervisor_then_has_no_timers() -> None:
     """Where nobody asked to be told nothing runs."""
 
     async def steps() -> None:
-        made = Notices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)
+        made = SupervisorNotices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)
         with made.telling(), made.reloading():
             made.stopping()
             with pytest.raises(RuntimeError, match="nothing is left"):
@@ -323,24 +325,22 @@ def test_watchdog_time_then_is_that_of_this_process(
 @pytest.mark.parametrize(
     ("process", "expected"),
     [
-        (ProcessStanding({}, is_begun=False), "starting: no cluster is followed yet"),
-        (ProcessStanding({}), "not-ready: no cluster is followed yet"),
-        (ProcessStanding({"a": STANDING}, failure="a: gone"), "failed: a: gone"),
+        (ProcessStatus({}, is_begun=False), "starting: no cluster is followed yet"),
+        (ProcessStatus({}), "not-ready: no cluster is followed yet"),
+        (ProcessStatus({"a": STANDING}, failure="a: gone"), "failed: a: gone"),
         (
-            ProcessStanding({"a": NOT_REACHED}),
+            ProcessStatus({"a": NOT_REACHED}),
             "not-ready: 0 of 0 metadata partitions are answered from; "
             "a waits for its log: no broker\nanswers",
         ),
         (
-            ProcessStanding(
-                {"a": STANDING, "b": replace(STANDING, assignment=Assignment.awaited())}
-            ),
+            ProcessStatus({"a": STANDING, "b": replace(STANDING, assignment=Assignment.awaited())}),
             "not-ready: 2 of 3 metadata partitions are answered from, 60 records are left to read; "
             "b waits to be told what is assigned",
         ),
     ],
     ids=["before-all", "nothing", "failed", "not-reached", "not-assigned"],
 )
-def test_status_then_says_what_is_waited_for(process: ProcessStanding, expected: str) -> None:
+def test_status_then_says_what_is_waited_for(process: ProcessStatus, expected: str) -> None:
     """Each thing that can be waited for has words of its own."""
     assert status_of(process) == expected

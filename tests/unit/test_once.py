@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.engine import Engine, EngineSettings, Ground
-from rlmm.engine.service import EnginePlan, OpenLog
+from rlmm.engine.engine import Engine, EngineParts, EngineSettings
+from rlmm.engine.service import EnginePlan, LogOpener
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.process.snapshot_once import write_snapshots_once
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, no_memory
 from tests.support.virtual_time import VirtualTimeLoop
@@ -23,7 +23,7 @@ from tests.support.virtual_time import VirtualTimeLoop
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.engine.service import Asked
+    from rlmm.engine.service import SnapshotOutcome
 
 PLACES = 3
 WAIT_S = 10.0
@@ -34,7 +34,7 @@ class Unexpected(Exception):
     """What nobody thought of."""
 
 
-async def opened() -> OpenLog:
+async def opened() -> LogOpener:
     """A log that is there, with events in every metadata partition."""
     log = MemoryLog(MemoryTopic(PLACES))
     for number in range(30):
@@ -42,15 +42,15 @@ async def opened() -> OpenLog:
         place = metadata_partition_for(partition.topic_id, number, PLACES)
         value = encode_any(started(segment_id("a", partition)))
         await log.append(place, value, timeout_s=1.0)
-    return OpenLog(log)
+    return LogOpener(log)
 
 
-async def broken() -> OpenLog:
+async def broken() -> LogOpener:
     """A log that fails in a way that nobody thought of."""
     raise Unexpected("nobody thought of it")
 
 
-async def never() -> OpenLog:
+async def never() -> LogOpener:
     """A log whose opening takes for ever."""
     await asyncio.Event().wait()
     raise AssertionError
@@ -60,12 +60,12 @@ async def never() -> OpenLog:
 def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a loop of virtual time would leap over: all is said to be written at once."""
 
-    async def flush(_: Engine, partitions: Collection[int] | None = None) -> Flushed:
+    async def flush(_: Engine, partitions: Collection[int] | None = None) -> FlushResult:
         assert partitions is not None
-        return Flushed(tuple(partitions))
+        return FlushResult(tuple(partitions))
 
     monkeypatch.setattr(Engine, "flush", flush)
-    monkeypatch.setattr("rlmm.engine.service.GROUND", Ground(measure_memory=no_memory))
+    monkeypatch.setattr("rlmm.engine.service.GROUND", EngineParts(measure_memory=no_memory))
 
 
 def plan(name: str) -> EnginePlan:
@@ -74,11 +74,11 @@ def plan(name: str) -> EnginePlan:
     return EnginePlan(name, opening, Assignment.everything(), SETTINGS, None, is_observer=True)
 
 
-def written_once(*names: str) -> tuple[dict[str, Asked], float]:
+def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
     """What became of each, and how long it took."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
 
-        async def timed() -> tuple[dict[str, Asked], float]:
+        async def timed() -> tuple[dict[str, SnapshotOutcome], float]:
             loop = asyncio.get_running_loop()
             begin_s = loop.time()
             done = await write_snapshots_once([plan(name) for name in names], WAIT_S)
@@ -118,7 +118,7 @@ def test_once_when_writing_takes_too_long_then_ends_and_tells_what_was_written(
     """The writing is within the deadline, too; what is on the medium is told all the same."""
     flush = Engine.flush
 
-    async def slow(engine: Engine, partitions: Collection[int] | None = None) -> Flushed:
+    async def slow(engine: Engine, partitions: Collection[int] | None = None) -> FlushResult:
         assert partitions is not None
         if 0 not in partitions:
             await asyncio.sleep(1_000)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.task_group import Parts
+from rlmm.engine.task_group import TaskGroup
 from rlmm.errors import PartFailed, Stopped
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def ends_well() -> None:
 
 
 @asynccontextmanager
-async def running(parts: Parts) -> AsyncIterator[asyncio.Task[None]]:
+async def running(parts: TaskGroup) -> AsyncIterator[asyncio.Task[None]]:
     """All parts as long as the block."""
     task = asyncio.create_task(parts.run())
     await asyncio.sleep(0)
@@ -54,7 +54,7 @@ async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
     part: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What it fails of is told, and what should follow its end follows."""
-    parts = Parts()
+    parts = TaskGroup()
     parts.add("other", lasting)
     parts.add("ended", part, "owner")  # type: ignore[arg-type]
     over = asyncio.Event()
@@ -74,7 +74,7 @@ async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
 
 async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
     """What nobody ended should never end."""
-    parts = Parts()
+    parts = TaskGroup()
     over = asyncio.Event()
 
     async def short() -> None:
@@ -90,7 +90,7 @@ async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
 
 async def test_part_when_it_is_ended_while_all_are_then_nothing_is_begun_any_more() -> None:
     """A stop in order stays one, whoever takes an owner off in the midst of it."""
-    parts = Parts()
+    parts = TaskGroup()
     seen: list[str] = []
 
     async def never() -> None:

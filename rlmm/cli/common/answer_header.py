@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from rlmm.metadata.assignment import place_of
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment, PartitionSummary
 
 
-def moment_head(looking: Looking, moment: Moment) -> dict[str, object]:
+def moment_head(looking: QueryContext, moment: Moment) -> dict[str, object]:
     """
     Who was asked, and the last offset of each metadata partition that the answer stands on, -1
     where it has none: with `--at` the same question has the same answer.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rlmm.config.keys import Key
-    from rlmm.config.loading import Loaded
+    from rlmm.config.loading import LoadedConfiguration
 
 _PARAMETER = "setting_"
 _SHOWN_IN_HELP = {
@@ -57,7 +57,7 @@ _HELP = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class ConfigurationSources:
     """Where the configuration of a command stands."""
 
     flags: Mapping[str, str]
@@ -66,7 +66,7 @@ class Sources:
     file: Path | None
     command_properties: tuple[str, ...]
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedConfiguration:
         """What stands there now; see `rlmm.config.loading.load`."""
         return load(self.flags, self.environ, self.file, self.command_properties)
 
@@ -77,13 +77,13 @@ class Sources:
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
-    Add a flag for every key; *command* is called with `configuration`, a `Loaded`.
+    Add a flag for every key; *command* is called with `configuration`, a `LoadedConfiguration`.
 
     What has no equivalent in a Java file is told on standard error, one line for each file.
     """
 
     @functools.wraps(command)
-    def configured(*, sources: Sources, **parameters: Any) -> Any:
+    def configured(*, sources: ConfigurationSources, **parameters: Any) -> Any:
         configuration = sources.load()
         for notice in configuration.notices:
             click.echo(f"rlmm: {notice}", err=True)
@@ -110,7 +110,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             for name, text in os.environ.items()
             if not is_of_commands(name, COMMANDS_OF_VARIABLES)
         }
-        sources = Sources(given, environ, config_file, command_properties)
+        sources = ConfigurationSources(given, environ, config_file, command_properties)
         return command(sources=sources, **parameters)
 
     decorated: Callable[..., Any] = configured
@@ -156,7 +156,7 @@ def config() -> None:
 )
 @config_options
 @click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
-def show_command(*, configuration: Loaded, output: str) -> None:
+def show_command(*, configuration: LoadedConfiguration, output: str) -> None:
     """
     Show the merged configuration and where each value comes from.
 

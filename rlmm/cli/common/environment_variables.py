@@ -27,7 +27,7 @@ class CalledAsFlag(click.Option):
         return os.environ.get(f"{ctx.auto_envvar_prefix}_{flag}") or None
 
 
-class SaidAloud(CalledAsFlag):
+class ExplicitFlag(CalledAsFlag):
     """
     A flag by which something is destroyed or published: on the command line, or not said at all. A
     variable that was left in a container must not delete.

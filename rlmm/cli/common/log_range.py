@@ -6,23 +6,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.selectors import At
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.selectors import MomentSelector
 
 
-def looking_up_to(looking: Looking, to: At | None) -> Looking:
+def looking_up_to(looking: QueryContext, to: MomentSelector | None) -> QueryContext:
     """The same up to *to*, where that is said. Raises `InvalidArgument` where `--at` says else."""
     if to is None:
         return looking
     if not looking.is_now:
         msg = "--to and --at both say where it ends: give one of them"
         raise InvalidArgument(msg)
-    return replace(looking, bound=Bound(to.offsets, to.time_ms), offset=to.offset)
+    return replace(looking, bound=ReplayEnd(to.offsets, to.time_ms), offset=to.offset)
 
 
 def require_places(places: Collection[int], count: int) -> None:
@@ -33,12 +33,12 @@ def require_places(places: Collection[int], count: int) -> None:
         raise InvalidArgument(msg)
 
 
-def named_places(looking: Looking, begin: At | None) -> set[int]:
+def named_places(looking: QueryContext, begin: MomentSelector | None) -> set[int]:
     """The metadata partitions of which `--at`, `--to` or `--from` say an offset."""
     return {*looking.bound.offsets, *(() if begin is None else begin.offsets)}
 
 
-def first_offsets(begin: At | None, places: Collection[int]) -> dict[int, int]:
+def first_offsets(begin: MomentSelector | None, places: Collection[int]) -> dict[int, int]:
     """
     The offset that each of *places* begins with, of those that have one. Raises `InvalidArgument`
     for a bare offset where they are not one.
@@ -56,9 +56,9 @@ def first_offsets(begin: At | None, places: Collection[int]) -> dict[int, int]:
     return {next(iter(places)): begin.offset}
 
 
-def bound_from(at: At, places: Collection[int]) -> Bound:
+def bound_from(at: MomentSelector, places: Collection[int]) -> ReplayEnd:
     """
     The moment *at* as what bounds a replay of *places*. Raises `InvalidArgument` for a bare offset
     where they are not one.
     """
-    return Bound(first_offsets(at, places), at.time_ms)
+    return ReplayEnd(first_offsets(at, places), at.time_ms)

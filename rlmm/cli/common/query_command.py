@@ -16,10 +16,10 @@ import click
 
 from rlmm.cli.common.error_hints import hint_of, place_of
 from rlmm.cli.common.exit_codes import error_line
-from rlmm.cli.common.query_run import Looking
+from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.writing import write_answer
 from rlmm.errors import RlmmError
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.replay_bar import replay_bar
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from rlmm.cli.common.query_run import Ask
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
     from rlmm.inspection.replay import Progress
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
 
 _FIRST_TROUBLE_S = 12.0
 """A little longer than a source waits for a cluster's first answer."""
 
 
-def run(asked: Asked, ask: Ask) -> None:
+def run(asked: SourceChoice, ask: Ask) -> None:
     """Ask, print, and end the command with the exit code that comes of it."""
     try:
         code = asyncio.run(_run(asked, ask))
@@ -54,7 +54,7 @@ def tell(error: RlmmError, *, is_debug: bool = False) -> None:
         click.echo(line, err=True)
 
 
-async def _run(asked: Asked, ask: Ask) -> int:
+async def _run(asked: SourceChoice, ask: Ask) -> int:
     is_quiet = asked.printing.is_quiet or sys.stderr is None
     with _said_once(), replay_bar(is_quiet=is_quiet) as bar:
         async with opened(asked, bar) as source:
@@ -87,7 +87,7 @@ def _said_once() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def opened(asked: Asked, progress: Progress | None) -> AsyncIterator[Source]:
+async def opened(asked: SourceChoice, progress: Progress | None) -> AsyncIterator[StateSource]:
     """The source that is named, as long as the block runs."""
     source = await open_source(asked.settings, progress=progress)
     try:
@@ -96,13 +96,13 @@ async def opened(asked: Asked, progress: Progress | None) -> AsyncIterator[Sourc
         await source.close()
 
 
-def looking_of(asked: Asked, source: Source, progress: Progress | None) -> Looking:
+def looking_of(asked: SourceChoice, source: StateSource, progress: Progress | None) -> QueryContext:
     """What a question is asked of."""
     at = asked.at
-    return Looking(
+    return QueryContext(
         source,
         asked.now_ms,
-        Bound() if at is None else Bound(at.offsets, at.time_ms),
+        ReplayEnd() if at is None else ReplayEnd(at.offsets, at.time_ms),
         asked.wait_s,
         asked.settings.timeout_s,
         progress,

@@ -18,34 +18,34 @@ from rlmm.metadata.ids import TopicIdPartition
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
     from rlmm.cli.partial_metadata.ready_partitions import Holds
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.moment import Moment, PartitionSummary
-    from rlmm.inspection.replay import Bound, Progress
+    from rlmm.inspection.replay import Progress, ReplayEnd
     from rlmm.inspection.selectors import PartitionLabel
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
 
-    Ask = Callable[["Looking"], Awaitable[Answer]]
+    Ask = Callable[["QueryContext"], Awaitable[CommandAnswer]]
     """A question; see `rlmm.cli.printing.answer`."""
 
 _log = logging.getLogger("rlmm.cli.asking")
 
 
-def _up_to_now() -> Bound:
-    from rlmm.inspection.replay import Bound  # noqa: PLC0415  # not for help and completion
+def _up_to_now() -> ReplayEnd:
+    from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
 
-    return Bound()
+    return ReplayEnd()
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class QueryContext:
     """What a question is asked of: a source, the moment that is meant, and what the time is."""
 
-    source: Source
+    source: StateSource
     now_ms: int
     """The wall clock, looked up once for the whole command."""
-    bound: Bound = field(default_factory=_up_to_now)
+    bound: ReplayEnd = field(default_factory=_up_to_now)
     """Of `--at`; nothing set means now. See `bound_of`."""
     wait_s: float = 0.0
     timeout_s: float = 30.0
@@ -60,12 +60,12 @@ class Looking:
         """Whether the present is meant."""
         return self.bound.is_now and self.offset is None
 
-    def bound_of(self, places: Collection[int] | None = None) -> Bound:
+    def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
         """
         Up to where the metadata partitions *places*, or all, are read. Raises `InvalidArgument`
         for a bare offset where they are not one.
         """
-        from rlmm.inspection.replay import Bound  # noqa: PLC0415  # not for help and completion
+        from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
 
         if self.offset is None:
             return self.bound
@@ -75,7 +75,7 @@ class Looking:
                 f"about: say which, --at PARTITION:{self.offset}, or a time"
             )
             raise InvalidArgument(msg)
-        return Bound({next(iter(places)): self.offset})
+        return ReplayEnd({next(iter(places)): self.offset})
 
     async def partition(self, label: PartitionLabel) -> TopicIdPartition:
         """
@@ -154,7 +154,7 @@ class Looking:
         return await of_ready(self, self.whole, holds)
 
 
-def answer(asked: Asked, ask: Ask) -> None:
+def answer(asked: SourceChoice, ask: Ask) -> None:
     """Ask, print, and end the command with the exit code that comes of it."""
     from rlmm.cli.common.query_command import run  # noqa: PLC0415  # as above
 

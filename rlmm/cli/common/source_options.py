@@ -1,6 +1,6 @@
 """
 The flags of every command that looks at the tiered state: what is asked, of which moment, and how
-the answer is printed. All of them together are what a command is handed as `Asked`.
+the answer is printed. All of them together are what a command is handed as `SourceChoice`.
 
 Imports nothing heavy: help and completion come from here.
 """
@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
 from rlmm.cli.common.shared_flags import SharedOption
 from rlmm.cli.printing.settings import OUTPUTS, PrintSettings
-from rlmm.inspection.selectors import At, parse_at
+from rlmm.inspection.selectors import MomentSelector, parse_at
 from rlmm.state_sources.settings import SourceSettings
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SourceChoice:
     """What was said on the command line, apart from the question itself."""
 
     settings: SourceSettings
     printing: PrintSettings
     now_ms: int
     """The wall clock, looked up once for the whole command."""
-    at: At | None = None
+    at: MomentSelector | None = None
     wait_s: float = 0.0
     is_debug: bool = False
 
@@ -163,12 +163,12 @@ def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     return command
 
 
-def asked_of(flags: Mapping[str, Any], context: click.Context) -> Asked:
+def asked_of(flags: Mapping[str, Any], context: click.Context) -> SourceChoice:
     """What *flags* mean; raises `ConfigError` or `InvalidArgument` for what cannot be meant."""
     now_ms = time.time_ns() // 1_000_000
     at = flags.get("at")
     settings = _settings_of(_of_one_source(dict(flags), context))
-    return Asked(
+    return SourceChoice(
         settings,
         PrintSettings.of_terminal(
             flags.get("output"),

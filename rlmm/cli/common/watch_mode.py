@@ -18,7 +18,7 @@ import click
 from rlmm.cli.common.exit_codes import error_line
 from rlmm.cli.common.query_command import discard_output, looking_of, opened, tell
 from rlmm.cli.printing.table import summary_lines
-from rlmm.cli.printing.writing import NobodyReads, Out, document_of, write_answer
+from rlmm.cli.printing.writing import AnswerStream, ReaderGone, document_of, write_answer
 from rlmm.errors import RlmmError
 from rlmm.views.values import iso_time
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from rlmm.cli.common.query_run import Ask
-    from rlmm.cli.common.source_options import Asked
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
 
 
-class Screen(Protocol):
+class AnswerScreen(Protocol):
     """Where answers are shown, one in place of, or below, the one before."""
 
-    async def show(self, answer: Answer, now_ms: int) -> None:
+    async def show(self, answer: CommandAnswer, now_ms: int) -> None:
         """One answer."""
         ...
 
@@ -44,24 +44,24 @@ class Screen(Protocol):
         ...
 
 
-class Lines:
+class JsonAnswerLines:
     """A line of JSON for each answer; trouble goes to standard error."""
 
-    def __init__(self, out: Out | None = None) -> None:
-        self._out = out or Out()
+    def __init__(self, out: AnswerStream | None = None) -> None:
+        self._out = out or AnswerStream()
 
-    async def show(self, answer: Answer, now_ms: int) -> None:
-        """See `Screen`."""
+    async def show(self, answer: CommandAnswer, now_ms: int) -> None:
+        """See `AnswerScreen`."""
         dated = replace(answer, head={"at": iso_time(now_ms), **answer.head})
         self._out.add([await document_of(dated), "\n"])
         self._out.flush()
 
     def trouble(self, error: RlmmError) -> None:
-        """See `Screen`."""
+        """See `AnswerScreen`."""
         tell(error)
 
 
-class View:
+class WatchView:
     """A view that is drawn anew: sums above, for a long table ends where the terminal does."""
 
     def __init__(self, live: Live, settings: PrintSettings) -> None:
@@ -69,8 +69,8 @@ class View:
         self._settings = replace(settings, is_quiet=True)
         self._last = ""
 
-    async def show(self, answer: Answer, now_ms: int) -> None:
-        """See `Screen`."""
+    async def show(self, answer: CommandAnswer, now_ms: int) -> None:
+        """See `AnswerScreen`."""
         table = StringIO()
         await write_answer(answer, self._settings, table)
         foot = {} if answer.foot is None else answer.foot()
@@ -79,7 +79,7 @@ class View:
         self._draw(self._last)
 
     def trouble(self, error: RlmmError) -> None:
-        """See `Screen`."""
+        """See `AnswerScreen`."""
         self._draw(f"{error_line(error)}\n\n{self._last}")
 
     def _draw(self, text: str) -> None:
@@ -88,35 +88,35 @@ class View:
         self._live.update(Text.from_ansi(text, no_wrap=True), refresh=True)
 
 
-def watch(asked: Asked, ask: Ask, interval_s: float) -> None:
+def watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
     """Ask every *interval_s* until Ctrl-C, or until nobody reads any more."""
     try:
         asyncio.run(_watch(asked, ask, interval_s))
-    except NobodyReads:
+    except ReaderGone:
         discard_output()
     except RlmmError as error:
         tell(error, is_debug=asked.is_debug)
         click.get_current_context().exit(error.exit_code)
 
 
-async def _watch(asked: Asked, ask: Ask, interval_s: float) -> None:
+async def _watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
     async with AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(asked, None))
-        screen: Screen = Lines()
+        screen: AnswerScreen = JsonAnswerLines()
         if asked.printing.output == "table" and sys.stdout.isatty():
             from rich.console import Console  # noqa: PLC0415  # for who watches on a terminal
             from rich.live import Live  # noqa: PLC0415
 
             live = Live(console=Console(), auto_refresh=False, screen=True)
-            screen = View(stack.enter_context(live), asked.printing)
+            screen = WatchView(stack.enter_context(live), asked.printing)
         await keep_asking(asked, ask, source, screen, interval_s)
 
 
 async def keep_asking(
-    asked: Asked,
+    asked: SourceChoice,
     ask: Ask,
-    source: Source,
-    screen: Screen,
+    source: StateSource,
+    screen: AnswerScreen,
     interval_s: float,
     times: int | None = None,
 ) -> None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from rlmm.errors import NotReady
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment
 
 
-async def of_assigned(looking: Looking) -> Moment:
+async def of_assigned(looking: QueryContext) -> Moment:
     """
     The state that is meant, of all that the source is there for. Raises `NotReady` where that is
     not known yet, or any of it is not ready.

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.partial_metadata.ready_partitions import listed
 from rlmm.errors import LogDamaged, LogError, LogUnavailable, NotReady
-from rlmm.inspection.source_status import SourceKind
+from rlmm.inspection.source_status import StateSourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
 
 _log = logging.getLogger("rlmm.cli.partly.readable")
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class ReadablePartitions:
     """Metadata partitions whose logs can be read, and what stands in the way of others."""
 
     places: tuple[int, ...]
@@ -39,7 +39,7 @@ class Readable:
             f"{listed(list(self.troubles))}; what is asked for may be there as well: {first}"
         ]
 
-    def not_found(self, looking: Looking, what: str) -> NotReady:
+    def not_found(self, looking: QueryContext, what: str) -> NotReady:
         """That nothing about *what* is in those that can be read."""
         place, first = next(iter(self.troubles.items()))
         msg = (
@@ -49,7 +49,9 @@ class Readable:
         return NotReady(msg, reason=_reason(looking), metadata_partition=place)
 
 
-async def readable(looking: Looking, places: Collection[int], *, may_lack: bool) -> Readable:
+async def readable(
+    looking: QueryContext, places: Collection[int], *, may_lack: bool
+) -> ReadablePartitions:
     """
     Which of *places* can be read. Raises what stands in the way of one, unless it *may lack* some,
     as long as there are others; `NotReady` where that is that it was not copied.
@@ -61,20 +63,20 @@ async def readable(looking: Looking, places: Collection[int], *, may_lack: bool)
             raise _refusal(looking, troubles, error)
     if troubles and len(troubles) == len(found):
         raise _refusal(looking, troubles, next(iter(troubles.values())))
-    there = Readable(tuple(sorted(found.keys() - troubles.keys())), troubles)
+    there = ReadablePartitions(tuple(sorted(found.keys() - troubles.keys())), troubles)
     for note in there.notes():
         _log.warning("%s", note)  # rows of CSV, and lines, have no notes
     return there
 
 
-def _refusal(looking: Looking, troubles: Mapping[int, LogError], error: LogError) -> Exception:
-    if looking.source.kind is not SourceKind.FOLDERS or not isinstance(error, LogUnavailable):
+def _refusal(looking: QueryContext, troubles: Mapping[int, LogError], error: LogError) -> Exception:
+    if looking.source.kind is not StateSourceKind.FOLDERS or not isinstance(error, LogUnavailable):
         return error
     absent = [place for place, one in troubles.items() if isinstance(one, LogUnavailable)]
     msg = f"metadata partition {listed(absent)} cannot be read: {error}"
     return NotReady(msg, reason=_reason(looking), metadata_partition=absent[0])
 
 
-def _reason(looking: Looking) -> str:
+def _reason(looking: QueryContext) -> str:
     """Waiting does not help where something was not copied."""
-    return "absent" if looking.source.kind is SourceKind.FOLDERS else "partly"
+    return "absent" if looking.source.kind is StateSourceKind.FOLDERS else "partly"

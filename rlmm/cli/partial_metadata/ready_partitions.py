@@ -14,7 +14,7 @@ from rlmm.errors import LogDamaged, LogError, LogUnavailable, NotReady
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
 
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment
     from rlmm.metadata.ids import TopicIdPartition
 
@@ -45,7 +45,7 @@ def knows(names: Callable[[TopicIdPartition], bool]) -> Holds:
 
 
 async def of_ready(
-    looking: Looking,
+    looking: QueryContext,
     ask: Callable[[Collection[int] | None], Awaitable[Moment]],
     holds: Holds,
     places: Collection[int] | None = None,
@@ -79,7 +79,7 @@ async def of_ready(
 
 
 async def _places(
-    looking: Looking, asked: Collection[int] | None
+    looking: QueryContext, asked: Collection[int] | None
 ) -> tuple[Sequence[int], Sequence[int], str]:
     """
     Of the metadata partitions that are *asked* about: those that are ready, those that are not,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rlmm.views.values import View
 
 
-class Form(StrEnum):
+class ValueFormat(StrEnum):
     """How a value is shown to people; programs get it as it is."""
 
     TEXT = "text"
@@ -43,7 +43,7 @@ class Column:
     """Where the value stands in an item; a dot goes into an object."""
     title: str
     """As people read it, in capitals: START."""
-    form: Form = Form.TEXT
+    form: ValueFormat = ValueFormat.TEXT
     is_extra: bool = False
     """Only for CSV, TSV and wide tables: what has no room in 80 columns."""
     made_of: Callable[[View], object] | None = None
@@ -54,7 +54,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandAnswer:
     """One answer. Items may come one by one; what follows them is known when they are all out."""
 
     kind: str

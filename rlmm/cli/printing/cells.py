@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rlmm.base.time_text import duration_text
-from rlmm.cli.printing.answer import Form
+from rlmm.cli.printing.answer import ValueFormat
 from rlmm.views.values import iso_time
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NOTHING = "-"
 """Where there is no value."""
-RIGHT = frozenset({Form.NUMBER, Form.SIZE, Form.DURATION})
+RIGHT = frozenset({ValueFormat.NUMBER, ValueFormat.SIZE, ValueFormat.DURATION})
 """Forms that stand to the right."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -36,22 +36,22 @@ def value_at(item: Mapping[str, object], key: str) -> object:
     return found
 
 
-def cell(value: object, form: Form) -> str:
+def cell(value: object, form: ValueFormat) -> str:
     """*value* in *form*, on one line, without anything that a terminal would obey."""
     if value is None:
         return NOTHING
     match form, value:
-        case Form.SIZE, int():
+        case ValueFormat.SIZE, int():
             return size_text(value)
-        case Form.TIME, int():
+        case ValueFormat.TIME, int():
             return iso_time(value) or NOTHING
-        case Form.DURATION, int() | float():
+        case ValueFormat.DURATION, int() | float():
             return duration_text(value)
-        case Form.EPOCHS, list():
+        case ValueFormat.EPOCHS, list():
             return epochs_text(value)
-        case Form.HEX, bytes():
+        case ValueFormat.HEX, bytes():
             return value.hex()
-        case Form.STATE, str():
+        case ValueFormat.STATE, str():
             return state_text(value)
     return visible(plain_text(value))
 

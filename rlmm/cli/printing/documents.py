@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.views.values import View
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*", re.ASCII)
@@ -36,12 +36,12 @@ def json_text(value: object) -> str:
     return _ENCODER.encode(value)
 
 
-def head_of(answer: Answer) -> View:
+def head_of(answer: CommandAnswer) -> View:
     """What stands before the items, the name of the schema first."""
     return {"schema": f"rlmm/{answer.kind}/{answer.version}", **answer.head}
 
 
-def document_head(answer: Answer) -> View:
+def document_head(answer: CommandAnswer) -> View:
     """The same for programs, which are not supposed to read standard error."""
     head = head_of(answer)
     if not answer.told:
@@ -53,7 +53,7 @@ def document_head(answer: Answer) -> View:
 class JsonPrinter:
     """One document."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: CommandAnswer) -> None:
         self._answer = answer
         self._has_items = False
 
@@ -103,7 +103,7 @@ class JsonLines:
 class YamlPrinter:
     """One document of YAML 1.2 that older readers take as well."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: CommandAnswer) -> None:
         self._answer = answer
         self._has_items = False
 

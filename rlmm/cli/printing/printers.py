@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 
@@ -32,7 +32,7 @@ class Printer(Protocol):
         ...
 
 
-def printer_for(answer: Answer, settings: PrintSettings) -> Printer:
+def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:
     """The printer of the output that is meant."""
     from rlmm.cli.printing.documents import (  # noqa: PLC0415  # one of them is needed
         JsonLines,

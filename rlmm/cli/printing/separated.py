@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.printing.answer import Form
+from rlmm.cli.printing.answer import ValueFormat
 from rlmm.cli.printing.cells import epochs_text, plain_text, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 
@@ -38,7 +38,11 @@ class _Separated:
     """Rows with something between the columns."""
 
     def __init__(
-        self, answer: Answer, settings: PrintSettings, between: str, field: Callable[[str], str]
+        self,
+        answer: CommandAnswer,
+        settings: PrintSettings,
+        between: str,
+        field: Callable[[str], str],
     ) -> None:
         self._columns = [one for one in answer.columns if one.made_of is None]
         self._has_headers = settings.has_headers
@@ -66,8 +70,8 @@ class _Separated:
         return f"{row}\n" if row or self._between == "\t" else '""\n'  # no row is an empty line
 
 
-def _text(value: object, form: Form) -> str:
-    if form is Form.EPOCHS and isinstance(value, list):
+def _text(value: object, form: ValueFormat) -> str:
+    if form is ValueFormat.EPOCHS and isinstance(value, list):
         return epochs_text(value)
     return value.hex() if isinstance(value, bytes) else plain_text(value)
 
@@ -75,12 +79,12 @@ def _text(value: object, form: Form) -> str:
 class CsvPrinter(_Separated):
     """Commas between the columns."""
 
-    def __init__(self, answer: Answer, settings: PrintSettings) -> None:
+    def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         super().__init__(answer, settings, ",", csv_field)
 
 
 class TsvPrinter(_Separated):
     """Tabs between the columns."""
 
-    def __init__(self, answer: Answer, settings: PrintSettings) -> None:
+    def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         super().__init__(answer, settings, "\t", tsv_field)

@@ -12,14 +12,14 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rlmm.cli.printing.answer import Form
+from rlmm.cli.printing.answer import ValueFormat
 from rlmm.cli.printing.cells import RIGHT, cell, value_at, visible
 from rlmm.cli.printing.documents import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rlmm.cli.printing.answer import Answer, Column
+    from rlmm.cli.printing.answer import Column, CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 
@@ -38,7 +38,7 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 class TablePrinter:
     """Aligned columns."""
 
-    def __init__(self, answer: Answer, settings: PrintSettings) -> None:
+    def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         self._answer = answer
         self._settings = settings
         self._columns = [one for one in answer.columns if settings.is_wide or not one.is_extra]
@@ -94,7 +94,7 @@ class TablePrinter:
         if (
             len(line) <= self._settings.width
             or not cells
-            or self._columns[-1].form is not Form.TEXT
+            or self._columns[-1].form is not ValueFormat.TEXT
         ):
             return f"{line}\n"
         before = GAP.join(cells[:-1]) + GAP if len(cells) > 1 else ""
@@ -119,7 +119,7 @@ def _value(item: View, column: Column) -> object:
     return value_at(item, column.key) if column.made_of is None else column.made_of(item)
 
 
-def summary_lines(answer: Answer, foot: View) -> Iterable[str]:
+def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
     """What people are told below a table."""
     if answer.summary is None:
         return ()
@@ -129,7 +129,7 @@ def summary_lines(answer: Answer, foot: View) -> Iterable[str]:
 class ScreenPrinter:
     """One screen, made of the whole document; long lines go on below themselves."""
 
-    def __init__(self, answer: Answer, settings: PrintSettings) -> None:
+    def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         self._answer = answer
         self._width = settings.width
         self._items: list[View] = []

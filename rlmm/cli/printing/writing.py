@@ -23,7 +23,7 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.printers import Printer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
@@ -33,12 +33,12 @@ HELD_S: Final = 0.1
 HELD_CHARACTERS: Final = 64 * 1024
 
 
-class NobodyReads(Exception):
+class ReaderGone(Exception):
     """Whoever read the output has gone."""
 
 
-class Out:
-    """Texts to a stream, many at a time; raises `NobodyReads` where its other end is closed."""
+class AnswerStream:
+    """Texts to a stream, many at a time; raises `ReaderGone` where its other end is closed."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream: TextIO | None = sys.stdout if stream is None else stream
@@ -67,20 +67,20 @@ class Out:
         self._held.clear()
         self._characters = 0
         if self._stream is None or self._stream.closed:
-            raise NobodyReads
+            raise ReaderGone
         encoding = self._stream.encoding or "utf-8"
         try:
             self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
             self._stream.flush()
         except OSError as error:
             if error.errno in {errno.EPIPE, errno.EBADF}:
-                raise NobodyReads from error
+                raise ReaderGone from error
             msg = f"the output cannot be written: {error.strerror}"
             raise ConfigError(msg) from error
 
 
 async def write_answer(
-    answer: Answer,
+    answer: CommandAnswer,
     settings: PrintSettings,
     stream: TextIO | None = None,
     *,
@@ -90,14 +90,14 @@ async def write_answer(
     Print all of *answer*; the exit code. Raises what its items raise. *on_nobody* is called when
     nobody reads any more.
     """
-    printer, out = printer_for(answer, settings), Out(stream)
+    printer, out = printer_for(answer, settings), AnswerStream(stream)
     async with aclosing(_each(answer.items)) as items:
         try:
             out.add(printer.begin())
             await _write_items(items, printer, out)
             out.add(printer.end({} if answer.foot is None else answer.foot()))
             out.flush()
-        except NobodyReads:
+        except ReaderGone:
             if on_nobody is not None:
                 on_nobody()
             if not callable(answer.exit_code):
@@ -107,7 +107,7 @@ async def write_answer(
     return answer.exit_code() if callable(answer.exit_code) else answer.exit_code
 
 
-async def document_of(answer: Answer) -> str:
+async def document_of(answer: CommandAnswer) -> str:
     """All of *answer* as one line of JSON."""
     async with aclosing(_each(answer.items)) as items:
         every = [item async for item in items]
@@ -115,7 +115,7 @@ async def document_of(answer: Answer) -> str:
     return json_text({**document_head(answer), "items": every, **foot})
 
 
-async def _write_items(items: AsyncIterator[View], printer: Printer, out: Out) -> None:
+async def _write_items(items: AsyncIterator[View], printer: Printer, out: AnswerStream) -> None:
     """Each item as it comes; what is held is written, too, while the next one is waited for."""
     loop = asyncio.get_running_loop()
     trouble: list[BaseException] = []
@@ -129,7 +129,7 @@ async def _write_items(items: AsyncIterator[View], printer: Printer, out: Out) -
         try:
             out.add(printer.pause())
             out.flush()
-        except (NobodyReads, ConfigError) as error:
+        except (ReaderGone, ConfigError) as error:
             trouble.append(error)
 
     try:

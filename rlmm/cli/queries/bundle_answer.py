@@ -16,34 +16,34 @@ from rlmm.base.version import __version__
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
 from rlmm.cli.common.config_options import plain
 from rlmm.cli.common.shared_flags import is_of_commands
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.doctor_answer import doctor_findings
 from rlmm.cli.queries.stuck_answer import stuck_findings
 from rlmm.cli.queries.verify_answer import verify_findings
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError, LogError, RlmmError
 from rlmm.inspection.check_thresholds import Thresholds, judge
-from rlmm.inspection.replay import Replay
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.verdicts import Rejected, Undecodable
-from rlmm.telemetry.redaction import Redaction
+from rlmm.telemetry.redaction import NameRedaction
 from rlmm.views.segment import partition_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.findings.finding import Finding
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.views.values import View
 
 _HOUR_MS = 3_600_000
-_COLUMNS = (Column("name", "FILE"), Column("size_bytes", "SIZE", Form.SIZE))
+_COLUMNS = (Column("name", "FILE"), Column("size_bytes", "SIZE", ValueFormat.SIZE))
 
 
 async def bundle_answer(
-    looking: Looking, *, path: Path, keeps_names: bool, events_max: int, reads_history: bool
-) -> Answer:
+    looking: QueryContext, *, path: Path, keeps_names: bool, events_max: int, reads_history: bool
+) -> CommandAnswer:
     """Ask everything that can be asked, and pack it."""
     _require_free(path)
     gathered = _Gathered()
@@ -54,7 +54,7 @@ async def bundle_answer(
     if reads_history and events_max:
         await gathered.take("events.json", _events(looking, events_max))
     names = {str(one["topic"]) for one in topics} if isinstance(topics, list) else set()
-    redaction = Redaction(secrets.token_bytes(16), names, is_on=not keeps_names)
+    redaction = NameRedaction(secrets.token_bytes(16), names, is_on=not keeps_names)
     gathered.documents["about.json"] = {
         "rlmm": __version__,
         "python": platform.python_version(),
@@ -69,7 +69,7 @@ async def bundle_answer(
         name: json.dumps(redaction.of(document), indent=2, sort_keys=True)
         for name, document in sorted(gathered.documents.items())
     }, looking.now_ms // 1_000)  # fmt: skip
-    return Answer(
+    return CommandAnswer(
         "support-bundle",
         _COLUMNS,
         [{"name": name, "size_bytes": size} for name, size in sizes.items()],
@@ -116,7 +116,7 @@ class _Gathered:
         return self.documents.get(name)
 
 
-async def _partitions(looking: Looking) -> list[View]:
+async def _partitions(looking: QueryContext) -> list[View]:
     moment = await looking.moment()
     return [
         {
@@ -132,7 +132,7 @@ async def _partitions(looking: Looking) -> list[View]:
     ]
 
 
-async def _status(looking: Looking) -> View:
+async def _status(looking: QueryContext) -> View:
     standing = await looking.source.standing()
     identity = standing.identity
     return {
@@ -149,7 +149,7 @@ async def _status(looking: Looking) -> View:
     }
 
 
-async def _findings(looking: Looking, gathered: _Gathered) -> list[View]:
+async def _findings(looking: QueryContext, gathered: _Gathered) -> list[View]:
     found: list[Finding] = list(judge(await looking.source.standing(), Thresholds()))
     cluster = looking.source.cluster
 
@@ -175,14 +175,14 @@ async def _findings(looking: Looking, gathered: _Gathered) -> list[View]:
     return [one.view() for one in found]
 
 
-async def _events(looking: Looking, count_max: int) -> list[View]:
+async def _events(looking: QueryContext, count_max: int) -> list[View]:
     """The latest that were refused or not understood, of all metadata partitions."""
     log = looking.source.log
     identity = await log.identity(timeout_s=looking.timeout_s)
-    kept: deque[Happened] = deque(maxlen=count_max)
+    kept: deque[EventRecord] = deque(maxlen=count_max)
     failed = []
     for place in range(identity.partition_count):
-        replay = Replay(log, place, looking.bound, timeout_s=looking.timeout_s)
+        replay = PartitionReplay(log, place, looking.bound, timeout_s=looking.timeout_s)
         try:
             async for chunk in replay.chunks():
                 if chunk.entries:
@@ -195,7 +195,7 @@ async def _events(looking: Looking, count_max: int) -> list[View]:
     return [*failed, *(_event_view(one) for one in kept)]
 
 
-def _event_view(happened: Happened) -> View:
+def _event_view(happened: EventRecord) -> View:
     partition, segment = happened.partition, happened.segment
     return {
         "metadata_partition": happened.metadata_partition,

@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("check")
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option("--whole-history", is_flag=True,
               help="A metadata topic whose first records are gone is a finding.")  # fmt: skip
-def check(asked: Asked, **limits: Any) -> None:
+def check(asked: SourceChoice, **limits: Any) -> None:
     """
     Judge thresholds once: exit code 0 when all is well, 1 when not.
 

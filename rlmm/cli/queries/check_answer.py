@@ -9,14 +9,14 @@ from rlmm.cli.queries.stuck_answer import stuck_findings
 from rlmm.inspection.check_thresholds import judge
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.check_thresholds import Thresholds
 
 
 async def check_answer(
-    looking: Looking, *, thresholds: Thresholds, copy_open_ms: int, delete_open_ms: int
-) -> Answer:
+    looking: QueryContext, *, thresholds: Thresholds, copy_open_ms: int, delete_open_ms: int
+) -> CommandAnswer:
     """What is beyond *thresholds*; what is stuck is looked for where all is answered from."""
     standing = await looking.source.standing()
     findings, notes = judge(standing, thresholds), list(standing.notes)

@@ -12,8 +12,8 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
-    from rlmm.inspection.selectors import At
+    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.inspection.selectors import MomentSelector
 
 
 @click.command("diff")
@@ -45,9 +45,15 @@ if TYPE_CHECKING:
 )
 @click.option("--summary", "is_summary", is_flag=True, help="One line for each user partition.")
 def diff(
-    asked: Asked, *, begin: At, to: At | None, places: tuple[int, ...], topic: str | None,
-    topic_partitions: str | None, is_summary: bool,
-) -> None:  # fmt: skip
+    asked: SourceChoice,
+    *,
+    begin: MomentSelector,
+    to: MomentSelector | None,
+    places: tuple[int, ...],
+    topic: str | None,
+    topic_partitions: str | None,
+    is_summary: bool,
+) -> None:
     """
     Show what differs between two moments: segments, how far was copied, deletions.
 

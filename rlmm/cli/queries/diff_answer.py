@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.cli.common.log_range import bound_from, looking_up_to, named_places, require_places
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
 from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment_diff import compare
-from rlmm.inspection.replay import Replay
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.state_changes import changes_of
 from rlmm.views.change import change_view, changes_view, partition_change_view
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.moment_diff import Both, Compared
-    from rlmm.inspection.selectors import At, PartitionFilter
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.moment_diff import MomentDiff, PartitionPair
+    from rlmm.inspection.selectors import MomentSelector, PartitionFilter
     from rlmm.views.values import View
 
 
@@ -58,38 +58,38 @@ def _or_nothing(value: object) -> object:
 COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),
     Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
     Column("topic_id", "TOPIC ID", is_extra=True),
     Column("", "CHANGE", made_of=_change_text),
     Column("change", "KIND", is_extra=True),
     Column("segment_id", "SEGMENT ID"),
     Column("", "WHAT", made_of=_what_text),
-    Column("start_offset", "START", Form.NUMBER, is_extra=True),
-    Column("last_offset", "LAST", Form.NUMBER, is_extra=True),
-    Column("state_before", "STATE BEFORE", Form.STATE, is_extra=True),
-    Column("state_after", "STATE AFTER", Form.STATE, is_extra=True),
-    Column("size_before", "SIZE BEFORE", Form.SIZE, is_extra=True),
-    Column("size_after", "SIZE AFTER", Form.SIZE, is_extra=True),
-    Column("epoch", "EPOCH", Form.NUMBER, is_extra=True),
-    Column("watermark_before", "REACHED BEFORE", Form.NUMBER, is_extra=True),
-    Column("watermark_after", "REACHED AFTER", Form.NUMBER, is_extra=True),
-    Column("broker_id", "BROKER", Form.NUMBER, is_extra=True),
-    Column("event_timestamp_ms", "LAST EVENT", Form.TIME, is_extra=True),
-    Column("metadata_partition", "METADATA", Form.NUMBER, is_extra=True),
+    Column("start_offset", "START", ValueFormat.NUMBER, is_extra=True),
+    Column("last_offset", "LAST", ValueFormat.NUMBER, is_extra=True),
+    Column("state_before", "STATE BEFORE", ValueFormat.STATE, is_extra=True),
+    Column("state_after", "STATE AFTER", ValueFormat.STATE, is_extra=True),
+    Column("size_before", "SIZE BEFORE", ValueFormat.SIZE, is_extra=True),
+    Column("size_after", "SIZE AFTER", ValueFormat.SIZE, is_extra=True),
+    Column("epoch", "EPOCH", ValueFormat.NUMBER, is_extra=True),
+    Column("watermark_before", "REACHED BEFORE", ValueFormat.NUMBER, is_extra=True),
+    Column("watermark_after", "REACHED AFTER", ValueFormat.NUMBER, is_extra=True),
+    Column("broker_id", "BROKER", ValueFormat.NUMBER, is_extra=True),
+    Column("event_timestamp_ms", "LAST EVENT", ValueFormat.TIME, is_extra=True),
+    Column("metadata_partition", "METADATA", ValueFormat.NUMBER, is_extra=True),
 )
 SUMMARY_COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),
     Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
     Column("topic_id", "TOPIC ID", is_extra=True),
-    Column("changes.segment-appeared", "APPEARED", Form.NUMBER),
-    Column("changes.segment-finished", "FINISHED", Form.NUMBER),
-    Column("changes.segment-being-deleted", "DELETING", Form.NUMBER),
-    Column("changes.segment-gone", "GONE", Form.NUMBER),
-    Column("before.size_bytes", "SIZE BEFORE", Form.SIZE),
-    Column("after.size_bytes", "SIZE AFTER", Form.SIZE),
-    Column("after.delete", "DELETION", Form.STATE, is_extra=True),
-    Column("metadata_partition", "METADATA", Form.NUMBER, is_extra=True),
+    Column("changes.segment-appeared", "APPEARED", ValueFormat.NUMBER),
+    Column("changes.segment-finished", "FINISHED", ValueFormat.NUMBER),
+    Column("changes.segment-being-deleted", "DELETING", ValueFormat.NUMBER),
+    Column("changes.segment-gone", "GONE", ValueFormat.NUMBER),
+    Column("before.size_bytes", "SIZE BEFORE", ValueFormat.SIZE),
+    Column("after.size_bytes", "SIZE AFTER", ValueFormat.SIZE),
+    Column("after.delete", "DELETION", ValueFormat.STATE, is_extra=True),
+    Column("metadata_partition", "METADATA", ValueFormat.NUMBER, is_extra=True),
 )
 
 
@@ -106,7 +106,7 @@ class _Sums:
     size_before: int = 0
     size_after: int = 0
 
-    def read(self, compared: Compared) -> None:
+    def read(self, compared: MomentDiff) -> None:
         """One metadata partition was read."""
         place = compared.metadata_partition
         self.from_offsets[place] = compared.first_offset - 1
@@ -114,7 +114,7 @@ class _Sums:
         self.log_starts[place] = compared.log_start
         self.verdicts += compared.verdicts
 
-    def differs(self, both: Both, counts: Counter[str]) -> None:
+    def differs(self, both: PartitionPair, counts: Counter[str]) -> None:
         """One user partition has changed."""
         before, after = both.summaries
         self.partitions += 1
@@ -142,14 +142,14 @@ class _Sums:
 
 
 async def diff_answer(
-    looking: Looking,
+    looking: QueryContext,
     *,
-    begin: At,
-    to: At | None,
+    begin: MomentSelector,
+    to: MomentSelector | None,
     wanted: PartitionFilter,
     places: tuple[int, ...] = (),
     is_summary: bool = False,
-) -> Answer:
+) -> CommandAnswer:
     """What differs between the state at *begin* and the one at *to*, which is now by default."""
     looking = looking_up_to(looking, to)
     _require_order(looking, begin)
@@ -158,7 +158,7 @@ async def diff_answer(
     sums = _Sums()
     views = _views(looking, begin, wanted, chosen, sums, is_summary=is_summary)
     first = await anext(views, None)  # what takes its time is done before anything is printed
-    return Answer(
+    return CommandAnswer(
         "diff-summary" if is_summary else "diff",
         SUMMARY_COLUMNS if is_summary else COLUMNS,
         _with_first(first, views),
@@ -173,7 +173,7 @@ async def diff_answer(
     )
 
 
-def _require_order(looking: Looking, begin: At) -> None:
+def _require_order(looking: QueryContext, begin: MomentSelector) -> None:
     """Refuse two times, or two offsets, of which the second is the earlier."""
     later, to = looking.bound, begin
     if later.time_ms is not None and to.time_ms is not None and later.time_ms < to.time_ms:
@@ -181,7 +181,9 @@ def _require_order(looking: Looking, begin: At) -> None:
         raise InvalidArgument(msg)
 
 
-def _places(looking: Looking, begin: At, places: Collection[int], count: int) -> list[int]:
+def _places(
+    looking: QueryContext, begin: MomentSelector, places: Collection[int], count: int
+) -> list[int]:
     """The metadata partitions that are meant: those that are named, also by their offsets."""
     named = sorted(set(places) or named_places(looking, begin))
     require_places(named, count)
@@ -189,11 +191,16 @@ def _places(looking: Looking, begin: At, places: Collection[int], count: int) ->
 
 
 async def _views(
-    looking: Looking, begin: At, wanted: PartitionFilter, places: Collection[int], sums: _Sums,
-    *, is_summary: bool,
-) -> AsyncGenerator[View]:  # fmt: skip
+    looking: QueryContext,
+    begin: MomentSelector,
+    wanted: PartitionFilter,
+    places: Collection[int],
+    sums: _Sums,
+    *,
+    is_summary: bool,
+) -> AsyncGenerator[View]:
     for place in places:
-        replay = Replay(
+        replay = PartitionReplay(
             looking.source.log, place, bound_from(begin, places), timeout_s=looking.timeout_s
         )
         progress = looking.progress if not sums.partitions else None

@@ -11,14 +11,14 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("doctor")
 @source_options
 @output_options
 @click.option("--strict", is_flag=True, help="Exit code 1 for notes, too.")
-def doctor(asked: Asked, strict: bool) -> None:
+def doctor(asked: SourceChoice, strict: bool) -> None:
     """
     Examine the settings of the metadata topic, brokers and topics.
 

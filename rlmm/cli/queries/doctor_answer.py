@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import ConfigError, LogError
-from rlmm.inspection.doctor import METADATA_TOPIC, Facts, examine
+from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.findings.finding import Finding
-    from rlmm.inspection.cluster_facts import Cluster, Setting, TopicFacts
+    from rlmm.inspection.cluster_facts import ClusterFacts, ClusterSetting, TopicFacts
 
 _LOOKED_BYTES = 64 * 1024
 """Of each metadata partition, where keys are looked for."""
 
 
-async def doctor_answer(looking: Looking, *, is_strict: bool) -> Answer:
+async def doctor_answer(looking: QueryContext, *, is_strict: bool) -> CommandAnswer:
     """What is wrong with the cluster's settings."""
     cluster = required_cluster(looking, "doctor")
     found = await doctor_findings(looking, cluster)
@@ -34,7 +34,7 @@ async def doctor_answer(looking: Looking, *, is_strict: bool) -> Answer:
     return finding_answer("doctor", found, head, is_strict=is_strict)
 
 
-def required_cluster(looking: Looking, command: str) -> Cluster:
+def required_cluster(looking: QueryContext, command: str) -> ClusterFacts:
     """The cluster; `ConfigError` where none is named."""
     if looking.source.cluster is None:
         msg = f"{command} asks the cluster itself: name its brokers with --bootstrap-server"
@@ -42,18 +42,18 @@ def required_cluster(looking: Looking, command: str) -> Cluster:
     return looking.source.cluster
 
 
-async def doctor_findings(looking: Looking, cluster: Cluster) -> list[Finding]:
+async def doctor_findings(looking: QueryContext, cluster: ClusterFacts) -> list[Finding]:
     """The same as findings."""
     topics = dict(await cluster.topics())
     metadata = topics.pop(METADATA_TOPIC, None)
-    brokers: dict[int, Mapping[str, Setting] | None] = {}
+    brokers: dict[int, Mapping[str, ClusterSetting] | None] = {}
     for broker in sorted(await cluster.brokers()):
         try:
             brokers[broker] = await cluster.broker_settings(broker)
         except LogError:
             brokers[broker] = None
     null_keys, seen = await _keys(looking, metadata)
-    facts = Facts(
+    facts = DoctorFacts(
         metadata,
         {name: topic for name, topic in topics.items() if _concerns_us(topic)},
         brokers,
@@ -72,7 +72,7 @@ def _concerns_us(topic: TopicFacts) -> bool:
     return topic.is_tiered or leftover or topic.settings is None
 
 
-async def _keys(looking: Looking, topic: TopicFacts | None) -> tuple[int | None, int]:
+async def _keys(looking: QueryContext, topic: TopicFacts | None) -> tuple[int | None, int]:
     """
     How many of the first records of each metadata partition have no key, and of how many; asked
     only where it matters, which is where the topic is compacted.

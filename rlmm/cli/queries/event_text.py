@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.printing.answer import Column, Form
+from rlmm.cli.printing.answer import Column, ValueFormat
 from rlmm.cli.printing.cells import NOTHING, partition_label, state_text
 
 if TYPE_CHECKING:
@@ -90,21 +90,21 @@ def segment_or_partition(item: View) -> str:
 
 
 EXTRAS = (
-    Column("metadata_partition", "METADATA", Form.NUMBER, is_extra=True),
-    Column("next_offset", "NEXT", Form.NUMBER, is_extra=True),
-    Column("timestamp_ms", "RECORD TIME", Form.TIME, is_extra=True),
-    Column("event_timestamp_ms", "EVENT TIME", Form.TIME, is_extra=True),
+    Column("metadata_partition", "METADATA", ValueFormat.NUMBER, is_extra=True),
+    Column("next_offset", "NEXT", ValueFormat.NUMBER, is_extra=True),
+    Column("timestamp_ms", "RECORD TIME", ValueFormat.TIME, is_extra=True),
+    Column("event_timestamp_ms", "EVENT TIME", ValueFormat.TIME, is_extra=True),
     Column("kind", "KIND", is_extra=True),
-    Column("state", "STATE", Form.STATE, is_extra=True),
+    Column("state", "STATE", ValueFormat.STATE, is_extra=True),
     Column("topic_id", "TOPIC ID", is_extra=True),
     Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
     Column("segment_id", "SEGMENT ID", is_extra=True),
-    Column("broker_id", "BROKER", Form.NUMBER, is_extra=True),
-    Column("start_offset", "START", Form.NUMBER, is_extra=True),
-    Column("last_offset", "LAST", Form.NUMBER, is_extra=True),
-    Column("epochs", "EPOCHS", Form.EPOCHS, is_extra=True),
-    Column("size_bytes", "SIZE", Form.SIZE, is_extra=True),
+    Column("broker_id", "BROKER", ValueFormat.NUMBER, is_extra=True),
+    Column("start_offset", "START", ValueFormat.NUMBER, is_extra=True),
+    Column("last_offset", "LAST", ValueFormat.NUMBER, is_extra=True),
+    Column("epochs", "EPOCHS", ValueFormat.EPOCHS, is_extra=True),
+    Column("size_bytes", "SIZE", ValueFormat.SIZE, is_extra=True),
     Column("custom_metadata", "CUSTOM", is_extra=True),
     Column("verdict", "VERDICT", is_extra=True),
     Column("reason", "REASON", is_extra=True),

@@ -14,9 +14,9 @@ from rlmm.cli.common.source_options import at_option, output_options, source_opt
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
     from rlmm.inspection.event_filter import EventFilter
-    from rlmm.inspection.selectors import At, SegmentLabel
+    from rlmm.inspection.selectors import MomentSelector, SegmentLabel
 
 _KINDS = ("segment", "update", "partition-delete", "snapshot", "unreadable")
 _STATES = (
@@ -79,9 +79,16 @@ _STATES = (
     help="Begin at once: do not find out what became of events, which takes all that was before.",
 )
 def events(
-    asked: Asked, *, places: tuple[int, ...], begin: At | None, to: At | None, limit: int | None,
-    follow: bool, no_verdicts: bool, **meant: Any,
-) -> None:  # fmt: skip
+    asked: SourceChoice,
+    *,
+    places: tuple[int, ...],
+    begin: MomentSelector | None,
+    to: MomentSelector | None,
+    limit: int | None,
+    follow: bool,
+    no_verdicts: bool,
+    **meant: Any,
+) -> None:
     """
     Show the events of the metadata topic, decoded, and what became of each.
 
@@ -97,9 +104,9 @@ def events(
       rlmm events --partition 7 --from 1200 --limit 20
       rlmm events --state copy_segment_finished --broker 3 --log-dirs copies/ --output csv
     """
-    from rlmm.cli.queries.events_answer import Asking, events_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.queries.events_answer import EventsQuestion, events_answer  # noqa: PLC0415  # not for help
 
-    asking = Asking(_filter_of(**meant), places, begin, to, limit, follow, not no_verdicts)
+    asking = EventsQuestion(_filter_of(**meant), places, begin, to, limit, follow, not no_verdicts)
     answer(asked, partial(events_answer, asking=asking))
 
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
 from rlmm.cli.partial_metadata.readable_partitions import readable
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
 from rlmm.errors import ConfigError, InvalidArgument, LogError
 from rlmm.inspection.event_stream import followed, merged, readers_of
-from rlmm.inspection.source_status import SourceKind
+from rlmm.inspection.source_status import StateSourceKind
 from rlmm.views.event import event_view
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.partial_metadata.readable_partitions import Readable
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.partial_metadata.readable_partitions import ReadablePartitions
     from rlmm.inspection.event_filter import EventFilter
-    from rlmm.inspection.event_record import Happened
-    from rlmm.inspection.event_stream import Reader
-    from rlmm.inspection.selectors import At
+    from rlmm.inspection.event_record import EventRecord
+    from rlmm.inspection.event_stream import EventReader
+    from rlmm.inspection.selectors import MomentSelector
     from rlmm.views.values import View
 
 COLUMNS = (
@@ -32,20 +32,20 @@ COLUMNS = (
     Column("", "PLACE", made_of=lambda item: f"{item['metadata_partition']}:{item['offset']}"),
     Column("", "ABOUT", made_of=segment_or_partition),
     Column("", "EVENT AND OUTCOME", made_of=whole_text),
-    Column("offset", "OFFSET", Form.NUMBER, is_extra=True),
+    Column("offset", "OFFSET", ValueFormat.NUMBER, is_extra=True),
     *EXTRAS,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class EventsQuestion:
     """Which events are asked for."""
 
     wanted: EventFilter
     places: tuple[int, ...] = ()
     """Metadata partitions; all where none is said."""
-    begin: At | None = None
-    to: At | None = None
+    begin: MomentSelector | None = None
+    to: MomentSelector | None = None
     limit: int | None = None
     follows: bool = False
     knows_verdicts: bool = True
@@ -60,14 +60,14 @@ class Asking:
 class _Shown:
     """What was read, and what was shown of it."""
 
-    readers: Mapping[int, Reader]
+    readers: Mapping[int, EventReader]
     knows_verdicts: bool
-    there: Readable
+    there: ReadablePartitions
     is_mentioned: bool = False
     """Whether there was anything about what is meant, also of what is left out."""
     counts: dict[str, int] = field(default_factory=dict)
 
-    def view(self, happened: Happened) -> View:
+    def view(self, happened: EventRecord) -> View:
         """As it is shown, and counted."""
         item = event_view(happened, knows_verdict=self.knows_verdicts)
         word = str(item["verdict"] or "not-judged")
@@ -95,7 +95,7 @@ class _Shown:
                 )
 
 
-async def events_answer(looking: Looking, *, asking: Asking) -> Answer:
+async def events_answer(looking: QueryContext, *, asking: EventsQuestion) -> CommandAnswer:
     """The events of some metadata partitions, or of all, by the time of their records."""
     looking = _require_meaning(looking_up_to(looking, asking.to), asking)
     log = looking.source.log
@@ -125,7 +125,7 @@ async def events_answer(looking: Looking, *, asking: Asking) -> Answer:
             views = _with_first(await anext(views, None), views)
             if there.troubles and not shown.is_mentioned:
                 raise there.not_found(looking, "it")
-    return Answer(
+    return CommandAnswer(
         "events",
         COLUMNS,
         views,
@@ -141,12 +141,12 @@ async def events_answer(looking: Looking, *, asking: Asking) -> Answer:
     )
 
 
-def _require_meaning(looking: Looking, asking: Asking) -> Looking:
+def _require_meaning(looking: QueryContext, asking: EventsQuestion) -> QueryContext:
     """Refuse what contradicts itself."""
     if asking.follows and not looking.is_now:
         msg = "--follow goes on from the present, and --to or --at ends before: leave one out"
         raise InvalidArgument(msg)
-    if asking.follows and looking.source.kind is SourceKind.FOLDERS:
+    if asking.follows and looking.source.kind is StateSourceKind.FOLDERS:
         msg = "copied folders do not grow: --follow needs a service, or --bootstrap-server"
         raise ConfigError(msg)
     if asking.wanted.needs_verdicts and not asking.knows_verdicts:
@@ -160,7 +160,7 @@ def _places(asked: Collection[int], count: int) -> list[int]:
     return sorted(set(asked)) or list(range(count))
 
 
-async def _ends(looking: Looking, places: Collection[int]) -> dict[int, int]:
+async def _ends(looking: QueryContext, places: Collection[int]) -> dict[int, int]:
     """Where each log ends now."""
     found: dict[int, int] = {}
     bounds = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
@@ -172,9 +172,12 @@ async def _ends(looking: Looking, places: Collection[int]) -> dict[int, int]:
 
 
 async def _told(
-    looking: Looking, readers: Mapping[int, Reader], asking: Asking, firsts: Mapping[int, int],
+    looking: QueryContext,
+    readers: Mapping[int, EventReader],
+    asking: EventsQuestion,
+    firsts: Mapping[int, int],
     shown: _Shown,
-) -> AsyncGenerator[Happened]:  # fmt: skip
+) -> AsyncGenerator[EventRecord]:
     """What is there, and then, where that is wanted, what comes."""
     streams = [
         _wanted(reader, asking, firsts.get(place, 0), shown) for place, reader in readers.items()
@@ -189,8 +192,8 @@ async def _told(
 
 
 async def _wanted(
-    reader: Reader, asking: Asking, first: int, shown: _Shown
-) -> AsyncGenerator[Happened]:
+    reader: EventReader, asking: EventsQuestion, first: int, shown: _Shown
+) -> AsyncGenerator[EventRecord]:
     """From where it is to begin."""
     from_ms = None if asking.begin is None else asking.begin.time_ms
     has_begun = False
@@ -204,8 +207,8 @@ async def _wanted(
 
 
 async def _followed(
-    looking: Looking, readers: Mapping[int, Reader], asking: Asking
-) -> AsyncGenerator[Happened]:
+    looking: QueryContext, readers: Mapping[int, EventReader], asking: EventsQuestion
+) -> AsyncGenerator[EventRecord]:
     log, timeout_s = looking.source.log, looking.timeout_s
     async with aclosing(followed(log, readers, timeout_s=timeout_s)) as coming:
         async for one in coming:
@@ -214,7 +217,7 @@ async def _followed(
 
 
 async def _views(
-    told: AsyncGenerator[Happened], shown: _Shown, limit: int | None
+    told: AsyncGenerator[EventRecord], shown: _Shown, limit: int | None
 ) -> AsyncGenerator[View]:
     left = -1 if limit is None else limit
     async with aclosing(told):

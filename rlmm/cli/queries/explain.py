@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
     from rlmm.inspection.selectors import PartitionLabel
 
 _OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "requester_pays")
@@ -59,7 +59,7 @@ _OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "
     help="Also read log and indexes where the store does not tell their checksums.",
 )
 def explain(
-    asked: Asked, *, position: tuple[PartitionLabel, int], epoch: int | None, prefix: str,
+    asked: SourceChoice, *, position: tuple[PartitionLabel, int], epoch: int | None, prefix: str,
     no_history: bool, check_objects: bool, store: str, read_objects: bool, **bucket: str | bool,
 ) -> None:  # fmt: skip
     """
@@ -87,20 +87,20 @@ def explain(
         raise click.UsageError("--check-objects and --store belong together: where to look.")
     if not check_objects and (read_objects or any(bucket[name] for name in _OF_BUCKETS)):
         raise click.UsageError("Without --check-objects no store is looked into.")
-    from rlmm.cli.queries.explain_answer import Asking, explain_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer  # noqa: PLC0415  # not for help
 
     kept = None
     if check_objects:
         try:
-            from rlmm.cli.tier_common.object_check import StoreAsked  # noqa: PLC0415  # needs its extras
+            from rlmm.cli.tier_common.object_check import CheckedStore  # noqa: PLC0415  # needs its extras
         except ImportError as error:
             raise click.UsageError(f"--check-objects needs rlmm[tiering,s3]: {error}.") from error
-        kept = StoreAsked(
+        kept = CheckedStore(
             store, prefix, str(bucket["endpoint"]), str(bucket["region"]), str(bucket["profile"]),
             bool(bucket["path_style"]), str(bucket["store_ca_file"]),
             bool(bucket["requester_pays"]),
         )  # fmt: skip
         kept.settings()
     label, offset = position
-    asking = Asking(label, offset, epoch, prefix, not no_history, kept, read_objects)
+    asking = ExplainQuestion(label, offset, epoch, prefix, not no_history, kept, read_objects)
     answer(asked, partial(explain_answer, asking=asking))

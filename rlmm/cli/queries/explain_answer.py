@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.log_range import require_places
 from rlmm.cli.common.object_places import object_places
-from rlmm.cli.printing.answer import Answer
+from rlmm.cli.printing.answer import CommandAnswer
 from rlmm.cli.queries.explain_text import explain_text
 from rlmm.cli.queries.finding_answer import COLUMNS
 from rlmm.errors import (
@@ -22,20 +22,20 @@ from rlmm.errors import (
 )
 from rlmm.findings.finding import Finding, Severity
 from rlmm.inspection.explain import explain
-from rlmm.inspection.explain_facts import Facts, finding, of_topic, of_unknown
+from rlmm.inspection.explain_facts import ExplainFacts, finding, of_topic, of_unknown
 from rlmm.inspection.explain_findings import PARTITION_NOT_READ
-from rlmm.inspection.history import Chronicle, Sought
-from rlmm.inspection.offset_history import Story
-from rlmm.inspection.replay import Replay
-from rlmm.inspection.source_status import SourceKind
+from rlmm.inspection.history import EventHistory, HistorySubject
+from rlmm.inspection.offset_history import OffsetHistory
+from rlmm.inspection.replay import PartitionReplay
+from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.views.explanation import explanation_view, offsets_view, story_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.tier_common.object_check import StoreAsked
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.tier_common.object_check import CheckedStore
     from rlmm.inspection.explain import Explanation
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.selectors import PartitionLabel
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ExplainQuestion:
     """What is to be explained, and how far it is to be looked into."""
 
     label: PartitionLabel
@@ -52,7 +52,7 @@ class Asking:
     epoch: int | None = None
     prefix: str = ""
     reads_history: bool = True
-    store: StoreAsked | None = None
+    store: CheckedStore | None = None
     """Where the objects are looked at; None: they are not."""
     is_sure: bool = False
     """Whether they are read where the store does not tell their checksums."""
@@ -62,13 +62,13 @@ class Asking:
 class _Known:
     """What was found out on the way."""
 
-    facts: Facts
+    facts: ExplainFacts
     notes: list[str] = field(default_factory=list)
 
 
-async def explain_answer(looking: Looking, *, asking: Asking) -> Answer:
+async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> CommandAnswer:
     """Why an offset is found, or is not, and what becomes of it."""
-    known = _Known(Facts(_now_ms(looking)))
+    known = _Known(ExplainFacts(_now_ms(looking)))
     if looking.bound.offsets:
         identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
         require_places(looking.bound.offsets, identity.partition_count)
@@ -105,17 +105,17 @@ async def explain_answer(looking: Looking, *, asking: Asking) -> Answer:
     return _answer(looking, asking, partition, findings, known, view)
 
 
-def _now_ms(looking: Looking) -> int:
+def _now_ms(looking: QueryContext) -> int:
     """What time it is at the moment that is asked about."""
     return looking.now_ms if looking.bound.time_ms is None else looking.bound.time_ms
 
 
 def _answer(
-    looking: Looking, asking: Asking, partition: TopicIdPartition | None,
+    looking: QueryContext, asking: ExplainQuestion, partition: TopicIdPartition | None,
     findings: Sequence[Finding], known: _Known, explained: View,
-) -> Answer:  # fmt: skip
+) -> CommandAnswer:  # fmt: skip
     label = asking.label
-    return Answer(
+    return CommandAnswer(
         "explanation",
         COLUMNS,
         [one.view() for one in findings],
@@ -142,7 +142,9 @@ def _answer(
 # ------------------------------------------------------------------------------- what is meant
 
 
-async def _partition(looking: Looking, asking: Asking, known: _Known) -> TopicIdPartition | None:
+async def _partition(
+    looking: QueryContext, asking: ExplainQuestion, known: _Known
+) -> TopicIdPartition | None:
     """
     The user partition that is meant: of several topics of the name that of the cluster, else the
     one that is not deleted and has the newest event. None where nothing is known of any.
@@ -154,7 +156,7 @@ async def _partition(looking: Looking, asking: Asking, known: _Known) -> TopicId
     of_cluster = None
     if told is not None and label.topic is not None:
         of_cluster = TopicIdPartition(told.topic_id, label.topic, label.partition)
-    if of_cluster is not None and looking.source.kind is SourceKind.KAFKA:
+    if of_cluster is not None and looking.source.kind is StateSourceKind.KAFKA:
         return of_cluster  # one metadata partition is enough, and is read much sooner than all
     summaries = await _of_name(looking, label, known, is_needed=of_cluster is None)
     partitions = [one.partition for one in summaries]
@@ -170,7 +172,7 @@ async def _partition(looking: Looking, asking: Asking, known: _Known) -> TopicId
 
 
 async def _look_for_others(
-    looking: Looking, label: PartitionLabel, partition: TopicIdPartition, known: _Known
+    looking: QueryContext, label: PartitionLabel, partition: TopicIdPartition, known: _Known
 ) -> None:
     """Topics of the same name, where nothing is known of the one that is meant."""
     if label.topic_id is None and not known.facts.same_name:
@@ -180,7 +182,7 @@ async def _look_for_others(
 
 
 async def _of_name(
-    looking: Looking, label: PartitionLabel, known: _Known, *, is_needed: bool
+    looking: QueryContext, label: PartitionLabel, known: _Known, *, is_needed: bool
 ) -> list[PartitionSummary]:
     """
     Every user partition of that name. Where none is known, and not all metadata partitions are
@@ -207,7 +209,11 @@ def _liveliness(summary: PartitionSummary) -> tuple[bool, bool, int]:
 
 
 async def _not_read(
-    looking: Looking, partition: TopicIdPartition, place: int, asking: Asking, known: _Known
+    looking: QueryContext,
+    partition: TopicIdPartition,
+    place: int,
+    asking: ExplainQuestion,
+    known: _Known,
 ) -> list[Finding]:
     """Whether the source answers for the metadata partition at all."""
     standing = await looking.source.standing()
@@ -236,7 +242,11 @@ async def _not_read(
 
 
 async def _state(
-    looking: Looking, partition: TopicIdPartition, place: int, asking: Asking, known: _Known
+    looking: QueryContext,
+    partition: TopicIdPartition,
+    place: int,
+    asking: ExplainQuestion,
+    known: _Known,
 ) -> Shard | None:
     """The state of the partition, and its story where the log may be read."""
     if asking.reads_history:
@@ -252,12 +262,16 @@ async def _state(
 
 
 async def _read_log(
-    looking: Looking, partition: TopicIdPartition, place: int, asking: Asking, known: _Known
+    looking: QueryContext,
+    partition: TopicIdPartition,
+    place: int,
+    asking: ExplainQuestion,
+    known: _Known,
 ) -> Shard:
-    replay = Replay(
+    replay = PartitionReplay(
         looking.source.log, place, looking.bound_of([place]), timeout_s=looking.timeout_s
     )
-    chronicle, story = Chronicle(Sought.of(partition)), Story(asking.offset)
+    chronicle, story = EventHistory(HistorySubject.of(partition)), OffsetHistory(asking.offset)
     async for chunk in replay.chunks():
         if looking.progress is not None:
             looking.progress(place, replay.shard.position, replay.end)
@@ -269,7 +283,7 @@ async def _read_log(
     return replay.shard
 
 
-async def _ask_cluster(looking: Looking, label: PartitionLabel, known: _Known) -> None:
+async def _ask_cluster(looking: QueryContext, label: PartitionLabel, known: _Known) -> None:
     """What the cluster says of the topic; of the past it knows nothing."""
     cluster = looking.source.cluster
     if cluster is None or not looking.is_now or label.topic is None:
@@ -285,7 +299,7 @@ async def _ask_cluster(looking: Looking, label: PartitionLabel, known: _Known) -
     known.facts = replace(known.facts, topic=topic, is_cluster_known=True)
 
 
-async def _ask_offsets(looking: Looking, partition: TopicIdPartition, known: _Known) -> None:
+async def _ask_offsets(looking: QueryContext, partition: TopicIdPartition, known: _Known) -> None:
     """The ends of its log; of a topic that is gone nobody knows any."""
     cluster, topic = looking.source.cluster, known.facts.topic
     if cluster is None or topic is None or topic.topic_id != partition.topic_id:
@@ -299,7 +313,7 @@ async def _ask_offsets(looking: Looking, partition: TopicIdPartition, known: _Kn
 
 
 async def _objects(
-    explained: Explanation, asking: Asking, findings: list[Finding], known: _Known
+    explained: Explanation, asking: ExplainQuestion, findings: list[Finding], known: _Known
 ) -> tuple[dict[str, str] | None, View | None]:
     """The keys of the objects of what was found, and, where that is asked for, whether they are
     there."""

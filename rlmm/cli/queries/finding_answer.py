@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.cli.common.exit_codes import EXIT_FOUND
-from rlmm.cli.printing.answer import Answer, Column
+from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.findings.finding import Severity
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SHOWN_MAX = 20
 
 def finding_answer(
     kind: str, findings: Iterable[Finding], head: Mapping[str, object], *, is_strict: bool = False
-) -> Answer:
+) -> CommandAnswer:
     """
     *findings*, the worst first. The exit code is 1 where there is more than a note, or, when
     *is_strict*, anything at all.
@@ -35,7 +35,7 @@ def finding_answer(
     ordered = sorted(findings, key=lambda one: (-one.kind.severity, one.kind.code))
     worst = max((one.kind.severity for one in ordered), default=None)
     least = Severity.NOTE if is_strict else Severity.WARNING
-    return Answer(
+    return CommandAnswer(
         kind,
         COLUMNS,
         [one.view() for one in ordered],

@@ -12,8 +12,8 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
-    from rlmm.inspection.selectors import At, PartitionLabel, SegmentLabel
+    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.inspection.selectors import MomentSelector, PartitionLabel, SegmentLabel
 
 
 @click.command("history")
@@ -45,9 +45,16 @@ if TYPE_CHECKING:
     help="Look there alone; else an id without its partition is looked for everywhere.",
 )
 def history(
-    asked: Asked, *, what: PartitionLabel | SegmentLabel | None, segment_id: SegmentLabel | None,
-    begin: At | None, to: At | None, limit: int | None, last: int | None, place: int | None,
-) -> None:  # fmt: skip
+    asked: SourceChoice,
+    *,
+    what: PartitionLabel | SegmentLabel | None,
+    segment_id: SegmentLabel | None,
+    begin: MomentSelector | None,
+    to: MomentSelector | None,
+    limit: int | None,
+    last: int | None,
+    place: int | None,
+) -> None:
     """
     Show every event about a segment or a user partition, and what became of it.
 

@@ -9,18 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
-from rlmm.cli.partial_metadata.readable_partitions import Readable, readable
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.partial_metadata.readable_partitions import ReadablePartitions, readable
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, time_text, whole_text
 from rlmm.cli.queries.segments_answer import segments_of
 from rlmm.errors import InvalidArgument, NotFound, NotReady
-from rlmm.inspection.history import Chronicle, Sought
+from rlmm.inspection.history import EventHistory, HistorySubject
 from rlmm.inspection.log_scan import find_mention
-from rlmm.inspection.replay import Replay
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.segment_filter import SegmentFilter
 from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
-from rlmm.inspection.source_status import SourceKind
-from rlmm.log.protocol import Bounds
+from rlmm.inspection.source_status import StateSourceKind
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.views.event import line_view
@@ -28,9 +28,9 @@ from rlmm.views.event import line_view
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.history import Line
-    from rlmm.inspection.selectors import At
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.history import HistoryLine
+    from rlmm.inspection.selectors import MomentSelector
     from rlmm.metadata.ids import Uuid
     from rlmm.views.values import View
 
@@ -39,10 +39,10 @@ _NAMED_MAX = 5
 
 OF_SEGMENT = (
     Column("", "TIME", made_of=time_text),
-    Column("offset", "OFFSET", Form.NUMBER),
+    Column("offset", "OFFSET", ValueFormat.NUMBER),
     Column("", "EVENT AND OUTCOME", made_of=whole_text),
-    Column("state_before", "BEFORE", Form.STATE, is_extra=True),
-    Column("state_after", "AFTER", Form.STATE, is_extra=True),
+    Column("state_before", "BEFORE", ValueFormat.STATE, is_extra=True),
+    Column("state_after", "AFTER", ValueFormat.STATE, is_extra=True),
     Column("part", "PART", is_extra=True),
     *EXTRAS,
 )
@@ -60,7 +60,7 @@ class _Read:
     offsets: dict[int, int] = field(default_factory=dict)
     """By metadata partition: the last offset that was read."""
     log_starts: dict[int, int] = field(default_factory=dict)
-    there: Readable = field(default_factory=lambda: Readable(()))
+    there: ReadablePartitions = field(default_factory=lambda: ReadablePartitions(()))
     """Where it was looked for."""
     is_mentioned: bool = False
     """Whether there was anything at all, also before what is shown."""
@@ -91,15 +91,15 @@ class _Read:
 
 
 async def history_answer(
-    looking: Looking,
+    looking: QueryContext,
     *,
     what: PartitionLabel | SegmentLabel,
-    begin: At | None = None,
-    to: At | None = None,
+    begin: MomentSelector | None = None,
+    to: MomentSelector | None = None,
     limit: int | None = None,
     last: int | None = None,
     place: int | None = None,
-) -> Answer:
+) -> CommandAnswer:
     """
     Every event about *what*, in the order of its offsets. Raises `NotFound` where the log has
     none.
@@ -121,7 +121,7 @@ async def history_answer(
         raise await _nothing(looking, what, place)
     identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
     is_segment = isinstance(what, SegmentLabel)
-    return Answer(
+    return CommandAnswer(
         "history",
         OF_SEGMENT if is_segment else OF_PARTITION,
         _with_first(first, views, read),
@@ -141,24 +141,24 @@ async def history_answer(
 
 
 async def _chronicles(
-    looking: Looking, what: PartitionLabel | SegmentLabel, count: int, place: int | None,
+    looking: QueryContext, what: PartitionLabel | SegmentLabel, count: int, place: int | None,
     read: _Read,
-) -> dict[int, Chronicle]:  # fmt: skip
+) -> dict[int, EventHistory]:  # fmt: skip
     """What makes the history, for each metadata partition that may have some of it."""
     label = what.partition if isinstance(what, SegmentLabel) else what
     uuid = await _whole_id(looking, what) if isinstance(what, SegmentLabel) else None
-    sought = Sought(segment=uuid)
+    sought = HistorySubject(segment=uuid)
     if label is not None:
-        sought = Sought(uuid, label.topic, label.partition, label.topic_id)
+        sought = HistorySubject(uuid, label.topic, label.partition, label.topic_id)
     if place is None and label is not None and label.topic_id is not None:
         unnamed = TopicIdPartition(label.topic_id, "", label.partition)  # its place needs no name
         read.there = await readable(looking, [place_of(unnamed, count)], may_lack=False)
-        return {one: Chronicle(sought) for one in read.there.places}
-    if place is None and label is not None and looking.source.kind is SourceKind.SIDECAR:
+        return {one: EventHistory(sought) for one in read.there.places}
+    if place is None and label is not None and looking.source.kind is StateSourceKind.SIDECAR:
         known = await _known_places(looking, label)
         if known:
-            return {one: Chronicle(sought) for one in known}
-    found: dict[int, Chronicle] = {}
+            return {one: EventHistory(sought) for one in known}
+    found: dict[int, EventHistory] = {}
     places = range(count) if place is None else (place,)
     read.there = await readable(looking, places, may_lack=True)
     for one in read.there.places:
@@ -169,11 +169,11 @@ async def _chronicles(
         if mention is None:
             continue
         about = mention.partition if uuid is not None else None
-        found[one] = Chronicle(sought if about is None else Sought.of(about, uuid))
+        found[one] = EventHistory(sought if about is None else HistorySubject.of(about, uuid))
     return found
 
 
-async def _known_places(looking: Looking, label: PartitionLabel) -> list[int]:
+async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[int]:
     """
     The metadata partitions of the user partitions that are known now by that name; none where not
     all are ready: the log itself has them all.
@@ -186,7 +186,7 @@ async def _known_places(looking: Looking, label: PartitionLabel) -> list[int]:
     return sorted({one.metadata_partition for one in summaries if label.names(one.partition)})
 
 
-async def _whole_id(looking: Looking, label: SegmentLabel) -> Uuid:
+async def _whole_id(looking: QueryContext, label: SegmentLabel) -> Uuid:
     """
     The id that is meant. What an id begins with is looked for among the segments that are there
     now: raises `NotFound`, or `InvalidArgument` where several begin with it.
@@ -210,14 +210,14 @@ async def _whole_id(looking: Looking, label: SegmentLabel) -> Uuid:
 
 
 async def _nothing(
-    looking: Looking, what: PartitionLabel | SegmentLabel, place: int | None
+    looking: QueryContext, what: PartitionLabel | SegmentLabel, place: int | None
 ) -> NotFound:
     """Says where it may have been."""
     msg = f"no event about {what} is in the log"
     log, timeout_s = looking.source.log, looking.timeout_s
     count = (await log.identity(timeout_s=timeout_s)).partition_count
     bounds = await log.bounds(range(count) if place is None else [place], timeout_s=timeout_s)
-    cut = [one for one, found in bounds.items() if isinstance(found, Bounds) and found.log_start]
+    cut = [one for one, found in bounds.items() if isinstance(found, LogBounds) and found.log_start]
     if cut:
         named = ", ".join(map(str, sorted(cut)[:_NAMED_MAX]))
         more = f" and {len(cut) - _NAMED_MAX} more" if len(cut) > _NAMED_MAX else ""
@@ -229,13 +229,13 @@ async def _nothing(
 
 
 async def _views(
-    looking: Looking, chronicles: Mapping[int, Chronicle], firsts: Mapping[int, int],
-    begin: At | None, read: _Read,
+    looking: QueryContext, chronicles: Mapping[int, EventHistory], firsts: Mapping[int, int],
+    begin: MomentSelector | None, read: _Read,
 ) -> AsyncGenerator[View]:  # fmt: skip
     """The lines from *begin* on, one metadata partition after the other."""
     for place, chronicle in sorted(chronicles.items()):
         bound = looking.bound_of(chronicles.keys())
-        replay = Replay(looking.source.log, place, bound, timeout_s=looking.timeout_s)
+        replay = PartitionReplay(looking.source.log, place, bound, timeout_s=looking.timeout_s)
         first, from_ms = firsts.get(place, 0), None if begin is None else begin.time_ms
         has_begun = False
         async with aclosing(_lines(replay, chronicle, looking, place, read)) as lines:
@@ -249,8 +249,8 @@ async def _views(
 
 
 async def _lines(
-    replay: Replay, chronicle: Chronicle, looking: Looking, place: int, read: _Read
-) -> AsyncGenerator[Line]:
+    replay: PartitionReplay, chronicle: EventHistory, looking: QueryContext, place: int, read: _Read
+) -> AsyncGenerator[HistoryLine]:
     async with aclosing(replay.chunks()) as chunks:
         async for chunk in chunks:
             read.log_starts[place] = replay.log_start

@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("lag")
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--disks", "shows_disks", is_flag=True,
               help="One row for each log folder of the brokers, and when it is full.")  # fmt: skip
-def lag(asked: Asked, topic: str | None, rate_window: int, shows_disks: bool) -> None:
+def lag(asked: SourceChoice, topic: str | None, rate_window: int, shows_disks: bool) -> None:
     """
     Show how far copies are behind, and when disks are full.
 
@@ -57,7 +57,7 @@ def lag(asked: Asked, topic: str | None, rate_window: int, shows_disks: bool) ->
 @at_option
 @output_options
 @click.option("--topic", metavar="REGEX", help="Of these topics alone.")
-def offsets(asked: Asked, topic: str | None) -> None:
+def offsets(asked: SourceChoice, topic: str | None) -> None:
     """
     Show where each log and its tier begin and end.
 

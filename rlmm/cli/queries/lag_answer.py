@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlmm.base.time_text import duration_text
 from rlmm.cli.common.answer_header import moment_head, partitions_in_place
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.queries.doctor_answer import required_cluster
 from rlmm.cli.queries.stuck_answer import is_chosen
@@ -21,8 +21,8 @@ from rlmm.views.segment import partition_view
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.cluster_facts import Cluster, PartitionOffsets, TopicFacts
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, TopicFacts
     from rlmm.inspection.lag import DiskOutlook, PartitionLag
     from rlmm.inspection.moment import Moment
     from rlmm.metadata.segment import SegmentMetadata
@@ -30,47 +30,47 @@ if TYPE_CHECKING:
 
 _LAG_COLUMNS = (
     Column("topic", "TOPIC"),
-    Column("partition", "PARTITION", Form.NUMBER),
-    Column("tier_end", "TIERED TO", Form.NUMBER),
-    Column("last_stable", "STABLE", Form.NUMBER),
-    Column("lag_offsets", "LAG", Form.NUMBER),
-    Column("lag_s", "AGE", Form.DURATION),
-    Column("only_local_bytes", "ONLY LOCAL", Form.SIZE),
+    Column("partition", "PARTITION", ValueFormat.NUMBER),
+    Column("tier_end", "TIERED TO", ValueFormat.NUMBER),
+    Column("last_stable", "STABLE", ValueFormat.NUMBER),
+    Column("lag_offsets", "LAG", ValueFormat.NUMBER),
+    Column("lag_s", "AGE", ValueFormat.DURATION),
+    Column("only_local_bytes", "ONLY LOCAL", ValueFormat.SIZE),
     Column("leader_differs", "DIFFERS"),
-    Column("rate_bytes_s", "BYTES/S", Form.NUMBER, is_extra=True),
-    Column("open_copies", "OPEN", Form.NUMBER, is_extra=True),
-    Column("local_start", "LOCAL FROM", Form.NUMBER, is_extra=True),
-    Column("log_end", "LOG END", Form.NUMBER, is_extra=True),
-    Column("tier_end_of_broker", "LEADER SAYS", Form.NUMBER, is_extra=True),
-    Column("local_bytes", "LOCAL", Form.SIZE, is_extra=True),
+    Column("rate_bytes_s", "BYTES/S", ValueFormat.NUMBER, is_extra=True),
+    Column("open_copies", "OPEN", ValueFormat.NUMBER, is_extra=True),
+    Column("local_start", "LOCAL FROM", ValueFormat.NUMBER, is_extra=True),
+    Column("log_end", "LOG END", ValueFormat.NUMBER, is_extra=True),
+    Column("tier_end_of_broker", "LEADER SAYS", ValueFormat.NUMBER, is_extra=True),
+    Column("local_bytes", "LOCAL", ValueFormat.SIZE, is_extra=True),
 )
 _DISK_COLUMNS = (
-    Column("broker", "BROKER", Form.NUMBER),
+    Column("broker", "BROKER", ValueFormat.NUMBER),
     Column("path", "FOLDER"),
-    Column("usable_bytes", "FREE", Form.SIZE),
-    Column("tiered_bytes", "OF TIERED", Form.SIZE),
-    Column("rate_bytes_s", "BYTES/S", Form.NUMBER),
-    Column("full_in_s", "FULL IN", Form.DURATION),
-    Column("total_bytes", "TOTAL", Form.SIZE, is_extra=True),
+    Column("usable_bytes", "FREE", ValueFormat.SIZE),
+    Column("tiered_bytes", "OF TIERED", ValueFormat.SIZE),
+    Column("rate_bytes_s", "BYTES/S", ValueFormat.NUMBER),
+    Column("full_in_s", "FULL IN", ValueFormat.DURATION),
+    Column("total_bytes", "TOTAL", ValueFormat.SIZE, is_extra=True),
 )
 _OFFSET_COLUMNS = (
     Column("topic", "TOPIC"),
-    Column("partition", "PARTITION", Form.NUMBER),
-    Column("tier_start", "TIER FROM", Form.NUMBER),
-    Column("tier_end", "TIER TO", Form.NUMBER),
-    Column("earliest", "EARLIEST", Form.NUMBER),
-    Column("earliest_local", "LOCAL", Form.NUMBER),
-    Column("latest_tiered", "TIERED", Form.NUMBER),
-    Column("latest", "LATEST", Form.NUMBER),
-    Column("earliest_pending_upload", "PENDING", Form.NUMBER, is_extra=True),
-    Column("last_stable", "STABLE", Form.NUMBER, is_extra=True),
+    Column("partition", "PARTITION", ValueFormat.NUMBER),
+    Column("tier_start", "TIER FROM", ValueFormat.NUMBER),
+    Column("tier_end", "TIER TO", ValueFormat.NUMBER),
+    Column("earliest", "EARLIEST", ValueFormat.NUMBER),
+    Column("earliest_local", "LOCAL", ValueFormat.NUMBER),
+    Column("latest_tiered", "TIERED", ValueFormat.NUMBER),
+    Column("latest", "LATEST", ValueFormat.NUMBER),
+    Column("earliest_pending_upload", "PENDING", ValueFormat.NUMBER, is_extra=True),
+    Column("last_stable", "STABLE", ValueFormat.NUMBER, is_extra=True),
     Column("topic_id", "TOPIC ID", is_extra=True),
 )
 
 
 async def lag_answer(
-    looking: Looking, *, topic: str | None, window_ms: int, shows_disks: bool
-) -> Answer:
+    looking: QueryContext, *, topic: str | None, window_ms: int, shows_disks: bool
+) -> CommandAnswer:
     """How far each user partition of a tiered topic is behind."""
     cluster = required_cluster(looking, "lag")
     # A disk fills with what others follow as well, so of disks nothing is told without these.
@@ -112,7 +112,7 @@ async def lag_answer(
     head: dict[str, object] = {**moment_head(looking, moment), "rate_window_ms": window_ms}
     if notes:
         head["notes"] = notes
-    return Answer(
+    return CommandAnswer(
         "disks" if shows_disks else "lag",
         _DISK_COLUMNS if shows_disks else _LAG_COLUMNS,
         items,
@@ -144,7 +144,7 @@ def _notes(document: View) -> Iterator[str]:
         yield f"note: {note}"
 
 
-async def offsets_answer(looking: Looking, *, topic: str | None) -> Answer:
+async def offsets_answer(looking: QueryContext, *, topic: str | None) -> CommandAnswer:
     """The ends of each log and of its tier."""
     moment = await looking.moment()
     cluster = looking.source.cluster if looking.is_now else None
@@ -174,7 +174,7 @@ async def offsets_answer(looking: Looking, *, topic: str | None) -> Answer:
     head = {**moment_head(looking, moment), "is_told_by_cluster": cluster is not None}
     if notes:
         head["notes"] = notes
-    return Answer("offsets", _OFFSET_COLUMNS, items, head=head, summary=_notes)
+    return CommandAnswer("offsets", _OFFSET_COLUMNS, items, head=head, summary=_notes)
 
 
 _ENDS = (
@@ -184,7 +184,7 @@ _ENDS = (
 
 
 async def _tiered(
-    cluster: Cluster, topic: str | None
+    cluster: ClusterFacts, topic: str | None
 ) -> tuple[
     Mapping[str, TopicFacts],
     list[TopicIdPartition],

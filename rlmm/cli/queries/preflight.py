@@ -11,7 +11,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.group("preflight")
@@ -25,7 +25,9 @@ def preflight() -> None:
 @click.argument("topic")
 @click.option("--partitions", metavar="0,1,2", help="These alone; else all of the topic.")
 @click.option("--to-brokers", metavar="1,2,3", help="Brokers that are to get replicas.")
-def reassign(asked: Asked, topic: str, partitions: str | None, to_brokers: str | None) -> None:
+def reassign(
+    asked: SourceChoice, topic: str, partitions: str | None, to_brokers: str | None
+) -> None:
     """
     Say whether new replicas of TOPIC will come up.
 
@@ -51,7 +53,7 @@ def reassign(asked: Asked, topic: str, partitions: str | None, to_brokers: str |
 @at_option
 @output_options
 @click.argument("topic")
-def delete(asked: Asked, topic: str) -> None:
+def delete(asked: SourceChoice, topic: str) -> None:
     """
     Say what goes with TOPIC, and what a deletion would leave behind.
 

@@ -21,9 +21,9 @@ from rlmm.metadata.ids import TopicIdPartition
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
-    from rlmm.inspection.cluster_facts import Cluster
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
+    from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
@@ -32,8 +32,8 @@ _ENABLED = "remote.log.storage.system.enable"
 
 
 async def reassign_answer(
-    looking: Looking, *, topic: str, partitions: str | None, to_brokers: str | None
-) -> Answer:
+    looking: QueryContext, *, topic: str, partitions: str | None, to_brokers: str | None
+) -> CommandAnswer:
     """Whether new replicas would come up."""
     cluster = required_cluster(looking, "preflight reassign")
     facts = (await cluster.topics([topic])).get(topic)
@@ -70,7 +70,7 @@ async def reassign_answer(
     return finding_answer("preflight", findings, head)
 
 
-async def _moment_with(looking: Looking, chosen: Collection[TopicIdPartition]) -> Moment:
+async def _moment_with(looking: QueryContext, chosen: Collection[TopicIdPartition]) -> Moment:
     """The state of all; of a service that was not given all, of what *chosen* live in."""
     try:
         return await looking.whole()
@@ -80,7 +80,7 @@ async def _moment_with(looking: Looking, chosen: Collection[TopicIdPartition]) -
     return await looking.whole({await looking.place_of(one) for one in chosen})
 
 
-async def delete_answer(looking: Looking, *, topic: str) -> Answer:
+async def delete_answer(looking: QueryContext, *, topic: str) -> CommandAnswer:
     """What a deletion takes and leaves; of every topic id that has the name."""
     notes: list[str] = []
     moment = await looking.whole()  # topics that had the name before may be anywhere
@@ -110,7 +110,7 @@ def _is_found_by_stock(shard: Shard, partition: TopicIdPartition, epoch: int, of
     return look_up(shard, partition, epoch, offset).stock is not None
 
 
-async def _enabled(cluster: Cluster, brokers: Collection[int]) -> dict[int, bool | None]:
+async def _enabled(cluster: ClusterFacts, brokers: Collection[int]) -> dict[int, bool | None]:
     """Which of *brokers* tier; None where that is not told."""
     found: dict[int, bool | None] = {}
     for broker in brokers:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.cli.common.exit_codes import EXIT_FOUND
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.errors import InvalidArgument, LogError
-from rlmm.inspection.compaction_rehearsal import FOR_EVER, LEVELS, Effect, Outlook, Topic, rehearse
+from rlmm.inspection.compaction_rehearsal import (
+    FOR_EVER,
+    LEVELS,
+    CleaningEffect,
+    CompactionOutlook,
+    RehearsalTopic,
+    rehearse,
+)
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.retention.retention import number
 from rlmm.views.segment import segment_view
@@ -15,41 +22,41 @@ from rlmm.views.segment import segment_view
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.compaction_rehearsal import Harm, Level, Rehearsed
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.compaction_rehearsal import CleaningRehearsal, CompactionHarm, FeatureLevel
     from rlmm.views.values import View
 
 _LEVEL_COLUMNS = (
-    Column("level", "LEVEL", Form.NUMBER),
+    Column("level", "LEVEL", ValueFormat.NUMBER),
     Column("cleanup_policy", "POLICY"),
     Column("keys", "KEYS"),
     Column("outlook", "OUTLOOK"),
-    Column("records", "RECORDS", Form.NUMBER),
-    Column("kept", "KEPT", Form.NUMBER),
-    Column("lost", "LOST", Form.NUMBER),
-    Column("changed", "CHANGED", Form.NUMBER),
-    Column("resurrected", "BACK", Form.NUMBER),
-    Column("without_key", "WITHOUT KEY", Form.NUMBER, is_extra=True),
-    Column("lost_bytes", "LOST BYTES", Form.SIZE, is_extra=True),
-    Column("wait_until_ms", "WAIT UNTIL", Form.TIME, is_extra=True),
+    Column("records", "RECORDS", ValueFormat.NUMBER),
+    Column("kept", "KEPT", ValueFormat.NUMBER),
+    Column("lost", "LOST", ValueFormat.NUMBER),
+    Column("changed", "CHANGED", ValueFormat.NUMBER),
+    Column("resurrected", "BACK", ValueFormat.NUMBER),
+    Column("without_key", "WITHOUT KEY", ValueFormat.NUMBER, is_extra=True),
+    Column("lost_bytes", "LOST BYTES", ValueFormat.SIZE, is_extra=True),
+    Column("wait_until_ms", "WAIT UNTIL", ValueFormat.TIME, is_extra=True),
 )
 _SEGMENT_COLUMNS = (
-    Column("level", "LEVEL", Form.NUMBER),
+    Column("level", "LEVEL", ValueFormat.NUMBER),
     Column("keys", "KEYS"),
     Column("effect", "EFFECT"),
     Column("segment.topic", "TOPIC"),
-    Column("segment.partition", "PARTITION", Form.NUMBER),
+    Column("segment.partition", "PARTITION", ValueFormat.NUMBER),
     Column("segment.segment_id", "SEGMENT"),
-    Column("segment.start_offset", "START", Form.NUMBER, is_extra=True),
-    Column("segment.last_offset", "LAST", Form.NUMBER, is_extra=True),
-    Column("segment.size_bytes", "SIZE", Form.SIZE, is_extra=True),
+    Column("segment.start_offset", "START", ValueFormat.NUMBER, is_extra=True),
+    Column("segment.last_offset", "LAST", ValueFormat.NUMBER, is_extra=True),
+    Column("segment.size_bytes", "SIZE", ValueFormat.SIZE, is_extra=True),
 )
-_WORST = (Outlook.UNSAFE, Outlook.WAIT, Outlook.SAFE)
+_WORST = (CompactionOutlook.UNSAFE, CompactionOutlook.WAIT, CompactionOutlook.SAFE)
 
 
 async def rehearsal_answer(
-    looking: Looking, *, partitions: str | None, retention_ms: int | None, shows_segments: bool
-) -> Answer:
+    looking: QueryContext, *, partitions: str | None, retention_ms: int | None, shows_segments: bool
+) -> CommandAnswer:
     """What each level would leave, of all asked partitions together."""
     log, notes = looking.source.log, list[str]()
     identity = await log.identity(timeout_s=looking.timeout_s)
@@ -58,8 +65,8 @@ async def rehearsal_answer(
         retention_ms = await _told_retention_ms(looking, notes)
     bound = looking.bound_of(places)
     now_ms = looking.now_ms if bound.time_ms is None else bound.time_ms
-    topic = Topic(now_ms, retention_ms, bound)
-    done: dict[Level, list[Rehearsed]] = {level: [] for level in LEVELS}
+    topic = RehearsalTopic(now_ms, retention_ms, bound)
+    done: dict[FeatureLevel, list[CleaningRehearsal]] = {level: [] for level in LEVELS}
     for place in places:
         for level in LEVELS:
             done[level].append(
@@ -87,7 +94,7 @@ async def rehearsal_answer(
     }
     if notes:
         head["notes"] = notes
-    return Answer(
+    return CommandAnswer(
         "rehearsal-segments" if shows_segments else "rehearsal",
         _SEGMENT_COLUMNS if shows_segments else _LEVEL_COLUMNS,
         items,
@@ -119,7 +126,7 @@ def _places(text: str | None, count: int) -> list[int]:
     return places
 
 
-async def _told_retention_ms(looking: Looking, notes: list[str]) -> int:
+async def _told_retention_ms(looking: QueryContext, notes: list[str]) -> int:
     """As the cluster says, else unlimited: that is Kafka's default for this topic."""
     cluster = looking.source.cluster
     if cluster is not None:
@@ -135,12 +142,12 @@ async def _told_retention_ms(looking: Looking, notes: list[str]) -> int:
     return FOR_EVER
 
 
-def _level_view(level: Level, found: Sequence[Rehearsed]) -> View:
+def _level_view(level: FeatureLevel, found: Sequence[CleaningRehearsal]) -> View:
     harms = [harm for one in found for harm in one.harms]
     outlook = next(one for one in _WORST if any(each.outlook is one for each in found))
     waits = [one.wait_until_ms for one in found if one.wait_until_ms is not None]
 
-    def count(effect: Effect) -> int:
+    def count(effect: CleaningEffect) -> int:
         return sum(harm.effect is effect for harm in harms)
 
     return {
@@ -148,18 +155,20 @@ def _level_view(level: Level, found: Sequence[Rehearsed]) -> View:
         "cleanup_policy": level.policy,
         "keys": str(level.keys),
         "outlook": str(outlook),
-        "wait_until_ms": max(waits) if waits and outlook is Outlook.WAIT else None,
+        "wait_until_ms": max(waits) if waits and outlook is CompactionOutlook.WAIT else None,
         "records": sum(one.records for one in found),
         "kept": sum(one.kept for one in found),
         "without_key": sum(one.without_key for one in found),
-        "lost": count(Effect.LOST),
-        "changed": count(Effect.CHANGED),
-        "resurrected": count(Effect.RESURRECTED),
-        "lost_bytes": sum(one.segment.size_bytes for one in harms if one.effect is Effect.LOST),
+        "lost": count(CleaningEffect.LOST),
+        "changed": count(CleaningEffect.CHANGED),
+        "resurrected": count(CleaningEffect.RESURRECTED),
+        "lost_bytes": sum(
+            one.segment.size_bytes for one in harms if one.effect is CleaningEffect.LOST
+        ),
     }
 
 
-def _harm_view(level: Level, harm: Harm) -> View:
+def _harm_view(level: FeatureLevel, harm: CompactionHarm) -> View:
     return {
         "level": level.number,
         "keys": str(level.keys),

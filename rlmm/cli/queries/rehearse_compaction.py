@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("rehearse-compaction")
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--segments", "shows_segments", is_flag=True, help="One row for each segment that is harmed."
 )  # fmt: skip
 def rehearse_compaction(
-    asked: Asked, partitions: str | None, retention: int | None, shows_segments: bool
+    asked: SourceChoice, partitions: str | None, retention: int | None, shows_segments: bool
 ) -> None:
     """
     Play the log cleaner through, before anyone turns compaction on.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.common.answer_header import moment_head
 from rlmm.cli.common.object_places import object_places, stored_fields
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import epochs_text, partition_label, size_text
 from rlmm.cli.queries.segments_answer import COLUMNS as LIST_COLUMNS
 from rlmm.cli.queries.segments_answer import segments_of
@@ -19,9 +19,9 @@ from rlmm.views.segment import segment_view
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.segment_search import Held
+    from rlmm.inspection.segment_search import SegmentMatch
     from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
@@ -32,7 +32,7 @@ _NAMED_MAX = 10
 """Most segments that a message names."""
 DESCRIBE_COLUMNS = (
     *LIST_COLUMNS,
-    Column("metadata_partition", "METADATA PARTITION", Form.NUMBER, is_extra=True),
+    Column("metadata_partition", "METADATA PARTITION", ValueFormat.NUMBER, is_extra=True),
 )
 FIND_COLUMNS = (
     *DESCRIBE_COLUMNS,
@@ -44,7 +44,9 @@ FIND_COLUMNS = (
 # -------------------------------------------------------------------------------------- describe
 
 
-async def describe_answer(looking: Looking, *, label: SegmentLabel, prefix: str) -> Answer:
+async def describe_answer(
+    looking: QueryContext, *, label: SegmentLabel, prefix: str
+) -> CommandAnswer:
     """The one segment that is meant. Raises `NotFound`, `InvalidArgument` where it is several."""
     moment, segment = await _meant(looking, label)
     shard = await moment.state(segment.id.partition)
@@ -62,10 +64,10 @@ async def describe_answer(looking: Looking, *, label: SegmentLabel, prefix: str)
         ],
     }
     head = moment_head(looking, moment)
-    return Answer("segment", DESCRIBE_COLUMNS, [item], head, text=_described)
+    return CommandAnswer("segment", DESCRIBE_COLUMNS, [item], head, text=_described)
 
 
-async def _meant(looking: Looking, label: SegmentLabel) -> tuple[Moment, SegmentMetadata]:
+async def _meant(looking: QueryContext, label: SegmentLabel) -> tuple[Moment, SegmentMetadata]:
     if label.partition is not None:
         partition = await looking.partition(label.partition)
         moment = await looking.moment([await looking.place_of(partition)])
@@ -87,7 +89,7 @@ async def _meant(looking: Looking, label: SegmentLabel) -> tuple[Moment, Segment
     return moment, found[0]
 
 
-async def _with_segment(looking: Looking, label: SegmentLabel) -> Moment:
+async def _with_segment(looking: QueryContext, label: SegmentLabel) -> Moment:
     """
     The moment in which it is looked for. An id is one segment's alone, so it is enough to find it;
     what it begins with may be that of others where nobody looked.
@@ -152,14 +154,14 @@ def _segment(segment: SegmentMetadata, place: int, prefix: str) -> View:
 
 
 async def find_answer(
-    looking: Looking,
+    looking: QueryContext,
     *,
     label: PartitionLabel,
     offset: int | None,
     time_ms: int | None,
     epoch: int | None,
     prefix: str,
-) -> Answer:
+) -> CommandAnswer:
     """The segments that hold *offset*, or the first with records of *time_ms* or later."""
     partition = await looking.partition(label)
     place = await looking.place_of(partition)
@@ -171,7 +173,7 @@ async def find_answer(
         assert time_ms is not None, "an offset or a time"
         found = newest_from(shard, partition, time_ms, epoch)
     asked = {"offset": offset, "time_ms": time_ms, "epoch": epoch}
-    return Answer(
+    return CommandAnswer(
         "segments-found",
         FIND_COLUMNS,
         [_found(one, place, prefix) for one in found.held],
@@ -187,7 +189,7 @@ async def find_answer(
     )
 
 
-def _found(held: Held, place: int, prefix: str) -> View:
+def _found(held: SegmentMatch, place: int, prefix: str) -> View:
     return {**_segment(held.segment, place, prefix), "found_in_epochs": list(held.epochs)}
 
 

@@ -14,7 +14,7 @@ from rlmm.cli.common.source_options import at_option, output_options, source_opt
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
     from rlmm.inspection.segment_filter import SegmentFilter
     from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
 
@@ -83,7 +83,9 @@ def segments() -> None:
     "and offset. All that are meant are held at once, unless --limit says how many.",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than these.")
-def list_command(asked: Asked, *, order: str | None, limit: int | None, **meant: Any) -> None:
+def list_command(
+    asked: SourceChoice, *, order: str | None, limit: int | None, **meant: Any
+) -> None:
     """
     List segments, with sums below.
 
@@ -132,7 +134,11 @@ def _filter_of(
 )
 @_PREFIX
 def describe_command(
-    asked: Asked, *, segment: SegmentLabel | None, segment_id: SegmentLabel | None, prefix: str
+    asked: SourceChoice,
+    *,
+    segment: SegmentLabel | None,
+    segment_id: SegmentLabel | None,
+    prefix: str,
 ) -> None:
     """
     Show all that is known of one segment: state, offsets, epochs, objects, and what look-ups say.
@@ -171,7 +177,7 @@ def describe_command(
 @click.option("--epoch", type=click.IntRange(0), help="In this leader epoch; else in any.")
 @_PREFIX
 def find_command(
-    asked: Asked, *, user_partition: PartitionLabel, offset: int | None, time_ms: int | None,
+    asked: SourceChoice, *, user_partition: PartitionLabel, offset: int | None, time_ms: int | None,
     epoch: int | None, prefix: str,
 ) -> None:  # fmt: skip
     """

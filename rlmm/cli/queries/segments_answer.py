@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.common.answer_header import moment_head
 from rlmm.cli.partial_metadata.ready_partitions import knows
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition
-from rlmm.inspection.segment_filter import Totals, sort_key
+from rlmm.inspection.segment_filter import SegmentTotals, sort_key
 from rlmm.views.segment import segment_view
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment
     from rlmm.inspection.segment_filter import SegmentFilter
     from rlmm.metadata.ids import TopicIdPartition
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),
     Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
     Column("topic_id", "TOPIC ID", is_extra=True),
     Column("segment_id", "SEGMENT ID"),
-    Column("state", "STATE", Form.STATE),
-    Column("start_offset", "START", Form.NUMBER),
-    Column("last_offset", "LAST", Form.NUMBER),
-    Column("size_bytes", "SIZE", Form.SIZE),
-    Column("max_timestamp_ms", "NEWEST RECORD", Form.TIME, is_extra=True),
-    Column("epochs", "EPOCHS", Form.EPOCHS, is_extra=True),
-    Column("broker_id", "BROKER", Form.NUMBER, is_extra=True),
-    Column("event_timestamp_ms", "LAST EVENT", Form.TIME, is_extra=True),
-    Column("custom_metadata_bytes", "CUSTOM", Form.SIZE, is_extra=True),
+    Column("state", "STATE", ValueFormat.STATE),
+    Column("start_offset", "START", ValueFormat.NUMBER),
+    Column("last_offset", "LAST", ValueFormat.NUMBER),
+    Column("size_bytes", "SIZE", ValueFormat.SIZE),
+    Column("max_timestamp_ms", "NEWEST RECORD", ValueFormat.TIME, is_extra=True),
+    Column("epochs", "EPOCHS", ValueFormat.EPOCHS, is_extra=True),
+    Column("broker_id", "BROKER", ValueFormat.NUMBER, is_extra=True),
+    Column("event_timestamp_ms", "LAST EVENT", ValueFormat.TIME, is_extra=True),
+    Column("custom_metadata_bytes", "CUSTOM", ValueFormat.SIZE, is_extra=True),
     Column("txn_index_empty", "NO TXN INDEX", is_extra=True),
 )
 
 
 async def list_answer(
-    looking: Looking, *, wanted: SegmentFilter, order: str | None, limit: int | None
-) -> Answer:
+    looking: QueryContext, *, wanted: SegmentFilter, order: str | None, limit: int | None
+) -> CommandAnswer:
     """The segments that are *wanted*, in order of their partitions and offsets unless said else."""
     moment = await _moment(looking, wanted)
-    totals = Totals()
+    totals = SegmentTotals()
     astray: list[TopicIdPartition] = []
     found: Found = segments_of(moment, wanted, astray)
     if order is not None:
         found = _sorted(found, order, limit)
     elif limit is not None:
         found = _first(found, limit)
-    return Answer(
+    return CommandAnswer(
         "segments",
         COLUMNS,
         _views(found, totals),
@@ -66,7 +66,7 @@ async def list_answer(
     )
 
 
-async def _moment(looking: Looking, wanted: SegmentFilter) -> Moment:
+async def _moment(looking: QueryContext, wanted: SegmentFilter) -> Moment:
     """Where one user partition is meant, its metadata partition alone has to be ready."""
     if not wanted.partitions.is_of_one:
         return await looking.moment()
@@ -93,7 +93,7 @@ async def segments_of(
                 astray.append(summary.partition)
 
 
-async def _views(found: Found, totals: Totals) -> AsyncIterator[View]:
+async def _views(found: Found, totals: SegmentTotals) -> AsyncIterator[View]:
     async with aclosing(found):
         async for segment in found:
             totals.add(segment)

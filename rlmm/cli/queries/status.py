@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("status")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--interval", type=POSITIVE_TIME, default="2s", show_default=True, metavar="TIME",
     help="Between two looks of --watch.",
 )  # fmt: skip
-def status(asked: Asked, *, watch: bool, interval: int) -> None:
+def status(asked: SourceChoice, *, watch: bool, interval: int) -> None:
     """
     Show how each metadata partition stands, and sums.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rlmm.base.time_text import duration_text
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
 from rlmm.inspection.source_status import NOT_ASSIGNED
@@ -16,8 +16,8 @@ from rlmm.views.source_status import place_standing_view, standing_totals, stand
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.source_status import Standing
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.source_status import SourceStatus
     from rlmm.views.values import View
 
 OPEN: Final = "open"
@@ -27,33 +27,33 @@ LOOK_S: Final = 0.25
 """Between two looks at a source that is waited for."""
 
 COLUMNS = (
-    Column("metadata_partition", "PART", Form.NUMBER),
+    Column("metadata_partition", "PART", ValueFormat.NUMBER),
     Column("state", "STATE"),
-    Column("position", "POSITION", Form.NUMBER),
-    Column("target", "TARGET", Form.NUMBER),
-    Column("lag_records", "LAG", Form.NUMBER),
-    Column("lag_s", "BEHIND", Form.DURATION),
-    Column("rejected_total", "REJECTED", Form.NUMBER),
-    Column("undecodable_total", "POISON", Form.NUMBER),
-    Column("snapshot_age_s", "SAVED", Form.DURATION),
+    Column("position", "POSITION", ValueFormat.NUMBER),
+    Column("target", "TARGET", ValueFormat.NUMBER),
+    Column("lag_records", "LAG", ValueFormat.NUMBER),
+    Column("lag_s", "BEHIND", ValueFormat.DURATION),
+    Column("rejected_total", "REJECTED", ValueFormat.NUMBER),
+    Column("undecodable_total", "POISON", ValueFormat.NUMBER),
+    Column("snapshot_age_s", "SAVED", ValueFormat.DURATION),
     Column("why", "WHY", is_extra=True),
-    Column("log_start", "LOG START", Form.NUMBER, is_extra=True),
-    Column("log_end", "LOG END", Form.NUMBER, is_extra=True),
-    Column("user_partitions", "USER PARTITIONS", Form.NUMBER, is_extra=True),
-    Column("segments.COPY_SEGMENT_STARTED", "STARTED", Form.NUMBER, is_extra=True),
-    Column("segments.COPY_SEGMENT_FINISHED", "FINISHED", Form.NUMBER, is_extra=True),
-    Column("segments.DELETE_SEGMENT_STARTED", "DELETING", Form.NUMBER, is_extra=True),
-    Column("size_bytes", "SIZE", Form.SIZE, is_extra=True),
+    Column("log_start", "LOG START", ValueFormat.NUMBER, is_extra=True),
+    Column("log_end", "LOG END", ValueFormat.NUMBER, is_extra=True),
+    Column("user_partitions", "USER PARTITIONS", ValueFormat.NUMBER, is_extra=True),
+    Column("segments.COPY_SEGMENT_STARTED", "STARTED", ValueFormat.NUMBER, is_extra=True),
+    Column("segments.COPY_SEGMENT_FINISHED", "FINISHED", ValueFormat.NUMBER, is_extra=True),
+    Column("segments.DELETE_SEGMENT_STARTED", "DELETING", ValueFormat.NUMBER, is_extra=True),
+    Column("size_bytes", "SIZE", ValueFormat.SIZE, is_extra=True),
     Column("is_history_complete", "WHOLE HISTORY", is_extra=True),
     Column("detail", "DETAIL", is_extra=True),
 )
 
 
-async def status_answer(looking: Looking, *, is_waiting: bool = False) -> Answer:
+async def status_answer(looking: QueryContext, *, is_waiting: bool = False) -> CommandAnswer:
     """How the source stands; where it *is_waiting*, after the time of `--wait` at the latest."""
     standing = await (_caught_up(looking) if is_waiting else looking.source.standing())
     items = [place_standing_view(place) for place in standing.places]
-    return Answer(
+    return CommandAnswer(
         "status",
         COLUMNS,
         items,
@@ -70,12 +70,16 @@ class WatchedStatus:
     def __init__(self) -> None:
         self._last: dict[object, tuple[int, int]] = {}
 
-    async def __call__(self, looking: Looking) -> Answer:
+    async def __call__(self, looking: QueryContext) -> CommandAnswer:
         """One more look."""
         answer = await status_answer(looking)
         assert isinstance(answer.items, list), "a list of places"
         items = [self._with_rate(item, looking.now_ms) for item in answer.items]
-        columns = (*COLUMNS[:6], Column("records_per_s", "RECORDS/S", Form.NUMBER), *COLUMNS[6:])
+        columns = (
+            *COLUMNS[:6],
+            Column("records_per_s", "RECORDS/S", ValueFormat.NUMBER),
+            *COLUMNS[6:],
+        )
         return replace(answer, items=items, columns=columns)
 
     def _with_rate(self, item: View, now_ms: int) -> View:
@@ -88,7 +92,7 @@ class WatchedStatus:
         return {**item, "records_per_s": rate}
 
 
-async def _caught_up(looking: Looking) -> Standing:
+async def _caught_up(looking: QueryContext) -> SourceStatus:
     """The standing once all is answered from, or when the time is up."""
     loop = asyncio.get_running_loop()
     end_s = loop.time() + looking.wait_s

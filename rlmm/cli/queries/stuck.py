@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("stuck")
@@ -41,7 +41,11 @@ if TYPE_CHECKING:
     help="Do not read the log for what was refused: quicker, and says less of the cause.",
 )  # fmt: skip
 def stuck(
-    asked: Asked, topic: str | None, copy_older_than: int, delete_older_than: int, no_history: bool
+    asked: SourceChoice,
+    topic: str | None,
+    copy_older_than: int,
+    delete_older_than: int,
+    no_history: bool,
 ) -> None:
     """
     Show copies and deletions that are open for too long.

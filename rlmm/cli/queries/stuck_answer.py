@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING
 from rlmm.cli.common.answer_header import moment_head, partitions_in_place
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotPermitted
-from rlmm.inspection.replay import Replay
-from rlmm.inspection.stuck import Known, half_deleted, is_overdue, stuck_in
+from rlmm.inspection.replay import PartitionReplay
+from rlmm.inspection.stuck import StuckFacts, half_deleted, is_overdue, stuck_in
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.findings.finding import Finding
-    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_record import EventRecord
     from rlmm.inspection.moment import Moment
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 
 
 async def stuck_answer(
-    looking: Looking,
+    looking: QueryContext,
     *,
     topic: str | None,
     copy_open_ms: int,
     delete_open_ms: int,
     reads_history: bool,
-) -> Answer:
+) -> CommandAnswer:
     """What is open for too long, with its cause."""
     moment = await looking.moment()
     findings, notes = await stuck_findings(
@@ -48,7 +48,7 @@ async def stuck_answer(
 
 
 async def stuck_findings(
-    looking: Looking,
+    looking: QueryContext,
     *,
     topic: str | None,
     copy_open_ms: int,
@@ -59,7 +59,7 @@ async def stuck_findings(
     """What is stuck at *moment*, and what could not be asked."""
     notes: list[str] = []
     now_ms = looking.bound.time_ms or looking.now_ms
-    known = Known(now_ms, copy_open_ms, delete_open_ms)
+    known = StuckFacts(now_ms, copy_open_ms, delete_open_ms)
     summaries = [
         one
         for one in await partitions_in_place(moment, notes)
@@ -97,14 +97,14 @@ def is_chosen(topic: str, wanted: str | None) -> bool:
         raise InvalidArgument(msg) from error
 
 
-def _is_open_copy(segment: SegmentMetadata, known: Known) -> bool:
+def _is_open_copy(segment: SegmentMetadata, known: StuckFacts) -> bool:
     is_copy = segment.state is SegmentState.COPY_SEGMENT_STARTED
     return is_copy and is_overdue(segment, known)
 
 
 async def _with_cluster(
-    known: Known, tiered: Collection[str], looking: Looking, notes: list[str]
-) -> Known:
+    known: StuckFacts, tiered: Collection[str], looking: QueryContext, notes: list[str]
+) -> StuckFacts:
     cluster = looking.source.cluster
     if cluster is None:
         return known
@@ -125,12 +125,12 @@ async def _with_cluster(
 
 
 async def _refused(
-    looking: Looking, place: int, copies: Collection[SegmentMetadata], notes: list[str]
-) -> dict[SegmentId, list[Happened]]:
+    looking: QueryContext, place: int, copies: Collection[SegmentMetadata], notes: list[str]
+) -> dict[SegmentId, list[EventRecord]]:
     """Events of *copies* that the state machine refused, as far as the log may be read."""
     ids = {one.id for one in copies}
-    found: dict[SegmentId, list[Happened]] = defaultdict(list)
-    replay = Replay(
+    found: dict[SegmentId, list[EventRecord]] = defaultdict(list)
+    replay = PartitionReplay(
         looking.source.log, place, looking.bound_of([place]), timeout_s=looking.timeout_s
     )
     try:

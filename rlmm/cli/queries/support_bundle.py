@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("support-bundle")
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-history", is_flag=True, help="Do not read the log for these.")  # fmt: skip
 def support_bundle(
-    asked: Asked, path: Path, keep_names: bool, events_max: int, no_history: bool
+    asked: SourceChoice, path: Path, keep_names: bool, events_max: int, no_history: bool
 ) -> None:
     """
     Pack what somebody who helps needs to see.

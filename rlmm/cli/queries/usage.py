@@ -12,7 +12,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("usage")
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @click.option("--price-put-thousand", type=click.FloatRange(min=0), default=0.0, metavar="PRICE",
               help="What a thousand writing requests cost you.")  # fmt: skip
 def usage(
-    asked: Asked,
+    asked: SourceChoice,
     topic: str | None,
     grouping: str,
     due_within: int,

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 from rlmm.base.time_text import duration_text
 from rlmm.cli.common.answer_header import moment_head, partitions_in_place
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.queries.stuck_answer import is_chosen
 from rlmm.errors import LogError
 from rlmm.inspection.lag import lag_of, local_sizes
 from rlmm.inspection.usage import (
-    Clock,
     Grouping,
+    PriceClock,
     Prices,
     TopicUsage,
-    Usage,
+    UsageSums,
     live_records,
     longest_of,
 )
 from rlmm.inspection.verify import hidden_of
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.retention import UNLIMITED, Rules, due_of, number
+from rlmm.retention.retention import UNLIMITED, RetentionSettings, due_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.inspection.cluster_facts import Cluster, PartitionOffsets, TopicFacts
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, TopicFacts
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.usage import GroupUsage
     from rlmm.metadata.ids import TopicIdPartition
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("name", "NAME"),
-    Column("segments", "SEGMENTS", Form.NUMBER),
-    Column("size_bytes", "SIZE", Form.SIZE),
-    Column("mean_segment_bytes", "MEAN", Form.SIZE),
-    Column("waste_bytes", "WASTE", Form.SIZE),
-    Column("due_bytes", "DUE", Form.SIZE),
-    Column("oldest_ms", "OLDEST", Form.TIME, is_extra=True),
-    Column("newest_ms", "NEWEST", Form.TIME, is_extra=True),
-    Column("finished_bytes", "FINISHED", Form.SIZE, is_extra=True),
-    Column("open_bytes", "OPEN", Form.SIZE, is_extra=True),
-    Column("being_deleted_bytes", "DELETING", Form.SIZE, is_extra=True),
-    Column("abandoned_bytes", "ABANDONED", Form.SIZE, is_extra=True),
-    Column("displaced_bytes", "DISPLACED", Form.SIZE, is_extra=True),
+    Column("segments", "SEGMENTS", ValueFormat.NUMBER),
+    Column("size_bytes", "SIZE", ValueFormat.SIZE),
+    Column("mean_segment_bytes", "MEAN", ValueFormat.SIZE),
+    Column("waste_bytes", "WASTE", ValueFormat.SIZE),
+    Column("due_bytes", "DUE", ValueFormat.SIZE),
+    Column("oldest_ms", "OLDEST", ValueFormat.TIME, is_extra=True),
+    Column("newest_ms", "NEWEST", ValueFormat.TIME, is_extra=True),
+    Column("finished_bytes", "FINISHED", ValueFormat.SIZE, is_extra=True),
+    Column("open_bytes", "OPEN", ValueFormat.SIZE, is_extra=True),
+    Column("being_deleted_bytes", "DELETING", ValueFormat.SIZE, is_extra=True),
+    Column("abandoned_bytes", "ABANDONED", ValueFormat.SIZE, is_extra=True),
+    Column("displaced_bytes", "DISPLACED", ValueFormat.SIZE, is_extra=True),
 )
 _COST_COLUMNS = (
-    Column("cost_month", "COST/MONTH", Form.NUMBER),
-    Column("cost_written", "WRITTEN FOR", Form.NUMBER, is_extra=True),
+    Column("cost_month", "COST/MONTH", ValueFormat.NUMBER),
+    Column("cost_written", "WRITTEN FOR", ValueFormat.NUMBER, is_extra=True),
 )
 
 
@@ -66,7 +66,7 @@ class _Asked:
         self.local_bytes: Mapping[tuple[str, int], int] = {}
         self.notes: list[str] = []
 
-    async def ask(self, looking: Looking, partitions: Sequence[TopicIdPartition]) -> None:
+    async def ask(self, looking: QueryContext, partitions: Sequence[TopicIdPartition]) -> None:
         """Once for all."""
         cluster = looking.source.cluster
         if cluster is None or not looking.is_now:
@@ -81,7 +81,7 @@ class _Asked:
         except LogError as error:
             self.notes.append(f"retention is not known: {error}")
 
-    async def _ask_disks(self, cluster: Cluster) -> None:
+    async def _ask_disks(self, cluster: ClusterFacts) -> None:
         """A limit of size is one of the whole log, and counts what is not copied yet."""
         leaders = {
             (name, one): place.leader
@@ -103,17 +103,19 @@ class _Asked:
         lag = lag_of(partition, segments, self.offsets.get(partition), held, (0, 1))
         return lag.only_local_bytes or 0
 
-    def rules(self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata] = ()) -> Rules:
+    def rules(
+        self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata] = ()
+    ) -> RetentionSettings:
         """Of one user partition; a topic that has its name by now is another one."""
         topic = self.topics.get(partition.topic)
         if topic is not None and topic.topic_id != partition.topic_id:
             topic = None
         only_local = self.only_local_bytes(partition, segments)
-        return Rules.of(topic, self.offsets.get(partition), only_local)
+        return RetentionSettings.of(topic, self.offsets.get(partition), only_local)
 
 
 async def usage_answer(
-    looking: Looking,
+    looking: QueryContext,
     *,
     topic: str | None,
     grouping: str,
@@ -121,14 +123,14 @@ async def usage_answer(
     copy_open_ms: int,
     gib_month: float,
     put_thousand: float,
-) -> Answer:
+) -> CommandAnswer:
     """Sums over all that was chosen."""
     moment, asked = await looking.moment(), _Asked()
     summaries = await partitions_in_place(moment, asked.notes)
     chosen = [one for one in summaries if is_chosen(one.partition.topic, topic)]
     await asked.ask(looking, [one.partition for one in chosen])
     now_ms = looking.bound.time_ms or looking.now_ms
-    usage = Usage(Grouping(grouping), Clock(now_ms, copy_open_ms))
+    usage = UsageSums(Grouping(grouping), PriceClock(now_ms, copy_open_ms))
     oldest_ms: list[int] = []
     for one in chosen:
         shard = await moment.state(one.partition)
@@ -149,7 +151,7 @@ async def usage_answer(
     }
     if asked.notes:
         head["notes"] = asked.notes
-    return Answer(
+    return CommandAnswer(
         "usage",
         _COLUMNS + _COST_COLUMNS if prices.is_known else _COLUMNS,
         [_view(group, prices) for group in usage.groups()],
@@ -205,7 +207,7 @@ def _view(group: GroupUsage, prices: Prices) -> View:
 
 
 async def _metadata_topic(
-    looking: Looking,
+    looking: QueryContext,
     summaries: Sequence[PartitionSummary],
     positions: Mapping[int, int],
     asked: _Asked,

@@ -11,7 +11,7 @@ from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.common.source_options import SourceChoice
 
 
 @click.command("verify")
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--no-history", is_flag=True,
     help="Do not read the log where copies overlap: quicker, and does not say who came late.",
 )  # fmt: skip
-def verify(asked: Asked, topic: str | None, strict: bool, no_history: bool) -> None:
+def verify(asked: SourceChoice, topic: str | None, strict: bool, no_history: bool) -> None:
     """
     Look for holes, overlaps and what nobody would find.
 

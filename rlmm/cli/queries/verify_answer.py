@@ -11,12 +11,12 @@ from rlmm.cli.common.answer_header import moment_head
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck_answer import is_chosen
 from rlmm.errors import LogError, NotPermitted, UnknownPartition
-from rlmm.inspection.late_finishes import Copies
-from rlmm.inspection.replay import Replay
+from rlmm.inspection.late_finishes import CopyTimes
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.verify import (
     NOWHERE,
     OVERLAP,
-    Head,
+    PartitionStart,
     broken_rules,
     verify_heads,
     verify_partition,
@@ -29,8 +29,8 @@ from rlmm.retention.segment_lineage import finished_of, overlaps_in
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.findings.finding import Finding
     from rlmm.inspection.cluster_facts import PartitionOffsets
     from rlmm.inspection.event_record import Wanted
@@ -42,8 +42,8 @@ _SOUGHT_MAX = 100
 
 
 async def verify_answer(
-    looking: Looking, *, topic: str | None, is_strict: bool, reads_history: bool = True
-) -> Answer:
+    looking: QueryContext, *, topic: str | None, is_strict: bool, reads_history: bool = True
+) -> CommandAnswer:
     """What is wrong with the metadata, and where the log contradicts it."""
     findings, head, notes = await verify_findings(looking, topic=topic, reads_history=reads_history)
     if notes:
@@ -52,7 +52,7 @@ async def verify_answer(
 
 
 async def verify_findings(
-    looking: Looking, *, topic: str | None, reads_history: bool = True
+    looking: QueryContext, *, topic: str | None, reads_history: bool = True
 ) -> tuple[list[Finding], dict[str, object], list[str]]:
     """
     The same as findings, what was looked at, and what could not be asked. Where it *reads_history*
@@ -97,7 +97,7 @@ async def verify_findings(
 
 
 async def _look_again(
-    looking: Looking,
+    looking: QueryContext,
     found: dict[TopicIdPartition, list[Finding]],
     offsets: Mapping[TopicIdPartition, PartitionOffsets],
     notes: list[str],
@@ -123,12 +123,12 @@ async def _look_again(
 
 
 async def _late(
-    looking: Looking, place: int, pairs: Sequence[Pair], notes: list[str]
+    looking: QueryContext, place: int, pairs: Sequence[Pair], notes: list[str]
 ) -> list[Finding]:
     """Which of *pairs* a lost leader finished late, as far as the log may be read."""
-    copies = Copies({segment.id for one, other, _ in pairs for segment in (one, other)})
+    copies = CopyTimes({segment.id for one, other, _ in pairs for segment in (one, other)})
     wanted = _mentions({one.partition for one in copies.ids})
-    replay = Replay(
+    replay = PartitionReplay(
         looking.source.log, place, looking.bound_of([place]), timeout_s=looking.timeout_s
     )
     try:
@@ -149,11 +149,11 @@ def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
     return lambda value: pattern.search(value) is not None
 
 
-async def _heads(looking: Looking) -> list[Head]:
+async def _heads(looking: QueryContext) -> list[PartitionStart]:
     """How the metadata partitions begin, as the source says."""
     standing = await looking.source.standing()
     return [
-        Head(
+        PartitionStart(
             place.metadata_partition,
             place.log_start,
             place.rejected.get(RejectReason.UNKNOWN_SEGMENT, 0)
@@ -166,7 +166,7 @@ async def _heads(looking: Looking) -> list[Head]:
 
 
 async def _offsets(
-    looking: Looking, partitions: list[TopicIdPartition], notes: list[str]
+    looking: QueryContext, partitions: list[TopicIdPartition], notes: list[str]
 ) -> Mapping[TopicIdPartition, PartitionOffsets]:
     """The ends of each log now, where the cluster tells."""
     if looking.source.cluster is None or not looking.is_now:

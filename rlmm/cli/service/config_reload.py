@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import FrameType
 
-    from rlmm.cli.common.config_options import Sources
-    from rlmm.config.loading import Loaded, Setting
+    from rlmm.cli.common.config_options import ConfigurationSources
+    from rlmm.config.loading import ConfigurationValue, LoadedConfiguration
     from rlmm.telemetry.logs import LogLines
 
 _log = logging.getLogger("rlmm.cli.reloading")
@@ -54,13 +54,13 @@ class EarlySignals:
         self.has_come = True
 
 
-class Reloading:
+class ConfigReload:
     """Reads the configuration again whenever it is asked to, as long as `run` runs."""
 
     def __init__(
         self,
-        sources: Sources,
-        configuration: Loaded,
+        sources: ConfigurationSources,
+        configuration: LoadedConfiguration,
         lines: LogLines,
         look: Callable[[], None] | None = None,
         telling: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -126,7 +126,7 @@ class Reloading:
                 "these keys have changed and need a restart: %s", ", ".join(others), extra=ANSWER
             )
 
-    async def _read(self) -> Loaded | str:
+    async def _read(self) -> LoadedConfiguration | str:
         """What stands there now, or why that cannot be said."""
         if _THREAD in left_behind():
             return "it still hangs from the last time"
@@ -141,7 +141,7 @@ class Reloading:
             return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def changed_keys(before: Loaded, after: Loaded) -> list[str]:
+def changed_keys(before: LoadedConfiguration, after: LoadedConfiguration) -> list[str]:
     """
     The keys that cannot be taken over and whose values differ. Of those that exist only on one
     side, as another kind of log has them, or a cluster that is new, the ones that somebody set.
@@ -156,5 +156,5 @@ def changed_keys(before: Loaded, after: Loaded) -> list[str]:
     return found
 
 
-def _not_taken_over(loaded: Loaded) -> dict[str, Setting]:
+def _not_taken_over(loaded: LoadedConfiguration) -> dict[str, ConfigurationValue]:
     return {found.path: found for found in loaded.settings if found.key.section != _SECTION}

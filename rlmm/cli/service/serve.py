@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.local_token import own_token
 from rlmm.base.own_thread import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options
 from rlmm.cli.common.exit_codes import error_line
-from rlmm.cli.service.config_reload import EarlySignals, Reloading
+from rlmm.cli.service.config_reload import ConfigReload, EarlySignals
 from rlmm.cli.service.data_folder import DataFolder
-from rlmm.cli.snapshot.service_requests import Reports
-from rlmm.config.process import Mode
+from rlmm.cli.snapshot.service_requests import SnapshotReports
+from rlmm.config.process import ServiceMode
 from rlmm.errors import ConfigError, RlmmError, StopTimedOut
-from rlmm.metrics.served_state import Sources as Shown
+from rlmm.metrics.served_state import ServedState as Shown
 from rlmm.process.run import SNAPSHOT_SIGNAL, pool_over, serve
-from rlmm.process.systemd import Notices
+from rlmm.process.systemd import SupervisorNotices
 from rlmm.process.wiring import (
     LOG_FOLDER,
     broker_log_of,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rlmm.cli.common.config_options import Sources
-    from rlmm.config.loading import Loaded
+    from rlmm.cli.common.config_options import ConfigurationSources
+    from rlmm.config.loading import LoadedConfiguration
     from rlmm.engine.service import Service
     from rlmm.http.server import HttpServer
     from rlmm.telemetry.logs import LogLines
@@ -65,7 +65,7 @@ _POOL_S = 2.0
     "certificates in their files.",
 )
 @source_options
-def serve_command(*, sources: Sources) -> None:
+def serve_command(*, sources: ConfigurationSources) -> None:
     """
     Follow a metadata log, answer from it and take writes, until SIGTERM or SIGINT.
 
@@ -92,12 +92,15 @@ def serve_command(*, sources: Sources) -> None:
 
 
 async def _serve_to_the_end(
-    sources: Sources, configuration: Loaded, lines: LogLines, early: EarlySignals
+    sources: ConfigurationSources,
+    configuration: LoadedConfiguration,
+    lines: LogLines,
+    early: EarlySignals,
 ) -> None:
     """As `_serve`; then no thread holds up the interpreter's own end."""
     failure: RlmmError | None = None
     engines = configuration.clusters.values() or [configuration.config]
-    is_observer = all(each.process.mode is Mode.OBSERVER for each in engines)
+    is_observer = all(each.process.mode is ServiceMode.OBSERVER for each in engines)
     folder = DataFolder(configuration.config.process.data_dir, is_observer=is_observer)
     try:
         async with folder:
@@ -115,8 +118,8 @@ async def _serve_to_the_end(
 
 
 async def _serve(
-    sources: Sources,
-    configuration: Loaded,
+    sources: ConfigurationSources,
+    configuration: LoadedConfiguration,
     lines: LogLines,
     early: EarlySignals,
     folder: DataFolder,
@@ -140,10 +143,12 @@ async def _serve(
         access=door.statistics,
         broker_log=broker_log,
     )
-    notices = Notices(
+    notices = SupervisorNotices(
         os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
     )
-    reloading = Reloading(sources, configuration, lines, door.ask_to_look, notices.reloading, early)
+    reloading = ConfigReload(
+        sources, configuration, lines, door.ask_to_look, notices.reloading, early
+    )
     http = http_of(configuration, shown, door, token_file)
     later = {"own token": folder.behind(partial(_own_token_later, own, door, http))}
 
@@ -169,7 +174,7 @@ async def _serve(
                         **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
                     },
-                    report=Reports(process.data_dir).add,
+                    report=SnapshotReports(process.data_dir).add,
                     on_made=begin,
                     on_started=engines.begin,
                     on_ending=notices.stopping,
@@ -178,7 +183,7 @@ async def _serve(
             _leave(error, lines)
 
 
-def _announce(configuration: Loaded, folder: DataFolder) -> None:
+def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
     """Say what is served, and what is odd about it."""
     config = configuration.config
     for notice in configuration.notices:
@@ -202,15 +207,15 @@ def _announce(configuration: Loaded, folder: DataFolder) -> None:
 
 
 def _door(
-    configuration: Loaded, own: Callable[[], tuple[Path, str] | None] | None
-) -> tuple[Door, Path | None]:
+    configuration: LoadedConfiguration, own: Callable[[], tuple[Path, str] | None] | None
+) -> tuple[Authenticator, Path | None]:
     """The door, and the file with a token for this service's own user, where there is one."""
     config = configuration.config
     path, token = (own() if own is not None else None) or (None, None)
-    return Door(config.access, config.tls, own_token=token), path
+    return Authenticator(config.access, config.tls, own_token=token), path
 
 
-def _own_token(configuration: Loaded) -> tuple[Path, str] | None:
+def _own_token(configuration: LoadedConfiguration) -> tuple[Path, str] | None:
     """The file with a token for this service's own user, and the token; `None`: there is none."""
     path = token_file_of(configuration)
     if path is None:
@@ -225,7 +230,7 @@ def _own_token(configuration: Loaded) -> tuple[Path, str] | None:
 
 
 async def _own_token_later(
-    own: Callable[[], tuple[Path, str] | None], door: Door, http: HttpServer
+    own: Callable[[], tuple[Path, str] | None], door: Authenticator, http: HttpServer
 ) -> None:
     """Make it now that there is a folder for it, which was not so at the start."""
     found = await in_own_thread("own-token", own)
@@ -246,7 +251,7 @@ def _leave(error: RlmmError, lines: LogLines) -> NoReturn:
     os._exit(error.exit_code)
 
 
-def _format_said(sources: Sources) -> LogFormat:
+def _format_said(sources: ConfigurationSources) -> LogFormat:
     """How lines look when there is no configuration to say it."""
     said = sources.said("logging_format")
     return LogFormat(said) if said in set(LogFormat) else LogFormat.AUTO

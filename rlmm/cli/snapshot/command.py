@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rlmm.snapshot.archive import Opener
-    from rlmm.snapshot.catalog import Stored
-    from rlmm.snapshot.folder_check import Judged
-    from rlmm.snapshot.transfer import Transferred
+    from rlmm.snapshot.catalog import CatalogEntry
+    from rlmm.snapshot.folder_check import CheckedSnapshot
+    from rlmm.snapshot.transfer import TransferResult
 
 _YEAR_10000_MS = 253_402_300_800_000
 
@@ -93,7 +93,7 @@ def verify_command(paths: tuple[Path, ...], *, output: str) -> None:
     A folder is one of snapshots, or the data folder of a service; a .tar is one that export makes.
     Exit code 0 when all are sound, 1 when one is not, 2 when there are none in a folder or a .tar.
     """
-    checks: list[Callable[[], Judged]] = []
+    checks: list[Callable[[], CheckedSnapshot]] = []
     for path in paths:
         if path.is_dir():
             checks += [partial(examine, stored) for stored in _stored_below(path)]
@@ -163,12 +163,12 @@ def _in_file(path: Path) -> list[tuple[str, Opener]]:
     return found
 
 
-def _stored_below(folder: Path) -> list[Stored]:
+def _stored_below(folder: Path) -> list[CatalogEntry]:
     """The snapshots in all the folders that *folder* stands for; there are some."""
     return [stored for root in snapshot_roots(folder) for stored in stored_below(root)]
 
 
-def _finish(judged: Sequence[Judged], output: str) -> None:
+def _finish(judged: Sequence[CheckedSnapshot], output: str) -> None:
     """Print, and end with 1 when one is not good."""
     if output == "json":
         click.echo(json.dumps({"snapshots": [_as_json(found) for found in judged]}, indent=2))
@@ -181,7 +181,7 @@ def _finish(judged: Sequence[Judged], output: str) -> None:
 
 
 def _finish_transfer(
-    done: str, transfer: Callable[[], Transferred], output: str, root: Path | None = None
+    done: str, transfer: Callable[[], TransferResult], output: str, root: Path | None = None
 ) -> None:
     """Print, with the folder *root* that was filled, and end with 1 when something is left."""
     try:
@@ -212,7 +212,7 @@ def _finish_transfer(
         click.get_current_context().exit(EXIT_FOUND)
 
 
-def _print(judged: Sequence[Judged]) -> None:
+def _print(judged: Sequence[CheckedSnapshot]) -> None:
     """One table for each log, then what cannot be used, one a line."""
     logs: dict[tuple[str, str, int], list[tuple[object, ...]]] = {}
     for found in judged:
@@ -243,7 +243,7 @@ def _print(judged: Sequence[Judged]) -> None:
         click.echo(f"NOT USABLE {_fault(found)}")
 
 
-def _fault(found: Judged) -> str:
+def _fault(found: CheckedSnapshot) -> str:
     """One line: code, path, what is wrong."""
     error = found.error
     code = error.code if isinstance(error, RlmmError) else "unreadable"
@@ -256,7 +256,7 @@ def _plain(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def _as_json(found: Judged) -> dict[str, object]:
+def _as_json(found: CheckedSnapshot) -> dict[str, object]:
     entry: dict[str, object] = {"path": found.name, "bytes": found.size_bytes}
     header = found.header
     if header is None:

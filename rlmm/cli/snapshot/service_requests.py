@@ -28,7 +28,7 @@ from rlmm.process.run import SNAPSHOT_SIGNAL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.engine.service import Asked
+    from rlmm.engine.service import SnapshotOutcome
 
     Document = dict[str, dict[str, Any]]
     """What became of the snapshots of each engine, by its name."""
@@ -42,14 +42,14 @@ _LOOK_S = 0.05
 _PROCESSES = Path("/proc")
 
 
-class Reports:
+class SnapshotReports:
     """What became of the snapshots that a service was asked for, where who asked looks for it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._latest: deque[dict[str, Any]] = deque(maxlen=REPORTS_MAX)
 
-    async def add(self, done: Mapping[str, Asked], begun_ns: int) -> None:
+    async def add(self, done: Mapping[str, SnapshotOutcome], begun_ns: int) -> None:
         """
         Say what was done for everybody who asked before *begun_ns*. Where that cannot be written it
         is logged: serving goes on.
@@ -69,7 +69,7 @@ class Reports:
             _log.warning("%s not written: %s", self._data_dir / REPORT, error)
 
 
-def plain(asked: Asked) -> dict[str, Any]:
+def plain(asked: SnapshotOutcome) -> dict[str, Any]:
     """As a document says it."""
     flushed = asked.flushed
     found: dict[str, Any] = {

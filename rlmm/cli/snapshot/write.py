@@ -29,7 +29,7 @@ from rlmm.process.wiring import LOG_FOLDER, folder_of, observing, plans_of
 
 if TYPE_CHECKING:
     from rlmm.cli.snapshot.service_requests import Document
-    from rlmm.config.loading import Loaded
+    from rlmm.config.loading import LoadedConfiguration
 
 __all__ = ["snapshot"]
 
@@ -59,7 +59,7 @@ class _Seconds(click.FloatRange):
     metavar="SECONDS",
     help="Longest time that it may take for all logs, a day at most.",
 )
-def write_command(*, configuration: Loaded, wait_s: float) -> None:
+def write_command(*, configuration: LoadedConfiguration, wait_s: float) -> None:
     """
     Write a snapshot of every metadata partition that changed since its last one.
 
@@ -104,7 +104,7 @@ def _tell(code: str, name: str, message: str) -> None:
         click.echo(f"rlmm: {code}: {name}: {' '.join(message.split())}", err=True)
 
 
-def _write_here(configuration: Loaded, wait_s: float) -> Document:
+def _write_here(configuration: LoadedConfiguration, wait_s: float) -> Document:
     data_dir = configuration.config.process.data_dir
     plans = [plan for plan in plans_of(configuration) if plan.snapshots is not None]
     if not plans:
@@ -118,7 +118,7 @@ def _write_here(configuration: Loaded, wait_s: float) -> Document:
     return {name: plain(asked) for name, asked in done.items()}
 
 
-def _require_anything(configuration: Loaded) -> None:
+def _require_anything(configuration: LoadedConfiguration) -> None:
     """Refuse, before a folder is made, where all logs are embedded ones that are not there."""
     folders = []
     for name, config in configuration.clusters.items() or [(None, configuration.config)]:

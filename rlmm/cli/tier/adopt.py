@@ -24,7 +24,7 @@ from rlmm.cli.tier_common.job_context import (
 from rlmm.cli.tier_common.options import adopting, job_options
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.errors import ConfigError, TopicBusy
-from spark_tiering.adopt.adoption import Listeners, abort, adopt, resume
+from spark_tiering.adopt.adoption import AdoptionListeners, abort, adopt, resume
 from spark_tiering.copy_job.wiring import open_surroundings
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.adopt.report import AdoptionReport
     from spark_tiering.copy_job.request import JobRequest
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.wiring import CopyJobContext
 
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 
@@ -84,7 +84,7 @@ def _taken_up(
     output: str,
     way: Callable[..., AdoptionReport],
 ) -> None:
-    def take_up(at: Surroundings, *, listeners: Listeners) -> AdoptionReport:
+    def take_up(at: CopyJobContext, *, listeners: AdoptionListeners) -> AdoptionReport:
         return way(at, topic, listeners=listeners)
 
     _run(request, output, take_up)
@@ -99,7 +99,7 @@ def _run(
     require_new(report_file)
     with quiet_log(), open_surroundings(adopting(request)) as at:  # noqa: SIM117 - in this order
         with progress_line() as line, stopping_signals() as stopped:
-            listeners = Listeners(
+            listeners = AdoptionListeners(
                 lambda: stopped[0] if stopped else "",
                 lambda plan: echo_plan(plan, output),
                 line.show,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
@@ -48,12 +48,12 @@ from spark_tiering.adopt.adoption import windows
 from spark_tiering.copy_job.job import make_job_plan, run_job
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.copy_plan.document import DOCUMENT_BYTES_MAX, fingerprint, format_plan
-from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
 from spark_tiering.copy_plan.summary import summary, time_text
-from spark_tiering.job_registry.heartbeats import Standing
+from spark_tiering.job_registry.heartbeats import JobStatus
 from spark_tiering.job_registry.job_list import list_jobs
 from spark_tiering.job_registry.job_store import JobStore
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import open_store
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.adoption import OpenWindow
     from spark_tiering.copy_job.request import JobRequest
     from spark_tiering.copy_plan.plan import CopyPlan
-    from spark_tiering.segment_sources.protocol import Unusable
+    from spark_tiering.segment_sources.protocol import UnusablePlace
 
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -254,8 +254,8 @@ def status_command(choice: StoreChoice, *, output: str) -> None:
             for one in opened:
                 if one.journal.trouble:
                     click.echo(f"{one.journal.topic.name}: {one.journal.trouble}")
-    is_left = any(one.job is not Standing.ALIVE for one in opened)
-    if is_left or any(one.standing is Standing.OVERDUE for one in jobs):
+    is_left = any(one.job is not JobStatus.ALIVE for one in opened)
+    if is_left or any(one.standing is JobStatus.OVERDUE for one in jobs):
         click.get_current_context().exit(EXIT_FOUND)
 
 
@@ -273,7 +273,7 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
         if job_id not in known:
             msg = f"the store knows of no job {job_id!r}; `rlmm tier status` lists them"
             raise ConfigError(msg)
-        Records(jobs, job_id).ask_to_stop("rlmm tier pause")
+        JobRecords(jobs, job_id).ask_to_stop("rlmm tier pause")
     click.echo(f"job {job_id} ({known[job_id].value}) is asked to stop between segments")
 
 
@@ -286,7 +286,7 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
 @click.option(
     "--end",
     "is_ending",
-    cls=SaidAloud,
+    cls=ExplicitFlag,
     is_flag=True,
     help="End them; without it they are listed.",
 )
@@ -331,7 +331,7 @@ def _window_rows(opened: list[OpenWindow]) -> list[dict[str, str]]:
 # ---------------------------------------------------------------------------------------- plans
 
 
-def _show_plan(plan: CopyPlan, unusable: tuple[Unusable, ...], output: str) -> None:
+def _show_plan(plan: CopyPlan, unusable: tuple[UnusablePlace, ...], output: str) -> None:
     warn_of(plan)
     if output == "json":
         click.echo(format_plan(plan).decode(), nl=False)
@@ -345,7 +345,7 @@ def _read_plan(file: Path) -> CopyPlan:
     with file.open("rb") as opened:
         content = opened.read(DOCUMENT_BYTES_MAX + 1)
     plan = parse_plan(content)
-    if isinstance(plan, PlanUnreadable):
+    if isinstance(plan, CopyPlanUnreadable):
         msg = f"{file}: {plan}"
         raise ConfigError(msg)
     return plan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rlmm.base.own_thread import in_own_thread
 from rlmm.inspection.explain_findings import OBJECT_DAMAGED, OBJECT_MISSING, OBJECT_UNKNOWN
 from rlmm.views.values import View, iso_time
-from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import examine
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local_settings import LocalSettings
@@ -19,16 +19,16 @@ from spark_tiering.stores.opening import open_store, parse_store
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.executor.object_check import Seen
+    from spark_tiering.executor.object_check import StoredSegmentState
     from spark_tiering.stores.opening import StoreSettings
 
 NAMES = {ObjectKind.LOG: "log", ObjectKind.INDEXES: "indexes", ObjectKind.MANIFEST: "manifest"}
 
 
 @dataclass(frozen=True, slots=True)
-class StoreAsked:
+class CheckedStore:
     """The store that is to be looked into, as flags say it."""
 
     address: str
@@ -54,30 +54,32 @@ class StoreAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ObjectCheck:
     """What a store has of a segment."""
 
     view: View
-    kind: Kind | None
+    kind: FindingKind | None
     """What is to be told of it; None where all is whole."""
     detail: str
 
 
-async def check_objects(asked: StoreAsked, segment: SegmentMetadata, *, is_sure: bool) -> Checked:
+async def check_objects(
+    asked: CheckedStore, segment: SegmentMetadata, *, is_sure: bool
+) -> ObjectCheck:
     """
     Look at the objects of *segment*; raises what the store raises. *is_sure* reads them where the
     store does not tell their checksums.
     """
     settings, prefix = asked.settings()
 
-    def look() -> Seen:
+    def look() -> StoredSegmentState:
         with open_store(settings) as store:
             return examine(store, segment, prefix, is_sure=is_sure)
 
     return checked_of(await in_own_thread("objects", look))
 
 
-def checked_of(seen: Seen) -> Checked:
+def checked_of(seen: StoredSegmentState) -> ObjectCheck:
     """What was seen, as it is told."""
     objects: dict[str, object] = {}
     for kind, name in NAMES.items():
@@ -93,13 +95,13 @@ def checked_of(seen: Seen) -> Checked:
     view: View = {
         "found": str(seen.objects), "objects": objects, "findings": list(seen.findings),
     }  # fmt: skip
-    return Checked(view, _kind(seen), "; ".join(seen.findings) or str(seen.objects))
+    return ObjectCheck(view, _kind(seen), "; ".join(seen.findings) or str(seen.objects))
 
 
-def _kind(seen: Seen) -> Kind | None:
+def _kind(seen: StoredSegmentState) -> FindingKind | None:
     match seen.objects:
-        case ObjectsFound.WHOLE:
+        case StoredObjects.WHOLE:
             return None
-        case ObjectsFound.UNKNOWN:
+        case StoredObjects.UNKNOWN:
             return OBJECT_UNKNOWN
     return OBJECT_MISSING if len(seen.facts) < len(NAMES) else OBJECT_DAMAGED

@@ -19,16 +19,16 @@ from click.core import ParameterSource
 from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
 from rlmm.errors import ConfigError
-from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest, Waits
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, Filters
-from spark_tiering.execution.settings import SUBMITTED, EngineSettings, is_submitted
+from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest, WaitLimits
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection
+from spark_tiering.execution.settings import SUBMITTED, ExecutionSettings, is_submitted
 from spark_tiering.executor.tasks import CopyOptions
-from spark_tiering.executor.throttle import Pace
-from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSettings
+from spark_tiering.executor.throttle import PaceLimits
+from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSourceSettings
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import parse_store
-from spark_tiering.stores.s3_settings import Encryption, S3Settings
+from spark_tiering.stores.s3_settings import BucketEncryption, S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
@@ -170,7 +170,11 @@ DECIDED_BY_PLANS = (
     "max_requests", "broker_id",
 )  # fmt: skip
 """Names of what a plan says, so that who carries it out cannot say otherwise."""
-_ENCRYPTIONS = {"bucket": Encryption.OF_BUCKET, "sse-s3": Encryption.S3, "sse-kms": Encryption.KMS}
+_ENCRYPTIONS = {
+    "bucket": BucketEncryption.OF_BUCKET,
+    "sse-s3": BucketEncryption.S3,
+    "sse-kms": BucketEncryption.KMS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +206,7 @@ def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]],
 
 
 def _names_of(options: list[Any]) -> list[str]:
-    """What the values of *options* are called."""
-
-    def nothing() -> None:
-        """Is asked for nothing but its parameters."""
+    def nothing() -> None: ...
 
     command: Any = nothing
     for option in options:
@@ -281,13 +282,13 @@ def request_of(flags: dict[str, Any]) -> JobRequest:
     chunk = {} if flags["chunk_size"] is None else {"chunk_bytes": flags["chunk_size"]}
     mb_per_s = flags["max_mb_per_s"]
     return JobRequest(
-        Mode.ARCHIVE,
+        CopyMode.ARCHIVE,
         _source(flags),
         _metadata(flags),
         store.settings,
         store.prefix,
         _cluster(flags),
-        Filters(
+        SegmentSelection(
             tuple(flags["topics"]),
             tuple(flags["without_topics"]),
             flags["min_age"],
@@ -296,10 +297,10 @@ def request_of(flags: dict[str, Any]) -> JobRequest:
         ),
         Budgets(flags["max_bytes"], flags["max_objects"], flags["max_requests"]),
         CopyOptions(flags["compress"], **chunk),
-        Pace(None if mb_per_s is None else mb_per_s * 1_000_000, flags["max_requests_per_s"]),
+        PaceLimits(None if mb_per_s is None else mb_per_s * 1_000_000, flags["max_requests_per_s"]),
         engine_of(flags),
         flags["broker_id"],
-        Waits(unit_s=flags["segment_timeout"] / 1_000),
+        WaitLimits(unit_s=flags["segment_timeout"] / 1_000),
         flags["stop_file"],
         None if limit_ms is None else limit_ms / 1_000,
     )
@@ -312,7 +313,7 @@ def _source(flags: dict[str, Any]) -> SourceSettings:
         raise ConfigError(msg)
     if folders:
         return LogDirSettings(tuple(str(Path(folder).absolute()) for folder in folders))
-    return SidecarSettings(
+    return SidecarSourceSettings(
         tuple(addresses),
         flags["source_ca_file"],
         flags["source_cert_file"],
@@ -354,13 +355,13 @@ def _metadata(flags: dict[str, Any]) -> AccessSettings:
     )
 
 
-def engine_of(flags: dict[str, Any]) -> EngineSettings:
+def engine_of(flags: dict[str, Any]) -> ExecutionSettings:
     """Where units of work are run; raises `ConfigError` for what contradicts."""
     if flags["no_spark"]:
         if flags["master"]:
             msg = "--no-spark and --master contradict each other"
             raise ConfigError(msg)
-        return EngineSettings()
+        return ExecutionSettings()
     conf = {}
     for one in flags["spark_conf"]:
         name, is_pair, value = one.partition("=")
@@ -369,7 +370,7 @@ def engine_of(flags: dict[str, Any]) -> EngineSettings:
             raise ConfigError(msg)
         conf[name] = value
     here = SUBMITTED if is_submitted() else f"local[{os.cpu_count() or 1}]"
-    return EngineSettings(flags["master"] or here, conf=conf, log_file=flags["spark_log"])
+    return ExecutionSettings(flags["master"] or here, conf=conf, log_file=flags["spark_log"])
 
 
 def flags_given(names: Collection[str]) -> list[str]:
@@ -395,4 +396,4 @@ def only_looking(request: JobRequest) -> JobRequest:
 
 def adopting(request: JobRequest) -> JobRequest:
     """The same, for copies that brokers adopt."""
-    return replace(request, mode=Mode.ADOPT)
+    return replace(request, mode=CopyMode.ADOPT)

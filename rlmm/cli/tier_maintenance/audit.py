@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.tier_common.examples import ending
@@ -21,17 +21,17 @@ from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions, store_name
-from spark_tiering.maintenance.audit.orphan_deletion import MOST, Deleting, require_deletable
+from spark_tiering.maintenance.audit.orphan_deletion import MOST, OrphanDeletion, require_deletable
 from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.unknown_sets import read_list
-from spark_tiering.maintenance.audit.verdicts import USUAL_PROOFS, Proof, Rules
+from spark_tiering.maintenance.audit.verdicts import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
-    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletionResult
+    from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.request import CareRequest
     from spark_tiering.maintenance.tier import Tier
 
@@ -66,12 +66,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Go by such a list and look at nothing else; each proof is checked again.",
 )  # fmt: skip
 @click.option(
-    "--delete-orphans", "is_deleting", cls=SaidAloud, is_flag=True,
+    "--delete-orphans", "is_deleting", cls=ExplicitFlag, is_flag=True,
     help="Delete them. Before each few the metadata is read anew.",
 )  # fmt: skip
 @click.option(
     "--proof", "proofs", cls=CalledAsFlag, multiple=True,
-    type=click.Choice([one.value for one in Proof]),
+    type=click.Choice([one.value for one in OrphanProof]),
     help="Delete by this proof alone; may be repeated. Without it by any but topic-unknown: so do"
     " the objects of another cluster look that shares the bucket.",
 )  # fmt: skip
@@ -105,7 +105,7 @@ def audit_command(  # noqa: PLR0913 - one for each flag
     require_new(report_file)
     require_new(save_file)
     _check(request, list_file, save_file, inventory, is_deleting=is_deleting)
-    allowed = tuple(Proof(one) for one in proofs) or USUAL_PROOFS
+    allowed = tuple(OrphanProof(one) for one in proofs) or USUAL_PROOFS
     options = AuditOptions(old_prefixes, inventory, min_age, price)
     with ExitStack() as opened:
         opened.enter_context(quiet_log())
@@ -117,9 +117,11 @@ def audit_command(  # noqa: PLR0913 - one for each flag
         def why_stop() -> str:
             return stopped[0] if stopped else ""
 
-        def deletions(rules: Rules, orphans: Callable[[], Iterator[Loose]]) -> Deletions:
+        def deletions(
+            rules: AuditRules, orphans: Callable[[], Iterator[UnknownObjectSet]]
+        ) -> OrphanDeletionResult:
             with progress_line() as line:
-                return Deleting(
+                return OrphanDeletion(
                     tier, rules, proofs=allowed, is_dry=not is_deleting, most=max_delete,
                     why_stop=why_stop, meter=AuditMeter(line.show),
                 ).run(orphans)  # fmt: skip
@@ -146,7 +148,9 @@ def _by_list(
     tier: Tier,
     options: AuditOptions,
     file: Path,
-    deletions: Callable[[Rules, Callable[[], Iterator[Loose]]], Deletions],
+    deletions: Callable[
+        [AuditRules, Callable[[], Iterator[UnknownObjectSet]]], OrphanDeletionResult
+    ],
     output: str,
     report_file: Path | None,
 ) -> bool:
@@ -155,13 +159,13 @@ def _by_list(
     now_ms = tier.now_ms()
     prefixes = (request.prefix, *options.old_prefixes)
 
-    def orphans() -> Iterator[Loose]:
+    def orphans() -> Iterator[UnknownObjectSet]:
         with file.open(encoding="utf-8", errors="replace") as lines:
             yield from read_list(lines, str(file), store_name(request.store), prefixes)
 
     for _ in orphans():
         pass  # all of it is read before anything is done by it
-    done = deletions(Rules(now_ms, now_ms, options.min_age_ms), orphans)
+    done = deletions(AuditRules(now_ms, now_ms, options.min_age_ms), orphans)
     document: dict[str, Any] = {
         "format": "rlmm-tier-orphans-report", "version": 1, **done.document()
     }  # fmt: skip

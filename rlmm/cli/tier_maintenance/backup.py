@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.environment_variables import SaidAloud
+from rlmm.cli.common.environment_variables import ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
@@ -69,7 +69,7 @@ def export_command(
 @backup_group.command("import", epilog=ending("backup import"))
 @click.argument("file", type=_THERE)
 @click.option(
-    "--apply", "is_applied", cls=SaidAloud, is_flag=True,
+    "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
     help="Append the events; else say what would be done.",
 )  # fmt: skip
 @click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
 from rlmm.cli.tier_common.examples import ending
@@ -17,7 +17,7 @@ from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ _LIMITS = (
         help="No cluster is asked: you answer for it that no broker expires these topics.",
     ),
     click.option(
-        "--apply", "is_applied", cls=SaidAloud, is_flag=True,
+        "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
         help="Do it; without it, it is shown.",
     ),
 )  # fmt: skip
@@ -164,9 +164,9 @@ def expire_command(
     _exit(report)
 
 
-def _wish_of(flags: dict[str, Any]) -> Wish:
+def _wish_of(flags: dict[str, Any]) -> ExpireOptions:
     given = flags["log_starts"]
-    wish = Wish(
+    wish = ExpireOptions(
         retention_ms=flags["retention_ms"],
         retention_bytes=flags["retention_bytes"],
         asks_log_start=EARLIEST in given,

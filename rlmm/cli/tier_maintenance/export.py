@@ -18,7 +18,7 @@ from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 from spark_tiering.maintenance.backup.new_file import new_file, require_free
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.read_plan.document import format_plan
@@ -26,8 +26,8 @@ from spark_tiering.read_plan.moments import moment_at, steady
 from spark_tiering.read_plan.plan_check import revisit
 from spark_tiering.read_plan.plan_files import require_plan
 from spark_tiering.read_plan.progress import PlanMeter
-from spark_tiering.read_plan.question import Facts
-from spark_tiering.read_plan.reports import CheckReport, ExportReport
+from spark_tiering.read_plan.question import QuestionFacts
+from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import (
     facts_of_cluster,
     fates_in_moment,
@@ -41,13 +41,13 @@ from spark_tiering.read_plan.tokens import parse_token
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rlmm.inspection.selectors import At
+    from rlmm.inspection.selectors import MomentSelector
     from spark_tiering.maintenance.request import CareRequest
     from spark_tiering.maintenance.tier import Tier
-    from spark_tiering.read_plan.manifest_units import Told
+    from spark_tiering.read_plan.manifest_units import ManifestContents
     from spark_tiering.read_plan.moments import PlanMoment
     from spark_tiering.read_plan.plan import FrozenPlan, FrozenSegment
-    from spark_tiering.read_plan.plan_check import Fate
+    from spark_tiering.read_plan.plan_check import PlannedSegmentFate
     from spark_tiering.read_plan.question import Question
 
 STANDARD_OUTPUT = Path("-")
@@ -162,7 +162,7 @@ def export_command(
         content = _formed(plan, flags["form"], save_file)
         saved = "" if is_printed else str(save_file)
         _keep(content, save_file)
-    report = ExportReport(plan, now_ms, saved, () if told is None else tuple(told.unread))
+    report = PlanExportReport(plan, now_ms, saved, () if told is None else tuple(told.unread))
     if is_printed:
         for line in report.lines():
             click.echo(line, err=True)
@@ -192,7 +192,9 @@ def _require_together(flags: Mapping[str, Any]) -> None:
             raise ConfigError(msg)
 
 
-def _plan(tier: Tier, flags: Mapping[str, Any], meter: PlanMeter) -> tuple[FrozenPlan, Told | None]:
+def _plan(
+    tier: Tier, flags: Mapping[str, Any], meter: PlanMeter
+) -> tuple[FrozenPlan, ManifestContents | None]:
     """The plan; and what manifests told, where they were asked."""
     since, before = named_plan(flags["since"])
     if flags["token"] is not None:
@@ -222,17 +224,17 @@ def _plan(tier: Tier, flags: Mapping[str, Any], meter: PlanMeter) -> tuple[Froze
         for one in moment.partitions()
         if question.wants(one.partition.topic, one.partition.partition)
     ]
-    facts = Facts() if flags["at"] is not None else _facts(tier, wanted)
+    facts = QuestionFacts() if flags["at"] is not None else _facts(tier, wanted)
     return plan_of_moment(moment, question, facts, since, meter), None
 
 
-def _moment(tier: Tier, at: At | None, question: Question) -> PlanMoment:
+def _moment(tier: Tier, at: MomentSelector | None, question: Question) -> PlanMoment:
     if at is None:
         return steady(tier.moment(), tier.log)
     if at.offset is not None:
         msg = f"--at {at.offset} is an offset of one metadata partition: say PARTITION:{at.offset}"
         raise ConfigError(msg)
-    bound = Bound(at.offsets, at.time_ms)
+    bound = ReplayEnd(at.offsets, at.time_ms)
     return moment_at(tier.log, bound, lambda topic: _may_want(question, topic))
 
 
@@ -242,9 +244,13 @@ def _may_want(question: Question, topic: str) -> bool:
     return topic in assigned if assigned else question.wants(topic, 0)
 
 
-def _facts(tier: Tier, partitions: list[Any]) -> Facts:
+def _facts(tier: Tier, partitions: list[Any]) -> QuestionFacts:
     cluster = tier.cluster
-    return Facts() if cluster is None or not partitions else facts_of_cluster(cluster, partitions)
+    return (
+        QuestionFacts()
+        if cluster is None or not partitions
+        else facts_of_cluster(cluster, partitions)
+    )
 
 
 # ------------------------------------------------------------------------------- what is kept
@@ -288,7 +294,7 @@ def _check(
         raise ConfigError(msg)
     plan = require_plan(file)
     with quiet_log(), open_tier(request) as tier:
-        fate_of: Callable[[FrozenSegment], Fate]
+        fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
         if flags["from_manifests"]:
             fate_of = fates_in_store(tier.store, plan.question.prefix)
         else:

@@ -13,9 +13,9 @@ from rlmm.cli.tier_common.options import flags_given
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.selectors import parse_partition
 from spark_tiering.read_plan.plan_files import require_plan
-from spark_tiering.read_plan.question import Bounds, Question
+from spark_tiering.read_plan.question import Question, RecordBounds
 from spark_tiering.read_plan.tier_plans import question_of_token
-from spark_tiering.read_plan.tokens import PREFIX, Token, parse_token
+from spark_tiering.read_plan.tokens import PREFIX, PlanToken, parse_token
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _RANGE = re.compile(r"(?P<label>.+)@(?P<first>\d*):(?P<behind>\d*)", re.ASCII)
 
 
-def named_plan(text: str | None) -> tuple[Token | None, FrozenPlan | None]:
+def named_plan(text: str | None) -> tuple[PlanToken | None, FrozenPlan | None]:
     """The token that *text* is, or that of the plan in the file which it names."""
     if text is None:
         return None, None
@@ -43,7 +43,7 @@ def named_plan(text: str | None) -> tuple[Token | None, FrozenPlan | None]:
 def asked_question(
     request: CareRequest,
     flags: Mapping[str, Any],
-    since: Token | None,
+    since: PlanToken | None,
     before: FrozenPlan | None,
 ) -> Question:
     """What is asked; after another plan the same as there, but for what is said anew."""
@@ -68,7 +68,7 @@ def asked_question(
 
 
 def _said(request: CareRequest, flags: Mapping[str, Any]) -> Question:
-    bounds_of: dict[tuple[str, int], Bounds] = {}
+    bounds_of: dict[tuple[str, int], RecordBounds] = {}
     for text in flags["ranges"]:
         key, bounds = _range(text)
         if key in bounds_of:
@@ -88,14 +88,16 @@ def _said(request: CareRequest, flags: Mapping[str, Any]) -> Question:
         request.topics.without_topics,
         "",
         tuple((topic, tuple(numbers)) for topic, numbers in assigned.items()),
-        Bounds(flags["from_offset"], flags["to_offset"], flags["from_time"], flags["to_time"]),
+        RecordBounds(
+            flags["from_offset"], flags["to_offset"], flags["from_time"], flags["to_time"]
+        ),
         bounds_of,
         prefix,
         _location(request),
     )
 
 
-def _range(text: str) -> tuple[tuple[str, int], Bounds]:
+def _range(text: str) -> tuple[tuple[str, int], RecordBounds]:
     found = _RANGE.fullmatch(text.strip())
     if found is None:
         msg = (
@@ -107,7 +109,7 @@ def _range(text: str) -> tuple[tuple[str, int], Bounds]:
         msg = f"--range {text!r}: a partition is named by its topic here: orders-3"
         raise ConfigError(msg)
     first, behind = (int(found[name]) if found[name] else None for name in ("first", "behind"))
-    return (label.topic, label.partition), Bounds(first, behind)
+    return (label.topic, label.partition), RecordBounds(first, behind)
 
 
 def _location(request: CareRequest) -> str:

@@ -23,7 +23,7 @@ from rlmm.cli.tier_common.options import (
     topic_flags,
 )
 from rlmm.errors import ConfigError
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.maintenance.request import CareRequest
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def care_options(
 def care_request_of(flags: Mapping[str, Any], metadata: Wanted = "optional") -> CareRequest:
     """What *flags* mean; raises `ConfigError` for what contradicts."""
     flags = dict(flags)
-    request = CareRequest(topics=Filters(tuple(flags["topics"]), tuple(flags["without_topics"])))
+    request = CareRequest(
+        topics=SegmentSelection(tuple(flags["topics"]), tuple(flags["without_topics"]))
+    )
     if flags.get("store"):
         choice = store_of(flags)
         request = replace(request, store=choice.settings, prefix=choice.prefix)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.snapshot.folders import snapshot_roots
 from rlmm.cli.tier_common.examples import ending
@@ -37,7 +37,7 @@ from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 
 if TYPE_CHECKING:
-    from spark_tiering.maintenance.rebuild.deleted_segments import Opener, Past
+    from spark_tiering.maintenance.rebuild.deleted_segments import DeletionHistory, Opener
     from spark_tiering.maintenance.request import CareRequest
 
 _NEW = click.Path(dir_okay=False, path_type=Path)
@@ -57,7 +57,7 @@ _THERE = click.Path(exists=True, path_type=Path)
 @click.option(
     "--apply",
     "apply_file",
-    cls=SaidAloud,
+    cls=ExplicitFlag,
     type=_FILE,
     metavar="FILE",
     help="Publish what is missing of a FILE that was saved, and looked at.",
@@ -149,7 +149,7 @@ def rebuild_command(  # noqa: PLR0913 - the flags
         _require_lines(save_file)
         require_free(save_file)
     with quiet_log(), ending_signals():
-        pasts: list[Past] = [of_backup(open_backup(one)) for one in backups]
+        pasts: list[DeletionHistory] = [of_backup(open_backup(one)) for one in backups]
         if snapshots:
             pasts.append(OfSnapshots([one for path in snapshots for one in _snapshots_in(path)]))
         options = RebuildOptions(CustomFields(fields), custom_bytes_max, pasts)

@@ -14,8 +14,8 @@ from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
-from spark_tiering.executor.throttle import Pace
-from spark_tiering.maintenance.verify.settings import Sample, VerifyOptions
+from spark_tiering.executor.throttle import PaceLimits
+from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 from spark_tiering.segment_reading.key_files import KeyRingSettings, read_key_ring
@@ -131,7 +131,7 @@ def _options_of(flags: dict[str, Any]) -> VerifyOptions:
     mb_per_s, sample = flags["max_mb_per_s"], None
     if flags["sample"] is not None:
         (count, share), seed = flags["sample"], flags["seed"]
-        sample = Sample(count, share, secrets.randbelow(_SEED_MAX) if seed is None else seed)
+        sample = SegmentSample(count, share, secrets.randbelow(_SEED_MAX) if seed is None else seed)
     elif flags["seed"] is not None:
         msg = "--seed draws a sample again, and there is no --sample"
         raise click.UsageError(msg)
@@ -139,7 +139,7 @@ def _options_of(flags: dict[str, Any]) -> VerifyOptions:
         is_deep=flags["deep"],
         sample=sample,
         max_requests=flags["max_requests"],
-        pace=Pace(None if mb_per_s is None else mb_per_s * 1e6, flags["max_requests_per_s"]),
+        pace=PaceLimits(None if mb_per_s is None else mb_per_s * 1e6, flags["max_requests_per_s"]),
         old_prefixes=tuple(flags["old_prefixes"]),
         key_ring=KeyRingSettings(flags["key_ring"]) if flags["key_ring"] else None,
         allows_holes=flags["compacted"],

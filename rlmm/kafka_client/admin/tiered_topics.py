@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.error_codes import DENIED, Code, trouble
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, trouble
 from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.kafka_messages.topics import DescribeTopicsRequest
 from rlmm.metadata.ids import TopicIdPartition
@@ -19,7 +19,7 @@ from rlmm.metadata.ids import TopicIdPartition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.kafka_client.connections.connection import Connection
+    from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_messages.metadata import TopicMetadata
 
 _TIERED = "remote.storage.enable"
@@ -29,7 +29,7 @@ _TOPICS_MAX = 500
 
 
 async def tiered_partitions_of(
-    connection: Connection, broker_id: int, own_topic: str
+    connection: BrokerConnection, broker_id: int, own_topic: str
 ) -> frozenset[TopicIdPartition]:
     """
     The user partitions of tiered topics that *broker_id* has a replica of.
@@ -56,13 +56,13 @@ async def tiered_partitions_of(
     )
 
 
-async def topics_not_copied(connection: Connection) -> frozenset[str]:
+async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
     """
     The tiered topics whose `remote.log.copy.disable` is true, of those whose settings are shown to
     us: what is hidden cannot be told.
     """
     told = await connection.call(MetadataRequest(None))
-    names = sorted(topic.name for topic in told.topics if topic.code == Code.NONE)
+    names = sorted(topic.name for topic in told.topics if topic.code == ErrorCode.NONE)
     found: set[str] = set()
     for first in range(0, len(names), _TOPICS_MAX):
         asked = names[first : first + _TOPICS_MAX]
@@ -75,7 +75,7 @@ async def topics_not_copied(connection: Connection) -> frozenset[str]:
 
 
 async def _tiered(
-    connection: Connection, topics: Mapping[str, TopicMetadata]
+    connection: BrokerConnection, topics: Mapping[str, TopicMetadata]
 ) -> list[TopicMetadata]:
     """Those of *topics* that have a tier."""
     names = sorted(topics)
@@ -83,9 +83,9 @@ async def _tiered(
     for first in range(0, len(names), _TOPICS_MAX):
         asked = names[first : first + _TOPICS_MAX]
         for described in await connection.call(DescribeTopicsRequest(asked, [_TIERED])):
-            if described.code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+            if described.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 continue  # deleted in between
-            if described.code != Code.NONE:
+            if described.code != ErrorCode.NONE:
                 where = f"the settings of topic {described.name}"
                 raise trouble(where, described.code, "DESCRIBE_CONFIGS of all topics")
             setting = described.settings.get(_TIERED)

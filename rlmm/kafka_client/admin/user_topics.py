@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
-from rlmm.kafka_client.connections.cluster import Cluster
-from rlmm.kafka_client.connections.task_set import Crew
-from rlmm.kafka_messages.error_codes import DENIED, Code, name_of, trouble
+from rlmm.kafka_client.connections.cluster import ClusterConnection
+from rlmm.kafka_client.connections.task_set import TaskSet
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
 from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.kafka_messages.topics import DescribeTopicsRequest
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     )
 
     from rlmm.kafka_client.connections.broker_connections import Node
-    from rlmm.kafka_client.connections.connection import Connection, Dialer
+    from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.metadata import ClusterMetadata
-    from rlmm.kafka_messages.topics import AlterTopicRequest, Outcome, TopicSetting
+    from rlmm.kafka_messages.topics import AlterTopicRequest, TopicRequestOutcome, TopicSetting
     from rlmm.kafka_messages.wire import Request
     from rlmm.metadata.ids import TopicIdPartition
 
@@ -51,7 +51,7 @@ _BROKERS = 3
 """How many brokers may be asked, one after the other, within the time for one question."""
 
 
-class Coded(Protocol):
+class PartitionResponse(Protocol):
     """What a leader answers for one partition: something, or a code that stands instead."""
 
     @property
@@ -60,7 +60,7 @@ class Coded(Protocol):
         ...
 
 
-C = TypeVar("C", bound=Coded)
+C = TypeVar("C", bound=PartitionResponse)
 
 if TYPE_CHECKING:
     Wanted = Mapping[str, Sequence[int]]
@@ -78,8 +78,8 @@ class UserTopics:
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._now = asyncio.get_running_loop().time
-        self._crew = Crew()
-        self._cluster = Cluster(settings, dialer, self._crew, self._now)
+        self._crew = TaskSet()
+        self._cluster = ClusterConnection(settings, dialer, self._crew, self._now)
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
         """
@@ -101,15 +101,15 @@ class UserTopics:
         for first in range(0, len(wanted), _TOPICS_MAX):
             request = DescribeTopicsRequest(wanted[first : first + _TOPICS_MAX], names)
             for described in await self._ask_any(request):
-                if described.code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+                if described.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
-                if described.code != Code.NONE:
+                if described.code != ErrorCode.NONE:
                     where = f"the settings of topic {described.name}"
                     raise trouble(where, described.code, "DESCRIBE_CONFIGS of the topic")
                 found[described.name] = described.settings
         return found
 
-    async def alter(self, request: AlterTopicRequest) -> Outcome:
+    async def alter(self, request: AlterTopicRequest) -> TopicRequestOutcome:
         """
         What the cluster says to a change of one topic's settings, which is sent once.
 
@@ -218,7 +218,7 @@ class UserTopics:
             raise
         except LogError:
             return {}
-        ids = {topic.name: topic.topic_id for topic in told.topics if topic.code == Code.NONE}
+        ids = {topic.name: topic.topic_id for topic in told.topics if topic.code == ErrorCode.NONE}
         found: dict[TopicIdPartition, tuple[C, ...]] = {}
         for one in wanted:
             of_one = [answer.get(one.topic, {}).get(one.partition) for answer in answers]
@@ -268,7 +268,7 @@ class UserTopics:
             msg = f"{node} has not answered {request.api.name}"
             raise LogUnavailable(msg) from error
 
-    async def _any_connection(self) -> Connection:
+    async def _any_connection(self) -> BrokerConnection:
         while True:
             view = await self._cluster.view_now()
             try:
@@ -293,12 +293,12 @@ class UserTopics:
         await self._cluster.close()
 
 
-def _is_good(partition: TopicIdPartition, answer: Coded, leader: int) -> bool:
+def _is_good(partition: TopicIdPartition, answer: PartitionResponse, leader: int) -> bool:
     """Whether a leader's answer is one; raises where no other will ever come."""
     where = f"{partition} at broker {leader}"
     if answer.code in DENIED:
         raise trouble(where, answer.code, "DESCRIBE the topic")
-    if answer.code == Code.UNSUPPORTED_VERSION:
+    if answer.code == ErrorCode.UNSUPPORTED_VERSION:
         msg = f"{where}: {name_of(answer.code)}"
         raise UnsupportedVersion(msg)
-    return answer.code == Code.NONE
+    return answer.code == ErrorCode.NONE

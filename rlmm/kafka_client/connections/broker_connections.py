@@ -20,16 +20,16 @@ from rlmm.kafka_client.connections.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.kafka_client.connections.connection import Connection, Dialer
-    from rlmm.kafka_client.connections.task_set import Crew
-    from rlmm.kafka_messages.metadata import Broker
+    from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
+    from rlmm.kafka_client.connections.task_set import TaskSet
+    from rlmm.kafka_messages.metadata import BrokerAddress
 
 
 class Node:
     """One broker, at one address."""
 
     def __init__(
-        self, broker: Broker, dialer: Dialer, crew: Crew, now: Callable[[], float]
+        self, broker: BrokerAddress, dialer: Dialer, crew: TaskSet, now: Callable[[], float]
     ) -> None:
         self.broker = broker
         self._dialer = dialer
@@ -38,8 +38,8 @@ class Node:
         self._dialing = asyncio.Lock()
         self._backoff = Backoff(RETRY, now)
         self._failure: LogError | None = None
-        self._control: Connection | None = None
-        self._opening: asyncio.Task[Connection] | None = None
+        self._control: BrokerConnection | None = None
+        self._opening: asyncio.Task[BrokerConnection] | None = None
         self._pools: dict[str, Pool] = {}
         """By role."""
         self._is_closed = False
@@ -52,7 +52,7 @@ class Node:
         """Whether a question can be asked without connecting first."""
         return self._control is not None and self._control.is_open
 
-    async def control(self) -> Connection:
+    async def control(self) -> BrokerConnection:
         """
         The connection for short questions, shared by all who ask.
 
@@ -65,7 +65,7 @@ class Node:
             self._opening = self._crew.start(self._open_control(), f"connect to {self}")
         return await asyncio.shield(self._opening)
 
-    async def _open_control(self) -> Connection:
+    async def _open_control(self) -> BrokerConnection:
         try:
             self.hang_up()  # where the broker has hung up, our side is still there
             self._control = await self._dial("admin")
@@ -73,17 +73,17 @@ class Node:
         finally:
             self._opening = None
 
-    async def borrow(self, role: str) -> Connection:
+    async def borrow(self, role: str) -> BrokerConnection:
         """A connection that is nobody else's until it is given back; see `Pool`."""
         if role not in self._pools:
             self._pools[role] = Pool(str(self), partial(self._dial, role), self._crew, self._now)
         return await self._pools[role].borrow()
 
-    async def give_back(self, role: str, connection: Connection) -> None:
+    async def give_back(self, role: str, connection: BrokerConnection) -> None:
         """Return a borrowed connection, with no request of it unanswered."""
         await self._pools[role].put_back(connection)
 
-    async def _dial(self, role: str) -> Connection:
+    async def _dial(self, role: str) -> BrokerConnection:
         async with self._dialing:
             pause_s = self._backoff.remaining_s
             if self._failure is not None and pause_s > 0:

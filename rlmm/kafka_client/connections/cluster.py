@@ -21,13 +21,13 @@ from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.settings import address_of
 from rlmm.kafka_messages.error_codes import name_of
 from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.log.reconnect_backoff import WakingBackoff
+from rlmm.log.reconnect_backoff import ReconnectBackoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rlmm.kafka_client.connections.connection import Connection, Dialer
-    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
+    from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.metadata import ClusterMetadata, PartitionLeader
     from rlmm.metadata.ids import Uuid
@@ -87,11 +87,11 @@ class Attempts:
     failed: int = 0
 
 
-class Cluster:
+class ClusterConnection:
     """The current view and the brokers in it."""
 
     def __init__(
-        self, settings: KafkaSettings, dialer: Dialer, crew: Crew, now: Callable[[], float]
+        self, settings: KafkaSettings, dialer: Dialer, crew: TaskSet, now: Callable[[], float]
     ) -> None:
         self.view: ClusterView | None = None
         self.trouble: LogError | None = None
@@ -104,7 +104,7 @@ class Cluster:
         self._crew = crew
         self._now = now
         self._nodes: dict[int, Node] = {}
-        self._backoff = WakingBackoff(BOOTSTRAP, now)
+        self._backoff = ReconnectBackoff(BOOTSTRAP, now)
         self._asked_at = float("-inf")
         self._attempt: asyncio.Task[None] | None = None
         self._is_new = True
@@ -123,7 +123,7 @@ class Cluster:
             raise LogUnavailable(msg)
         return self._known()[0]
 
-    async def short_questions(self) -> Connection:
+    async def short_questions(self) -> BrokerConnection:
         """A connection for what every broker knows; waits for the first view."""
         await self.view_now()
         return await self.any_node().control()

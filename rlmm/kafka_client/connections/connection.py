@@ -23,9 +23,9 @@ from rlmm.errors import LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.security.security import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.kafka_messages.wire import Reader, Writer, request_header
+from rlmm.kafka_messages.wire import MessageReader, MessageWriter, request_header
 
 if TYPE_CHECKING:
     import io
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from aiokafka.conn import AIOKafkaConnection
 
     from rlmm.kafka_client.settings import KafkaSettings, SecuritySettings
-    from rlmm.kafka_messages.wire import Api, Request
+    from rlmm.kafka_messages.wire import MessageType, Request
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Dialer:
         context = await in_own_thread("tls", partial(tls_context, settings.security))
         return cls(settings, library_options(settings.security, context))
 
-    async def dial(self, host: str, port: int, role: str) -> Connection:
+    async def dial(self, host: str, port: int, role: str) -> BrokerConnection:
         """
         Connect, and prove who we are, as the client that *role* names.
 
@@ -81,19 +81,19 @@ class Dialer:
         # A bad answer to a SASL step surfaces as an assertion or a ValueError of the library's.
         except (OSError, EOFError, KafkaError, ValueError, AssertionError) as error:
             raise diagnose(address, settings.security, error) from error
-        connection = Connection(made, address, settings.security)
+        connection = BrokerConnection(made, address, settings.security)
         if settings.security.sasl_mechanism is SaslMechanism.OAUTHBEARER:
             await self._require_login(connection)
         return connection
 
-    async def _require_login(self, connection: Connection) -> None:
+    async def _require_login(self, connection: BrokerConnection) -> None:
         """Ask something: the library takes a refused token for an accepted one."""
         try:
             told = await connection.call(MetadataRequest(self._settings.topic.name))
         except BaseException:
             connection.abort()
             raise
-        if any(topic.code == Code.ILLEGAL_SASL_STATE for topic in told.topics):
+        if any(topic.code == ErrorCode.ILLEGAL_SASL_STATE for topic in told.topics):
             connection.abort()
             raise refused_token(connection.address, self._settings.security)
 
@@ -103,7 +103,7 @@ def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class Connection:
+class BrokerConnection:
     """
     An open connection; once it fails it stays closed.
 
@@ -151,7 +151,7 @@ class Connection:
             self.abort()
             raise diagnose(self.address, self._security, error) from error
         try:
-            reader = Reader(payload.data, _CORRELATION_ID.size)
+            reader = MessageReader(payload.data, _CORRELATION_ID.size)
             reader.tags()
             return request.read(reader, version)
         except (ValueError, IndexError) as error:
@@ -230,7 +230,7 @@ class _Envelope:
 
     def __init__(self, request: Request[T]) -> None:
         self._request = request
-        self._api: Api = request.api
+        self._api: MessageType = request.api
         self.version = -1
 
     def __repr__(self) -> str:
@@ -256,7 +256,7 @@ class _Envelope:
 
     def encode(self) -> bytes:
         """The body to send."""
-        out = Writer()
+        out = MessageWriter()
         self._request.write(out, self.version)
         return out.done()
 

@@ -21,8 +21,8 @@ from rlmm.kafka_client.connections.task_set import report_death
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from rlmm.kafka_client.connections.connection import Connection
-    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.connections.connection import BrokerConnection
+    from rlmm.kafka_client.connections.task_set import TaskSet
 
 _PATIENCE_S = 0.1
 """Longest wait for one that is lent: it may be stuck, and others can do without it."""
@@ -34,17 +34,17 @@ class Pool:
     def __init__(
         self,
         name: str,
-        dial: Callable[[], Coroutine[None, None, Connection]],
-        crew: Crew,
+        dial: Callable[[], Coroutine[None, None, BrokerConnection]],
+        crew: TaskSet,
         now: Callable[[], float],
     ) -> None:
         self._name = name
         self._dial = dial
         self._crew = crew
         self._now = now
-        self._idle: list[Connection] = []
+        self._idle: list[BrokerConnection] = []
         """The one that was used last is the last."""
-        self._waiting: deque[tuple[float, asyncio.Future[Connection]]] = deque()
+        self._waiting: deque[tuple[float, asyncio.Future[BrokerConnection]]] = deque()
         """Who finds none, and since when."""
         self._lent = 0
         self._making: asyncio.Task[None] | None = None
@@ -52,7 +52,7 @@ class Pool:
         """How long it took to make the last one."""
         self._is_closed = False
 
-    async def borrow(self) -> Connection:
+    async def borrow(self) -> BrokerConnection:
         """
         A connection that is nobody else's until it is put back; raises what keeps one from being
         made. An attempt to connect goes on when the caller is cancelled: the next one finds it.
@@ -63,7 +63,7 @@ class Pool:
                 self._lent += 1
                 return connection
             connection.abort()  # the broker has hung up, our side is still there
-        lent: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+        lent: asyncio.Future[BrokerConnection] = asyncio.get_running_loop().create_future()
         wait = self._now(), lent
         self._waiting.append(wait)
         self._see_to_it()
@@ -77,7 +77,7 @@ class Pool:
             if wait in self._waiting:
                 self._waiting.remove(wait)
 
-    async def put_back(self, connection: Connection) -> None:
+    async def put_back(self, connection: BrokerConnection) -> None:
         """Return a borrowed connection, with no request of it unanswered."""
         self._lent -= 1
         if self._is_closed or not connection.is_open:
@@ -86,7 +86,7 @@ class Pool:
         else:
             self._hand_out(connection)
 
-    def _hand_out(self, connection: Connection) -> None:
+    def _hand_out(self, connection: BrokerConnection) -> None:
         """Lend it to who waits longest; keep it where nobody does."""
         while self._waiting:
             _, lent = self._waiting.popleft()
@@ -136,7 +136,7 @@ class Pool:
             if not lent.done():
                 lent.set_exception(type(error)(str(error)))
 
-    def close(self) -> list[Connection]:
+    def close(self) -> list[BrokerConnection]:
         """Lend none any more; returns those that are not lent, which are to be closed."""
         self._is_closed = True
         self._fail(LogUnavailable(f"{self._name} is gone"))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 _log = logging.getLogger("rlmm.log.kafka.crew")
 
 
-class Crew:
+class TaskSet:
     """Starts tasks, and ends all of them. None outlives `close`, none dies unnoticed."""
 
     def __init__(self) -> None:

@@ -23,9 +23,9 @@ from rlmm.errors import LogError
 
 if TYPE_CHECKING:
     from rlmm.kafka_client.connections.broker_connections import Node
-    from rlmm.kafka_client.connections.connection import Connection
-    from rlmm.kafka_client.connections.task_set import Crew
-    from rlmm.kafka_client.fetch.partition_reads import Read
+    from rlmm.kafka_client.connections.connection import BrokerConnection
+    from rlmm.kafka_client.connections.task_set import TaskSet
+    from rlmm.kafka_client.fetch.partition_reads import PendingRead
     from rlmm.kafka_messages.fetch import FetchAnswer, FetchRequest
 
 WORKERS_MAX = 4
@@ -39,12 +39,12 @@ _ROLE = "consumer"
 
 
 @dataclass(slots=True, eq=False)
-class Worker:
+class FetchWorker:
     """One task's share: the reads that it asks for now, by partition."""
 
     news_s: float
     """When it began, or last had something for a reader."""
-    turn: dict[int, Read] = field(default_factory=dict)
+    turn: dict[int, PendingRead] = field(default_factory=dict)
     is_gathering: bool = True
     """Whether it is about to look what is ready."""
     due_s: float | None = None
@@ -60,30 +60,30 @@ class FetchTurns(Protocol):
     def is_at_tail(self, partition: int) -> bool:
         """Whether nothing more was there when the leader answered last."""
 
-    def cover(self, partitions: list[int]) -> dict[int, Read]:
+    def cover(self, partitions: list[int]) -> dict[int, PendingRead]:
         """The reads to ask for next, in order; they are this broker's from now on."""
 
-    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
         """How to ask."""
 
-    async def answered(self, turn: dict[int, Read], answer: FetchAnswer) -> bool:
+    async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
         """Take the answer, with pauses for others; true when a reader got something."""
 
-    def failed(self, turn: dict[int, Read], error: LogError) -> None:
+    def failed(self, turn: dict[int, PendingRead], error: LogError) -> None:
         """Take the reads back: the whole request came to nothing."""
 
-    def died(self, turn: dict[int, Read], done: asyncio.Task[None]) -> None:
+    def died(self, turn: dict[int, PendingRead], done: asyncio.Task[None]) -> None:
         """Take the reads back: the task that asked for them has ended as it never should."""
 
     def late(self) -> None:
         """Hear that an answer should have come by now."""
 
 
-class Desk:
+class BrokerFetches:
     """The partitions that wait for one broker, in the order in which they came."""
 
     def __init__(
-        self, name: str, turns: FetchTurns, crew: Crew, *, poll_s: float, late_s: float
+        self, name: str, turns: FetchTurns, crew: TaskSet, *, poll_s: float, late_s: float
     ) -> None:
         """
         A broker waits for new records for *poll_s* at most, and is late when it has not answered
@@ -95,7 +95,7 @@ class Desk:
         self._crew = crew
         self._poll_s = poll_s
         self._late_s = late_s
-        self._workers: set[Worker] = set()
+        self._workers: set[FetchWorker] = set()
         self._bell = Doorbell()
 
     @property
@@ -117,20 +117,20 @@ class Desk:
             and not any(worker.is_gathering for worker in self._workers)
             and (self._may_poll(None) or self._hasty())
         ):
-            worker = Worker(asyncio.get_running_loop().time())
+            worker = FetchWorker(asyncio.get_running_loop().time())
             self._workers.add(worker)
             self._crew.start(self._work(worker), self.name, lambda done: self._ended(worker, done))
 
-    def _may_poll(self, worker: Worker | None) -> bool:
+    def _may_poll(self, worker: FetchWorker | None) -> bool:
         """Whether *worker*, or a new one, may wait at the broker beside the others."""
         return len(self._dues(worker)) < _POLLS_MAX
 
-    def _dues(self, worker: Worker | None) -> list[float]:
+    def _dues(self, worker: FetchWorker | None) -> list[float]:
         """Until when all others wait at the broker."""
         others = self._workers - {worker}
         return [other.due_s for other in others if other.due_s is not None]
 
-    def _due_s(self, worker: Worker) -> float:
+    def _due_s(self, worker: FetchWorker) -> float:
         """Until when *worker* may wait at the broker."""
         now = asyncio.get_running_loop().time()
         dues = [due_s for due_s in self._dues(worker) if due_s > now]  # no answer: may never come
@@ -143,7 +143,7 @@ class Desk:
         """The partitions that need not wait at the broker."""
         return [partition for partition in self.ready if not self._turns.is_at_tail(partition)]
 
-    def _take(self, worker: Worker) -> None:
+    def _take(self, worker: FetchWorker) -> None:
         """Give *worker* what to ask for next: what need not wait, else everything."""
         chosen = self._hasty()
         is_poll = not chosen and self._may_poll(worker)
@@ -157,7 +157,7 @@ class Desk:
         worker.is_gathering = False
         self._staff()
 
-    async def _work(self, worker: Worker) -> None:
+    async def _work(self, worker: FetchWorker) -> None:
         node = connection = None
         try:
             while True:
@@ -183,7 +183,7 @@ class Desk:
                     await connection.close()
                 await node.give_back(_ROLE, connection)
 
-    async def _ask(self, connection: Connection, worker: Worker) -> FetchAnswer:
+    async def _ask(self, connection: BrokerConnection, worker: FetchWorker) -> FetchAnswer:
         loop = asyncio.get_running_loop()
         wait_ms = 0
         if worker.due_s is not None:
@@ -211,7 +211,7 @@ class Desk:
         soon = asyncio.get_running_loop().time() + _GATHER_S
         return any(due_s <= soon for due_s in self._dues(None))
 
-    def _ended(self, worker: Worker, done: asyncio.Task[None]) -> None:
+    def _ended(self, worker: FetchWorker, done: asyncio.Task[None]) -> None:
         """Take back what a worker that died had in hand, and see whether another is needed."""
         self._workers.discard(worker)
         if done.cancelled() or done.exception() is not None:

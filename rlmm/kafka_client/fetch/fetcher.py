@@ -17,27 +17,27 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.task_set import report_death
-from rlmm.kafka_client.fetch.broker_fetches import Desk
+from rlmm.kafka_client.fetch.broker_fetches import BrokerFetches
 from rlmm.kafka_client.fetch.partition_reads import (
-    Again,
-    OutOfRange,
-    Read,
-    Trail,
+    FetchAgain,
+    FetchOutOfRange,
+    FetchPosition,
+    PendingRead,
     answer,
     truncated,
 )
-from rlmm.kafka_messages.error_codes import Code, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode, trouble
 from rlmm.kafka_messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rlmm.kafka_client.connections.broker_connections import Node
-    from rlmm.kafka_client.connections.cluster import Cluster
-    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.connections.cluster import ClusterConnection
+    from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.fetch import FetchAnswer, Fetched
-    from rlmm.log.protocol import Bounds
+    from rlmm.kafka_messages.fetch import FetchAnswer, FetchedPartition
+    from rlmm.log.protocol import LogBounds
     from rlmm.metadata.ids import Uuid
     from rlmm.records.record_set import RecordSet
 
@@ -53,9 +53,9 @@ class Fetcher:
     def __init__(
         self,
         settings: KafkaSettings,
-        cluster: Cluster,
-        crew: Crew,
-        ask_bounds: Callable[[int], Awaitable[Bounds | LogError]],
+        cluster: ClusterConnection,
+        crew: TaskSet,
+        ask_bounds: Callable[[int], Awaitable[LogBounds | LogError]],
         now: Callable[[], float],
     ) -> None:
         self.requests = 0
@@ -69,10 +69,10 @@ class Fetcher:
         self._poll_s = settings.fetch_max_wait_ms / 1000
         self._patience_s = self._poll_s + _SILENCE_S
         self._topic_id: Uuid | None = None
-        self._waiting: dict[int, deque[Read]] = {}
-        self._covered: dict[int, tuple[Read, int]] = {}
-        self._trails: dict[int, Trail] = {}
-        self._desks: dict[int, Desk] = {}
+        self._waiting: dict[int, deque[PendingRead]] = {}
+        self._covered: dict[int, tuple[PendingRead, int]] = {}
+        self._trails: dict[int, FetchPosition] = {}
+        self._desks: dict[int, BrokerFetches] = {}
 
     @property
     def pending(self) -> int:
@@ -91,7 +91,7 @@ class Fetcher:
             for read in queue:
                 answer(read, type(error)(str(error)))
 
-    async def wait(self, read: Read) -> RecordSet:
+    async def wait(self, read: PendingRead) -> RecordSet:
         """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
         queue = self._waiting.setdefault(read.partition, deque())
         queue.append(read)
@@ -105,7 +105,7 @@ class Fetcher:
             if not queue:
                 del self._waiting[read.partition]
 
-    def silence(self, read: Read) -> LogError | None:
+    def silence(self, read: PendingRead) -> LogError | None:
         """Why *read* had no answer when its time was up; None when there was nothing to answer."""
         trail = self.trail(read.partition)
         if read.is_answered or trail.heard_at + self._patience_s >= self._now():
@@ -128,13 +128,13 @@ class Fetcher:
                 trail.backoff.succeeded()
             self.place(partition)
 
-    def trail(self, partition: int) -> Trail:
+    def trail(self, partition: int) -> FetchPosition:
         """What is known of a partition."""
         if partition not in self._trails:
-            self._trails[partition] = Trail(self._now)
+            self._trails[partition] = FetchPosition(self._now)
         return self._trails[partition]
 
-    def next_read(self, partition: int, leader: int | None) -> Read | None:
+    def next_read(self, partition: int, leader: int | None) -> PendingRead | None:
         """The read of *partition* to ask *leader* for; None when it was asked for one already."""
         _, covering = self._covered.get(partition, (None, None))
         if covering is not None and covering == leader:
@@ -161,7 +161,7 @@ class Fetcher:
             return
         if leader not in self._desks:
             turns = _Turns(self, self._cluster, leader)
-            self._desks[leader] = Desk(
+            self._desks[leader] = BrokerFetches(
                 f"broker {leader}",
                 turns,
                 self._crew,
@@ -180,19 +180,19 @@ class Fetcher:
         pause_s = trail.failed(error)
         trail.timer = asyncio.get_running_loop().call_later(pause_s, self._place_now, partition)
 
-    def cover(self, read: Read, leader: int) -> None:
+    def cover(self, read: PendingRead, leader: int) -> None:
         """Note that *leader* is asked for *read*."""
         self._covered[read.partition] = read, leader
 
     async def close(self) -> None:
         """Nothing to do: the tasks belong to the crew, the connections to the nodes."""
 
-    def uncover(self, read: Read, leader: int) -> None:
+    def uncover(self, read: PendingRead, leader: int) -> None:
         """Note that *leader* has answered, or never will."""
         if self._covered.get(read.partition) == (read, leader):
             del self._covered[read.partition]
 
-    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
         """How to ask for the reads of *turn*."""
         view = self._cluster.view
         assert view is not None
@@ -206,30 +206,32 @@ class Fetcher:
             self._topic_id, wanted, wait_ms=wait_ms, bytes_max=self._settings.fetch_max_bytes
         )
 
-    def settle(self, read: Read, leader: int, fetched: Fetched, *, is_first: bool) -> bool:
+    def settle(
+        self, read: PendingRead, leader: int, fetched: FetchedPartition, *, is_first: bool
+    ) -> bool:
         """Take the answer of *leader* for one read; true when the reader got something."""
         self.bytes += len(fetched.data)
         judged = self.trail(read.partition).judge(read, fetched, is_first=is_first)
-        if isinstance(judged, OutOfRange):
+        if isinstance(judged, FetchOutOfRange):
             check = self._check_bounds(read, is_diverging=judged.is_diverging)
             self._crew.start(
                 check, f"bounds of partition {read.partition}", lambda _: self.done(read, leader)
             )
             return False
-        if isinstance(judged, Again):
+        if isinstance(judged, FetchAgain):
             if judged.trouble is not None:
                 self.try_later(read.partition, judged.trouble, is_stale=judged.is_stale)
         else:
             answer(read, judged)
         self.done(read, leader)
-        return not isinstance(judged, Again)
+        return not isinstance(judged, FetchAgain)
 
-    def done(self, read: Read, leader: int) -> None:
+    def done(self, read: PendingRead, leader: int) -> None:
         """Go on with the partition, now that *leader* has answered."""
         self.uncover(read, leader)
         self.place(read.partition)
 
-    async def _check_bounds(self, read: Read, *, is_diverging: bool) -> None:
+    async def _check_bounds(self, read: PendingRead, *, is_diverging: bool) -> None:
         """Tell a read that is out of range what the bounds are, or let it try again."""
         bounds = await self._ask_bounds(read.partition)
         if isinstance(bounds, LogError):
@@ -247,7 +249,7 @@ class Fetcher:
 class _Turns:
     """What the desk of one broker asks of the fetcher."""
 
-    def __init__(self, fetcher: Fetcher, cluster: Cluster, leader: int) -> None:
+    def __init__(self, fetcher: Fetcher, cluster: ClusterConnection, leader: int) -> None:
         self._fetcher = fetcher
         self._cluster = cluster
         self._leader = leader
@@ -259,8 +261,8 @@ class _Turns:
         read = self._fetcher.next_read(partition, self._leader)
         return read is not None and self._fetcher.trail(partition).tail == read.position
 
-    def cover(self, partitions: list[int]) -> dict[int, Read]:
-        turn: dict[int, Read] = {}
+    def cover(self, partitions: list[int]) -> dict[int, PendingRead]:
+        turn: dict[int, PendingRead] = {}
         for partition in partitions:
             read = self._fetcher.next_read(partition, self._leader)
             if read is not None:
@@ -268,11 +270,11 @@ class _Turns:
                 self._fetcher.cover(read, self._leader)
         return turn
 
-    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
         return self._fetcher.request(turn, wait_ms=wait_ms)
 
-    async def answered(self, turn: dict[int, Read], answer: FetchAnswer) -> bool:
-        if answer.code != Code.NONE:
+    async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
+        if answer.code != ErrorCode.NONE:
             self.failed(turn, trouble("the fetch", answer.code, "READ the topic"))
             return False
         told = {fetched.partition: fetched for fetched in answer.partitions}
@@ -290,7 +292,7 @@ class _Turns:
                     await asyncio.sleep(0)
         return is_served
 
-    def failed(self, turn: dict[int, Read], error: LogError) -> None:
+    def failed(self, turn: dict[int, PendingRead], error: LogError) -> None:
         for partition, read in turn.items():
             if isinstance(error, LogUnavailable):
                 self._fetcher.try_later(partition, error, is_stale=True)
@@ -298,7 +300,7 @@ class _Turns:
                 answer(read, type(error)(str(error)))
             self._fetcher.done(read, self._leader)
 
-    def died(self, turn: dict[int, Read], done: asyncio.Task[None]) -> None:
+    def died(self, turn: dict[int, PendingRead], done: asyncio.Task[None]) -> None:
         self._fetcher.deaths += 1
         why = report_death(done, f"the fetch from broker {self._leader}")
         for read in turn.values():

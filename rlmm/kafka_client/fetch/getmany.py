@@ -32,11 +32,11 @@ from aiokafka.errors import (
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.task_set import report_death
-from rlmm.kafka_client.fetch.getmany_consumer import STOP_S, Follower
+from rlmm.kafka_client.fetch.getmany_consumer import STOP_S, PartitionConsumer
 from rlmm.kafka_client.fetch.partition_reads import answer, truncated
 from rlmm.kafka_client.produce.partition_appends import BATCH_BYTES, RECORD_BYTES
 from rlmm.kafka_client.settings import FetchPath
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from aiokafka import ConsumerRecord
 
-    from rlmm.kafka_client.connections.task_set import Crew
-    from rlmm.kafka_client.fetch.partition_reads import Read
+    from rlmm.kafka_client.connections.task_set import TaskSet
+    from rlmm.kafka_client.fetch.partition_reads import PendingRead
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.ids import Uuid
 
@@ -82,8 +82,8 @@ class GetmanyFetcher:
         self,
         settings: KafkaSettings,
         security: Mapping[str, object],
-        crew: Crew,
-        ask_bounds: Callable[[int], Awaitable[Bounds | LogError]],
+        crew: TaskSet,
+        ask_bounds: Callable[[int], Awaitable[LogBounds | LogError]],
         now: Callable[[], float],
     ) -> None:
         self.requests = 0
@@ -95,8 +95,8 @@ class GetmanyFetcher:
         self._crew = crew
         self._ask_bounds = ask_bounds
         self._now = now
-        self._reads: set[Read] = set()
-        self._followers: dict[int, Follower] = {}
+        self._reads: set[PendingRead] = set()
+        self._followers: dict[int, PartitionConsumer] = {}
         self._options: dict[str, object] = {
             "bootstrap_servers": list(settings.bootstrap_servers),
             "client_id": settings.client_id("consumer"),
@@ -121,7 +121,7 @@ class GetmanyFetcher:
     def look_again(self) -> None:
         """The library follows the leaders by itself."""
 
-    def silence(self, read: Read) -> LogUnavailable | None:
+    def silence(self, read: PendingRead) -> LogUnavailable | None:
         """Why *read* had no answer when its time was up; None when there was nothing to answer."""
         follower = self._followers.get(read.partition)
         why: object = "it was not its turn" if follower is None else follower.trouble
@@ -132,7 +132,7 @@ class GetmanyFetcher:
             return None
         return LogUnavailable(f"partition {read.partition} at offset {read.position}: {why}")
 
-    async def wait(self, read: Read) -> RecordSet:
+    async def wait(self, read: PendingRead) -> RecordSet:
         """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
         self._reads.add(read)
         self.pending += 1
@@ -147,17 +147,19 @@ class GetmanyFetcher:
             if read.answer.done() and not read.answer.cancelled():
                 read.answer.exception()  # it is told, or nobody wants to know
 
-    def _ended(self, read: Read, done: asyncio.Task[None], what: str) -> None:
+    def _ended(self, read: PendingRead, done: asyncio.Task[None], what: str) -> None:
         """Notice a task that died."""
         if not done.cancelled() and done.exception() is not None:
             self.deaths += 1
             answer(read, LogUnavailable(report_death(done, what)))
 
-    async def _serve(self, read: Read) -> None:
+    async def _serve(self, read: PendingRead) -> None:
         """Ask until there is an answer. Who reads the same partition takes turns."""
         if read.partition not in self._followers:
             partition = TopicPartition(self._topic, read.partition)
-            self._followers[read.partition] = Follower(partition, self._options, self._crew)
+            self._followers[read.partition] = PartitionConsumer(
+                partition, self._options, self._crew
+            )
         follower = self._followers[read.partition]
         backoff = Backoff(RETRY, self._now)
         while not read.answer.done():
@@ -174,7 +176,7 @@ class GetmanyFetcher:
             if found is not None:
                 answer(read, found)
 
-    async def _require_leader(self, follower: Follower, read: Read) -> None:
+    async def _require_leader(self, follower: PartitionConsumer, read: PendingRead) -> None:
         """
         Wait until the leader answers, before a consumer is started.
 
@@ -186,14 +188,16 @@ class GetmanyFetcher:
         if isinstance(bounds, LogError):
             answer(read, bounds)
 
-    async def _bounds(self, follower: Follower, read: Read) -> Bounds | LogError:
+    async def _bounds(self, follower: PartitionConsumer, read: PendingRead) -> LogBounds | LogError:
         """Ask for the bounds; that it was in vain is known although this may be cancelled."""
         follower.asked_since = min(follower.asked_since, self._now())
         bounds = await self._ask_bounds(read.partition)
         follower.asked_since = float("inf")
         return bounds
 
-    async def _turn(self, follower: Follower, read: Read) -> RecordSet | LogError | None:
+    async def _turn(
+        self, follower: PartitionConsumer, read: PendingRead
+    ) -> RecordSet | LogError | None:
         """One call of the library; None when it must be called again."""
         self.requests += 1
         try:
@@ -221,7 +225,7 @@ class GetmanyFetcher:
         return None
 
     async def _checked(
-        self, read: Read, records: Sequence[ConsumerRecord], next_offset: int
+        self, read: PendingRead, records: Sequence[ConsumerRecord], next_offset: int
     ) -> RecordSet | LogError:
         """Make a record set, once it is sure of which topic the records are."""
         bounds = await self._ask_bounds(read.partition)
@@ -234,7 +238,7 @@ class GetmanyFetcher:
             next_offset = fitting[-1].offset + 1
         return RecordSet(read.partition, data, next_offset)
 
-    async def _check_silence(self, follower: Follower, read: Read) -> None:
+    async def _check_silence(self, follower: PartitionConsumer, read: PendingRead) -> None:
         """Compare silence with the bounds; `LogUnavailable` when it is not to be explained."""
         if self._now() - follower.checked_at < _CHECK_S:
             return
@@ -263,14 +267,18 @@ class GetmanyFetcher:
                 follower.is_suspect = False
                 raise follower.trouble
 
-    async def _out_of_range(self, follower: Follower, read: Read) -> LogError | None:
+    async def _out_of_range(
+        self, follower: PartitionConsumer, read: PendingRead
+    ) -> LogError | None:
         await follower.stop()
         bounds = await self._ask_bounds(read.partition)
-        if isinstance(bounds, Bounds):
+        if isinstance(bounds, LogBounds):
             return truncated(read, bounds.log_start, bounds.next_offset, is_diverging=False)
         return bounds
 
-    async def _grow(self, follower: Follower, read: Read, error: Exception) -> LogError | None:
+    async def _grow(
+        self, follower: PartitionConsumer, read: PendingRead, error: Exception
+    ) -> LogError | None:
         """Ask for more bytes: the library would pass over the record."""
         await follower.stop()
         if follower.fetch_bytes >= _FETCH_BYTES_MAX:
@@ -278,7 +286,7 @@ class GetmanyFetcher:
         follower.fetch_bytes *= 4
         return None
 
-    async def _restart(self, follower: Follower) -> None:
+    async def _restart(self, follower: PartitionConsumer) -> None:
         """Stop a consumer that is of no use; stopping is not waited for longer than a while."""
         task = self._crew.start(follower.stop(), "restart a consumer")
         await asyncio.wait({task}, timeout=2 * STOP_S)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from aiokafka import ConsumerRecord, TopicPartition
 
-    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.connections.task_set import TaskSet
 
 FETCH_BYTES = 1024 * 1024
 """What a consumer asks for at first."""
@@ -30,11 +30,11 @@ _RECORDS_MAX = 500
 _UNKNOWN = -1
 
 
-class Follower:
+class PartitionConsumer:
     """The consumer of one partition, started when it is first read, and anew when it died."""
 
     def __init__(
-        self, partition: TopicPartition, options: Mapping[str, object], crew: Crew
+        self, partition: TopicPartition, options: Mapping[str, object], crew: TaskSet
     ) -> None:
         self.turn = asyncio.Lock()
         self.trouble: LogUnavailable | None = LogUnavailable("its leader has not answered yet")

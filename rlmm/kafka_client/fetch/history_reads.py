@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.kafka_client.connections.task_set import Crew
-    from rlmm.kafka_client.fetch.partition_reads import Read, ReadSource
+    from rlmm.kafka_client.connections.task_set import TaskSet
+    from rlmm.kafka_client.fetch.partition_reads import PendingRead, ReadSource
     from rlmm.metadata.ids import Uuid
     from rlmm.records.record_set import RecordSet
 
@@ -24,10 +24,10 @@ IDLE_S: Final = 60.0
 """How long nobody may read before what is held for that is given back."""
 
 
-class Sources:
+class HistoryReads:
     """The source of the followers, and the one of all others."""
 
-    def __init__(self, make: Callable[[], ReadSource], crew: Crew) -> None:
+    def __init__(self, make: Callable[[], ReadSource], crew: TaskSet) -> None:
         self.main = make()
         self._make = make
         self._crew = crew
@@ -54,7 +54,7 @@ class Sources:
         self._aside.bind(topic_id)
         return self._aside
 
-    async def wait(self, source: ReadSource, read: Read) -> RecordSet:
+    async def wait(self, source: ReadSource, read: PendingRead) -> RecordSet:
         """Wait for the answer of *read*; see `ReadSource.wait`."""
         if source is self.main:
             return await source.wait(read)

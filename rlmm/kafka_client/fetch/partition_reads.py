@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
 from rlmm.kafka_client.fetch.whole_batches import whole_batches
-from rlmm.kafka_messages.error_codes import Code, name_of, trouble
-from rlmm.kafka_messages.fetch import NO_EPOCH, Fetched, Wanted
+from rlmm.kafka_messages.error_codes import ErrorCode, name_of, trouble
+from rlmm.kafka_messages.fetch import NO_EPOCH, FetchedPartition, FetchPartition
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BYTES_MAX = 2**31 - 1
 
 
 @dataclass(slots=True, eq=False)
-class Read:
+class PendingRead:
     """One read that waits for records; *answer* is its end."""
 
     partition: int
@@ -58,17 +58,17 @@ class ReadSource(Protocol):
     def look_again(self) -> None:
         """Hear that the cluster has told something, or that it did not answer."""
 
-    async def wait(self, read: Read) -> RecordSet:
+    async def wait(self, read: PendingRead) -> RecordSet:
         """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
 
-    def silence(self, read: Read) -> LogError | None:
+    def silence(self, read: PendingRead) -> LogError | None:
         """Why *read* had no answer when its time was up; None when there was nothing to answer."""
 
     async def close(self) -> None:
         """Give back what is still held, now that all reads have ended."""
 
 
-def answer(read: Read, found: RecordSet | LogError) -> None:
+def answer(read: PendingRead, found: RecordSet | LogError) -> None:
     """End a read, unless something else has."""
     if read.answer.done():
         return
@@ -78,13 +78,13 @@ def answer(read: Read, found: RecordSet | LogError) -> None:
         read.answer.set_result(found)
 
 
-class OutOfRange(NamedTuple):
+class FetchOutOfRange(NamedTuple):
     """The leader says that the position lies outside of what it has."""
 
     is_diverging: bool
 
 
-class Again(NamedTuple):
+class FetchAgain(NamedTuple):
     """The read goes on: because there is nothing yet, or it did not fit, or something is wrong."""
 
     trouble: LogError | None
@@ -92,7 +92,7 @@ class Again(NamedTuple):
     """Whether the leader may be another by now."""
 
 
-class Trail:
+class FetchPosition:
     """What the last answers say of one partition."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -111,10 +111,10 @@ class Trail:
         """Leader and its epoch when they were looked up last."""
         self._behind: tuple[int, int] = (-1, NO_EPOCH)
 
-    def wanted(self, read: Read, leader_epoch: int) -> Wanted:
+    def wanted(self, read: PendingRead, leader_epoch: int) -> FetchPartition:
         """What to ask the leader for."""
         position, epoch = self._behind
-        return Wanted(
+        return FetchPartition(
             read.partition,
             read.position,
             min(max(read.bytes_max, self.bytes_wanted), _BYTES_MAX),
@@ -123,16 +123,16 @@ class Trail:
         )
 
     def judge(
-        self, read: Read, fetched: Fetched, *, is_first: bool
-    ) -> RecordSet | LogError | OutOfRange | Again:
+        self, read: PendingRead, fetched: FetchedPartition, *, is_first: bool
+    ) -> RecordSet | LogError | FetchOutOfRange | FetchAgain:
         """
         Say what an answer means for *read*, and remember it.
 
         *is_first* tells that it stood first in the request: then a batch comes whatever its size.
         """
         if fetched.is_diverging:
-            return OutOfRange(is_diverging=True)
-        if fetched.code != Code.NONE:
+            return FetchOutOfRange(is_diverging=True)
+        if fetched.code != ErrorCode.NONE:
             return self._refusal(read, fetched.code)
         self._heard()
         found = whole_batches(fetched.data)
@@ -150,7 +150,7 @@ class Trail:
         elif fetched.next_offset <= read.position or is_first:
             self.tail = read.position
             read.is_answered = True
-        return Again(None)
+        return FetchAgain(None)
 
     def failed(self, error: LogError) -> float:
         """Note that nothing could be learned, and return the pause until it is tried again."""
@@ -170,21 +170,21 @@ class Trail:
         self.heard_at = self._now()
         self.bytes_wanted = 0
 
-    def _refusal(self, read: Read, code: int) -> LogError | OutOfRange | Again:
+    def _refusal(self, read: PendingRead, code: int) -> LogError | FetchOutOfRange | FetchAgain:
         where = f"partition {read.partition}"
-        if code == Code.OFFSET_OUT_OF_RANGE:
-            return OutOfRange(is_diverging=False)
-        if code == Code.CORRUPT_MESSAGE:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return FetchOutOfRange(is_diverging=False)
+        if code == ErrorCode.CORRUPT_MESSAGE:
             return self._damaged(read, f"the leader says {name_of(code)}")
         error = trouble(where, code, "READ the topic")
-        return Again(error, is_stale=True) if isinstance(error, LogUnavailable) else error
+        return FetchAgain(error, is_stale=True) if isinstance(error, LogUnavailable) else error
 
-    def _damaged(self, read: Read, why: str) -> LogDamaged:
+    def _damaged(self, read: PendingRead, why: str) -> LogDamaged:
         return LogDamaged(f"partition {read.partition} at offset {read.position}: {why}")
 
 
 def truncated(
-    read: Read, log_start: int, next_offset: int, *, is_diverging: bool
+    read: PendingRead, log_start: int, next_offset: int, *, is_diverging: bool
 ) -> LogTruncated | None:
     """The error for a position outside of the bounds; None when it is within them after all."""
     where = f"partition {read.partition}: offset {read.position}"

@@ -13,15 +13,15 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogRecreated, LogUnavailable
-from rlmm.kafka_messages.error_codes import Code, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode, trouble
 from rlmm.kafka_messages.metadata import EARLIEST, LATEST, ListOffsetsRequest, MetadataRequest
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rlmm.kafka_client.connections.cluster import Cluster, ClusterView
-    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView
+    from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_messages.metadata import ListedOffset
     from rlmm.metadata.ids import Uuid
 
@@ -30,14 +30,19 @@ _ROUNDS = 2
 _STRAGGLER_S = 1.0
 """How much longer than the first a leader may take when others have answered."""
 
-Answers = dict[int, "Bounds | LogError"]
+Answers = dict[int, "LogBounds | LogError"]
 
 
 class BoundsQuestion:
     """One question for the bounds of some partitions; *answers* fills while it is asked."""
 
     def __init__(
-        self, cluster: Cluster, crew: Crew, topic: str, topic_id: Uuid, partitions: Iterable[int]
+        self,
+        cluster: ClusterConnection,
+        crew: TaskSet,
+        topic: str,
+        topic_id: Uuid,
+        partitions: Iterable[int],
     ) -> None:
         self._cluster = cluster
         self._crew = crew
@@ -82,7 +87,7 @@ class BoundsQuestion:
         if not tasks:
             return
         try:
-            is_first = not any(isinstance(answer, Bounds) for answer in self.answers.values())
+            is_first = not any(isinstance(answer, LogBounds) for answer in self.answers.values())
             if is_first:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             _, late = await asyncio.wait(tasks, timeout=_STRAGGLER_S)
@@ -103,7 +108,7 @@ class BoundsQuestion:
         except LogError as error:
             self._tell(partitions, error)
             return
-        topic_id = next((t.topic_id for t in told.topics if t.code == Code.NONE), None)
+        topic_id = next((t.topic_id for t in told.topics if t.code == ErrorCode.NONE), None)
         if topic_id != self._topic_id:
             self._tell(partitions, gone(self._topic, self._topic_id, topic_id))
             return
@@ -126,15 +131,15 @@ def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
 
 def _joined(
     partition: int, starts: Mapping[int, ListedOffset], ends: Mapping[int, ListedOffset]
-) -> Bounds | LogError:
+) -> LogBounds | LogError:
     """Both ends of a partition as bounds; an end that is missing or unknown makes an error."""
     found: list[int] = []
     for listed in (starts.get(partition), ends.get(partition)):
         if listed is None:
             return LogUnavailable(f"partition {partition}: the answer does not name it")
-        if listed.code != Code.NONE:
+        if listed.code != ErrorCode.NONE:
             return trouble(f"partition {partition}", listed.code, "DESCRIBE the topic")
         if listed.offset < 0:
             return LogUnavailable(f"partition {partition}: its leader does not know its bounds")
         found.append(listed.offset)
-    return Bounds(*found)
+    return LogBounds(*found)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 
-class End(NamedTuple):
+class LogEnd(NamedTuple):
     """One end of a log, by what a leader is asked for it."""
 
     time: int
@@ -37,16 +37,16 @@ class End(NamedTuple):
         return offset if offset >= 0 or self.time == LATEST_TIERED else None
 
 
-LOG_START: Final = End(EARLIEST)
-LAST_STABLE: Final = End(LATEST, READ_COMMITTED)
-HIGH_WATERMARK: Final = End(LATEST)
-LOCAL_START: Final = End(EARLIEST_LOCAL)
-TIER_END: Final = End(LATEST_TIERED)
-UPLOAD_START: Final = End(EARLIEST_PENDING_UPLOAD)
+LOG_START: Final = LogEnd(EARLIEST)
+LAST_STABLE: Final = LogEnd(LATEST, READ_COMMITTED)
+HIGH_WATERMARK: Final = LogEnd(LATEST)
+LOCAL_START: Final = LogEnd(EARLIEST_LOCAL)
+TIER_END: Final = LogEnd(LATEST_TIERED)
+UPLOAD_START: Final = LogEnd(EARLIEST_PENDING_UPLOAD)
 
 
 async def ends_of(
-    topics: UserTopics, partitions: Collection[TopicIdPartition], *ends: End
+    topics: UserTopics, partitions: Collection[TopicIdPartition], *ends: LogEnd
 ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
     """
     Those *ends* of each partition, in the order in which its leader was asked; see

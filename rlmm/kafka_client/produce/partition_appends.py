@@ -18,7 +18,7 @@ from rlmm.kafka_messages.error_codes import (
     LOST_PRODUCER,
     NOT_STORED,
     REFUSED,
-    Code,
+    ErrorCode,
     name_of,
     trouble,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from rlmm.errors import LogError
-    from rlmm.kafka_messages.produce import Produced, ProducerId
+    from rlmm.kafka_messages.produce import ProduceResult, ProducerId
 
 RECORD_BYTES = 32
 """At most what a record adds to its value."""
@@ -40,11 +40,11 @@ FIELD_BYTES = 5
 _RECORDS_MAX = 1000
 _SEQUENCES = 2**31
 """Numbers of records begin anew after the largest."""
-_TOO_LARGE = frozenset({Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE})
+_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 @dataclass(slots=True, eq=False)
-class Append:
+class ProducerAppend:
     """One event on its way; *offset* is its end."""
 
     value: bytes
@@ -72,31 +72,31 @@ class Append:
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class ProducerBatch:
     """Appends that travel together, numbered."""
 
-    appends: list[Append]
+    appends: list[ProducerAppend]
     data: bytes
     is_unclear: bool = False
     """Whether an attempt was made of which nobody knows the outcome."""
 
 
-class Lane:
+class PartitionAppends:
     """What waits for one partition, and what was sent of it."""
 
     def __init__(self, partition: int, batch_bytes_max: int) -> None:
-        self.batch: Batch | None = None
+        self.batch: ProducerBatch | None = None
         self.producer: ProducerId | None = None
         self.trouble: LogError | None = None
         """What went wrong last; None when nothing did."""
         self._where = f"partition {partition}"
         self._batch_bytes_max = batch_bytes_max
-        self._waiting: deque[Append] = deque()
+        self._waiting: deque[ProducerAppend] = deque()
         self._sequence = 0
         self._next_offset = 0
         self._alone = 0
 
-    def put(self, append: Append) -> None:
+    def put(self, append: ProducerAppend) -> None:
         """Have *append* sent after those that wait."""
         self._waiting.append(append)
 
@@ -122,10 +122,10 @@ class Lane:
             appends = self._take()
             producer = Producer(self.producer.id, self.producer.epoch, self._sequence)
             records = [append.at(number, now_ms) for number, append in enumerate(appends)]
-            self.batch = Batch(appends, build_batch(records, 0, producer=producer))
+            self.batch = ProducerBatch(appends, build_batch(records, 0, producer=producer))
         return None if self.batch is None else self.batch.data
 
-    def _take(self) -> list[Append]:
+    def _take(self) -> list[ProducerAppend]:
         """As many of those that wait as fit into a batch, at least one."""
         appends = [self._waiting.popleft()]
         room = self._batch_bytes_max - BATCH_BYTES - appends[0].size
@@ -161,16 +161,16 @@ class Lane:
         self.batch.is_unclear = True
         self.trouble = error
 
-    def answered(self, told: Produced | None) -> LogError | None:
+    def answered(self, told: ProduceResult | None) -> LogError | None:
         """Take the answer; returns why the batch, or what was in it, must be sent again."""
         batch = self.batch
         assert batch is not None
-        code = Code.UNKNOWN_SERVER_ERROR if told is None else told.code
-        if told is not None and code == Code.NONE:
+        code = ErrorCode.UNKNOWN_SERVER_ERROR if told is None else told.code
+        if told is not None and code == ErrorCode.NONE:
             self._stored(batch, told)
             return None
         self.trouble = trouble(self._where, code, "WRITE to the topic")
-        if code == Code.DUPLICATE_SEQUENCE_NUMBER:
+        if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._unknown(batch, "it was stored before, the broker forgot at which offset")
             return None
         if code in LOST_PRODUCER:
@@ -184,7 +184,7 @@ class Lane:
             batch.is_unclear = True
         return self.trouble
 
-    def _stored(self, batch: Batch, told: Produced) -> None:
+    def _stored(self, batch: ProducerBatch, told: ProduceResult) -> None:
         self.batch = None
         self._sequence = (self._sequence + len(batch.appends)) % _SEQUENCES
         if told.base_offset < self._next_offset and not told.is_by_topic_id:
@@ -199,13 +199,13 @@ class Lane:
             if not append.offset.done():
                 append.offset.set_result(offset)
 
-    def _unknown(self, batch: Batch, why: str) -> None:
+    def _unknown(self, batch: ProducerBatch, why: str) -> None:
         """End a batch of which nobody can say more."""
         for append in batch.appends:
             append.fail(AppendUncertain(f"{self._where}: {why}"))
         self._forget_producer()
 
-    def _lost_producer(self, batch: Batch) -> LogError | None:
+    def _lost_producer(self, batch: ProducerBatch) -> LogError | None:
         """The broker does not follow our numbers: what was never stored is numbered anew."""
         if batch.is_unclear:
             self._unknown(batch, f"{self.trouble}, and an earlier attempt had no answer")
@@ -214,7 +214,7 @@ class Lane:
         self._forget_producer()
         return self.trouble
 
-    def _refused(self, batch: Batch, code: int, reason: str | None) -> None:
+    def _refused(self, batch: ProducerBatch, code: int, reason: str | None) -> None:
         what = f"{name_of(code)}: {reason}" if reason else name_of(code)
         if batch.is_unclear:
             self._unknown(batch, f"{what}, and an earlier attempt had no answer")
@@ -235,7 +235,7 @@ class Lane:
         self.producer = None
         self._sequence = 0
 
-    def late(self, append: Append, timeout_s: float) -> LogError:
+    def late(self, append: ProducerAppend, timeout_s: float) -> LogError:
         """The error for an append whose time is up."""
         why = f": {self.trouble}" if self.trouble is not None else ""
         if append.is_sent:

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import AppendRefused, LogError, LogUnavailable
 from rlmm.kafka_client.connections.task_set import report_death
-from rlmm.kafka_client.produce.partition_appends import BATCH_BYTES, Append, Lane
-from rlmm.kafka_messages.error_codes import Code, trouble
+from rlmm.kafka_client.produce.partition_appends import (
+    BATCH_BYTES,
+    PartitionAppends,
+    ProducerAppend,
+)
+from rlmm.kafka_messages.error_codes import ErrorCode, trouble
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.kafka_client.connections.broker_connections import Node
-    from rlmm.kafka_client.connections.cluster import Cluster
-    from rlmm.kafka_client.connections.connection import Connection
-    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.connections.cluster import ClusterConnection
+    from rlmm.kafka_client.connections.connection import BrokerConnection
+    from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.ids import Uuid
     from rlmm.records.records import Record
@@ -34,11 +38,15 @@ _LATE_S = 3.0
 """After how long without an answer it is looked up whether another broker leads."""
 
 
-class Appender:
+class IdempotentProducer:
     """Appends to one topic; bound to its id, and void for another."""
 
     def __init__(
-        self, settings: KafkaSettings, cluster: Cluster, crew: Crew, now_ms: Callable[[], int]
+        self,
+        settings: KafkaSettings,
+        cluster: ClusterConnection,
+        crew: TaskSet,
+        now_ms: Callable[[], int],
     ) -> None:
         self.pending = 0
         self.pending_bytes = 0
@@ -47,7 +55,7 @@ class Appender:
         self._crew = crew
         self._now_ms = now_ms
         self._topic_id: Uuid | None = None
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, PartitionAppends] = {}
         self._running: set[int] = set()
 
     def bind(self, topic_id: Uuid) -> None:
@@ -64,26 +72,26 @@ class Appender:
 
     def put(
         self, partition: int, value: bytes, record: Record | None = None
-    ) -> tuple[Lane, Append]:
+    ) -> tuple[PartitionAppends, ProducerAppend]:
         """
         Have *value* appended, or a whole *record*; whoever waits for its offset hands it back by
         `release`.
 
         Raises `AppendRefused` when there is no room for it.
         """
-        append = Append(value, asyncio.get_running_loop().create_future(), record=record)
+        append = ProducerAppend(value, asyncio.get_running_loop().create_future(), record=record)
         self._require_room(partition, append)
         self.pending += 1
         self.pending_bytes += append.size
         if partition not in self._lanes:
-            self._lanes[partition] = Lane(partition, self._settings.max_request_size)
+            self._lanes[partition] = PartitionAppends(partition, self._settings.max_request_size)
         lane = self._lanes[partition]
         lane.put(append)
         if partition not in self._running:
             self._start(partition, lane)
         return lane, append
 
-    def release(self, append: Append) -> None:
+    def release(self, append: ProducerAppend) -> None:
         """Forget an append that has ended, or that nobody waits for any more."""
         self.pending -= 1
         self.pending_bytes -= append.size
@@ -91,7 +99,7 @@ class Appender:
         if not append.offset.cancelled():
             append.offset.exception()  # it is told, or nobody wants to know
 
-    def _require_room(self, partition: int, append: Append) -> None:
+    def _require_room(self, partition: int, append: ProducerAppend) -> None:
         settings = self._settings
         where = f"partition {partition}"
         if append.size + BATCH_BYTES > settings.max_request_size:
@@ -107,7 +115,7 @@ class Appender:
             msg = f"{where}: {self.pending_bytes} bytes wait already (buffer.memory)"
             raise AppendRefused(msg)
 
-    def _start(self, partition: int, lane: Lane) -> None:
+    def _start(self, partition: int, lane: PartitionAppends) -> None:
         self._running.add(partition)
         self._crew.start(
             self._run(partition, lane),
@@ -115,7 +123,7 @@ class Appender:
             lambda done: self._ended(partition, lane, done),
         )
 
-    def _ended(self, partition: int, lane: Lane, done: asyncio.Task[None]) -> None:
+    def _ended(self, partition: int, lane: PartitionAppends, done: asyncio.Task[None]) -> None:
         if self._lanes.get(partition) is not lane:
             return
         self._running.discard(partition)
@@ -125,7 +133,7 @@ class Appender:
         if lane.is_wanted():
             self._start(partition, lane)
 
-    async def _run(self, partition: int, lane: Lane) -> None:
+    async def _run(self, partition: int, lane: PartitionAppends) -> None:
         """Send until nothing waits."""
         backoff = Backoff(RETRY, asyncio.get_running_loop().time)
         while lane.is_wanted():
@@ -150,7 +158,7 @@ class Appender:
         if asked is not None:
             await asyncio.wait({asked}, timeout=RETRY.last_s)
 
-    async def _attempt(self, partition: int, lane: Lane) -> None:
+    async def _attempt(self, partition: int, lane: PartitionAppends) -> None:
         """Send one batch and take its answer; raises what keeps it from being sent or answered."""
         view = await self._cluster.view_now()
         leader = view.leader_of(partition)
@@ -171,7 +179,7 @@ class Appender:
             raise again
 
     async def _send(
-        self, partition: int, lane: Lane, leader: int, connection: Connection
+        self, partition: int, lane: PartitionAppends, leader: int, connection: BrokerConnection
     ) -> LogError | None:
         """Send one batch on *connection*; returns why something must be sent again."""
         request = self._request(partition, lane)
@@ -202,7 +210,7 @@ class Appender:
             msg = f"broker {leader} has not answered, and another leads now"
             raise LogUnavailable(msg)
 
-    def _request(self, partition: int, lane: Lane) -> ProduceRequest | None:
+    def _request(self, partition: int, lane: PartitionAppends) -> ProduceRequest | None:
         assert self._topic_id is not None
         data = lane.pack(self._now_ms())
         if data is None:
@@ -215,9 +223,9 @@ class Appender:
             self._settings.request_timeout_ms // 2,  # the broker's answer comes before ours is due
         )
 
-    async def _init_producer(self, node: Node, lane: Lane) -> None:
+    async def _init_producer(self, node: Node, lane: PartitionAppends) -> None:
         connection = await node.control()
         told = await connection.call(InitProducerIdRequest())
-        if told.code != Code.NONE:
+        if told.code != ErrorCode.NONE:
             raise trouble(str(node), told.code, "WRITE to the topic (idempotent)")
         lane.producer = told

@@ -35,7 +35,7 @@ from rlmm.log.files.log_folder import (
     look_at,
     new_identity,
 )
-from rlmm.log.protocol import Bounds, LogStatistics
+from rlmm.log.protocol import LogBounds, LogStatistics
 from rlmm.log.request_checks import (
     require_count,
     require_partition,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.base.clock import Clock
-    from rlmm.log.files.log_folder import LogFolder
+    from rlmm.log.files.log_folder import FilesLogFolder
     from rlmm.log.protocol import LogIdentity
     from rlmm.partition_log.disk import Disk
     from rlmm.partition_log.partition import PartitionLog
@@ -156,12 +156,12 @@ class FilesLog:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> dict[int, Bounds | LogError]:
+    ) -> dict[int, LogBounds | LogError]:
         """Ask for the bounds of each partition; a slow opening of one holds up no other."""
         for partition in partitions:
             require_partition(partition, self._identity.partition_count)
         self._require_open("bounds")
-        answers: dict[int, Bounds | LogError] = {}
+        answers: dict[int, LogBounds | LogError] = {}
 
         async def ask(partition: int) -> None:
             try:
@@ -169,7 +169,7 @@ class FilesLog:
                 if log.fault is not None:
                     msg = f"partition {partition} is offline: {log.fault}"
                     raise LogDamaged(msg)
-                answers[partition] = Bounds(log.log_start, log.next_offset)
+                answers[partition] = LogBounds(log.log_start, log.next_offset)
             except LogError as error:
                 answers[partition] = error
 
@@ -257,7 +257,7 @@ class FilesLog:
             raise LogUnavailable(msg)
 
 
-def _judged(found: LogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:
+def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:
     """Who the log in *found* is, and whether it has yet to begin."""
     identity = new_identity(found, partition_count)
     if identity is None:

@@ -19,7 +19,7 @@ from rlmm.errors import ConfigError
 from rlmm.log.new_ids import random_uuid
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from rlmm.partition_log.checkpoints import Unreadable, parse_partition_metadata
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_partition_metadata
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.names import (
     LOG,
@@ -58,7 +58,7 @@ _COMPANIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class LogFolder:
+class FilesLogFolder:
     """What a folder holds, as far as its names and small files tell."""
 
     path: Path
@@ -92,7 +92,7 @@ class LogFolder:
         return int(text)
 
 
-def look_at(path: Path) -> LogFolder:
+def look_at(path: Path) -> FilesLogFolder:
     """Look at a folder without changing it; `ConfigError` when that cannot be done."""
     try:
         exists = path.exists()
@@ -106,7 +106,7 @@ def look_at(path: Path) -> LogFolder:
                 partitions[found.number] = path / name
             elif name not in _COMPANIONS and not name.startswith(".") and name[-4:] != ".tmp":
                 others.append(name)
-        return LogFolder(
+        return FilesLogFolder(
             path,
             exists,
             None if properties is None else parse_properties(properties),
@@ -124,7 +124,7 @@ def look_at(path: Path) -> LogFolder:
         raise ConfigError(msg) from error
 
 
-def new_identity(found: LogFolder, partition_count: int | None) -> LogIdentity | None:
+def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity | None:
     """
     Who a log is that begins its life in *found*; None when the folder has had one already.
 
@@ -157,7 +157,7 @@ def new_identity(found: LogFolder, partition_count: int | None) -> LogIdentity |
     return LogIdentity(str(random_uuid()), found.topic_id or random_uuid(), count)
 
 
-def kept_identity(found: LogFolder, partition_count: int | None) -> LogIdentity:
+def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
     """
     Who the log is that lives in *found*, all of whose partitions must be there.
 
@@ -182,7 +182,7 @@ def kept_identity(found: LogFolder, partition_count: int | None) -> LogIdentity:
     )
 
 
-def copied_identity(found: LogFolder, partition_count: int | None) -> LogIdentity:
+def copied_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
     """
     Who the log is of which *found* holds a copy, perhaps of some of its partitions only.
 
@@ -213,7 +213,7 @@ def keep_identity(path: Path, identity: LogIdentity) -> None:
     DISK.replace_file(path / META_PROPERTIES, content, sync=True)
 
 
-def _agreed_count(found: LogFolder, partition_count: int | None) -> int:
+def _agreed_count(found: FilesLogFolder, partition_count: int | None) -> int:
     """The one number of partitions that folder and configuration allow."""
     kept = found.partition_count
     if kept is not None and partition_count not in {None, kept}:
@@ -233,7 +233,7 @@ def _agreed_count(found: LogFolder, partition_count: int | None) -> int:
     return count
 
 
-def _require_within(found: LogFolder, count: int) -> None:
+def _require_within(found: FilesLogFolder, count: int) -> None:
     highest = max(found.partitions, default=-1)
     if highest >= count:
         msg = (
@@ -256,7 +256,7 @@ def topic_id_of(folders: Iterable[Path]) -> Uuid | None:
     for folder in folders:
         content = DISK.read_file(folder / PARTITION_METADATA)
         topic_id = None if content is None else parse_partition_metadata(content)
-        if topic_id is None or isinstance(topic_id, Unreadable):
+        if topic_id is None or isinstance(topic_id, CheckpointFault):
             continue
         if first is None:
             first = Uuid(topic_id), folder

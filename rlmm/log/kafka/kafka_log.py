@@ -24,15 +24,15 @@ from rlmm.errors import (
     LogUnavailable,
 )
 from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
-from rlmm.kafka_client.connections.cluster import Cluster
+from rlmm.kafka_client.connections.cluster import ClusterConnection
 from rlmm.kafka_client.connections.connection import Dialer
-from rlmm.kafka_client.connections.task_set import Crew
+from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_client.fetch.fetcher import Fetcher
 from rlmm.kafka_client.fetch.getmany import GetmanyFetcher, uses_getmany
-from rlmm.kafka_client.fetch.history_reads import Sources
-from rlmm.kafka_client.fetch.partition_reads import Read
+from rlmm.kafka_client.fetch.history_reads import HistoryReads
+from rlmm.kafka_client.fetch.partition_reads import PendingRead
 from rlmm.kafka_client.offsets.log_bounds import BoundsQuestion
-from rlmm.kafka_client.produce.producer import Appender
+from rlmm.kafka_client.produce.producer import IdempotentProducer
 from rlmm.kafka_messages.error_codes import DENIED, trouble
 from rlmm.log.kafka.metadata_topic import (
     TopicCreation,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.log.kafka.metadata_topic import TopicFinding
     from rlmm.log.kafka.recreated_topic import Remember
-    from rlmm.log.protocol import Bounds
+    from rlmm.log.protocol import LogBounds
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
     from rlmm.records.records import Record
@@ -87,15 +87,17 @@ class KafkaLog:
         """Not for callers: `open` reads the files that the configuration names."""
         loop = asyncio.get_running_loop()
         self._settings = settings
-        self._crew = Crew()
-        self._cluster = Cluster(settings, dialer, self._crew, loop.time)
+        self._crew = TaskSet()
+        self._cluster = ClusterConnection(settings, dialer, self._crew, loop.time)
         self._cluster.on_change = self._changed
         self.wake = self._cluster.wake
         """See `Wakes`."""
-        self._sources = Sources(partial(self._source, dialer), self._crew)
-        self._appender: Appender | None = None
+        self._sources = HistoryReads(partial(self._source, dialer), self._crew)
+        self._appender: IdempotentProducer | None = None
         if not settings.is_observer:
-            self._appender = Appender(settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms)
+            self._appender = IdempotentProducer(
+                settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms
+            )
         self._bound: LogIdentity | None = None
         self._creation = TopicCreation(settings, self._cluster, loop.time)
         self._remember = remember
@@ -150,7 +152,7 @@ class KafkaLog:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> dict[int, Bounds | LogError]:
+    ) -> dict[int, LogBounds | LogError]:
         """Ask each partition's leader for its bounds, freshly."""
         question = None
         try:
@@ -196,7 +198,7 @@ class KafkaLog:
                 answer = asyncio.get_running_loop().create_future()
                 if is_aside:
                     source = self._sources.aside(bound.topic_id)
-                read = Read(partition, position, bytes_max, answer)
+                read = PendingRead(partition, position, bytes_max, answer)
                 return await self._sources.wait(source, read)
         except TimeoutError:
             if self._is_closed:
@@ -380,7 +382,7 @@ class KafkaLog:
         topic = self._settings.topic.name
         return BoundsQuestion(self._cluster, self._crew, topic, bound.topic_id, partitions)
 
-    async def _ask_bounds(self, partition: int) -> Bounds | LogError:
+    async def _ask_bounds(self, partition: int) -> LogBounds | LogError:
         """The bounds of one partition, for a read that was out of range."""
         assert self._bound is not None
         question = self._question(self._bound, [partition])

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
 from rlmm.kafka_client.settings import PARTITION_COUNT
-from rlmm.kafka_messages.error_codes import DENIED, Code, name_of, trouble
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
 from rlmm.kafka_messages.topics import CreateTopicsRequest, DescribeTopicsRequest
 from rlmm.log.kafka.recreated_topic import gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rlmm.kafka_client.connections.cluster import Cluster, ClusterView, TopicView
-    from rlmm.kafka_client.connections.connection import Connection
+    from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView, TopicView
+    from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
     from rlmm.kafka_messages.topics import TopicSetting
 
 _IMPOSSIBLE = frozenset(
     {
-        Code.INVALID_PARTITIONS,
-        Code.INVALID_CONFIG,
-        Code.INVALID_REQUEST,
-        Code.INVALID_TOPIC_EXCEPTION,
-        Code.POLICY_VIOLATION,
+        ErrorCode.INVALID_PARTITIONS,
+        ErrorCode.INVALID_CONFIG,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.POLICY_VIOLATION,
     }
 )
 """Answers to a creation which say that it can never succeed as it is asked for."""
@@ -91,7 +91,7 @@ def require_cluster(settings: KafkaSettings, view: ClusterView) -> None:
 
 def is_absent(view: ClusterView) -> bool:
     """Whether the topic surely does not exist: nothing else may lead to its creation."""
-    return view.topic is None and view.topic_code == Code.UNKNOWN_TOPIC_OR_PARTITION
+    return view.topic is None and view.topic_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class TopicCreation:
@@ -101,7 +101,9 @@ class TopicCreation:
     Where it was there before it is never created anew, see `lost_topic`.
     """
 
-    def __init__(self, settings: KafkaSettings, cluster: Cluster, now: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: KafkaSettings, cluster: ClusterConnection, now: Callable[[], float]
+    ) -> None:
         self.trouble: LogUnavailable | None = None
         """Why the last attempt failed; None when it did not."""
         self._settings = settings
@@ -152,7 +154,7 @@ class TopicCreation:
             self._seen = self._cluster.attempts.made
 
 
-async def create_topic(settings: KafkaSettings, connection: Connection) -> None:
+async def create_topic(settings: KafkaSettings, connection: BrokerConnection) -> None:
     """
     Create the topic as Kafka's own manager does; that it exists already is success.
 
@@ -173,13 +175,13 @@ async def create_topic(settings: KafkaSettings, connection: Connection) -> None:
         timeout_ms=settings.request_timeout_ms // 2,
     )
     outcome = await connection.call(request)
-    if outcome.code in {Code.NONE, Code.TOPIC_ALREADY_EXISTS}:
+    if outcome.code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
         return
     if outcome.code in _IMPOSSIBLE:
         raise ConfigError(
             f"topic {topic.name} cannot be created: {outcome.reason or name_of(outcome.code)}"
         )
-    if outcome.code == Code.INVALID_REPLICATION_FACTOR:
+    if outcome.code == ErrorCode.INVALID_REPLICATION_FACTOR:
         # Also what a cluster says that is just starting: the other brokers may be on their way.
         raise LogUnavailable(
             f"creating topic {topic.name}: {outcome.reason or name_of(outcome.code)}: start that "
@@ -190,7 +192,7 @@ async def create_topic(settings: KafkaSettings, connection: Connection) -> None:
 
 
 async def find_dangers(
-    settings: KafkaSettings, cluster: Cluster, topic: TopicView
+    settings: KafkaSettings, cluster: ClusterConnection, topic: TopicView
 ) -> list[TopicFinding]:
     """
     Report the settings of the topic that endanger the metadata; alters nothing.
@@ -205,7 +207,7 @@ async def find_dangers(
             "settings", "unknown", "they cannot be read", "grant DESCRIBE_CONFIGS on the topic"
         )
         return [*_replication_dangers(replication), unread]
-    if described.code != Code.NONE:
+    if described.code != ErrorCode.NONE:
         raise trouble("the topic's settings", described.code, "DESCRIBE_CONFIGS of the topic")
     return dangers(described.settings, replication)
 

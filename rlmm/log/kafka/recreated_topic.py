@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from rlmm.kafka_client.connections.cluster import ClusterView
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.log.protocol import LogBounds, LogIdentity
 
     Remember = Callable[[str], Awaitable[frozenset[str]]]
     """Of which topics of a cluster some record is remembered: their ids."""
-    AskBounds = Callable[..., Awaitable[Mapping[int, Bounds | LogError]]]
+    AskBounds = Callable[..., Awaitable[Mapping[int, LogBounds | LogError]]]
 
 _WAY_OUT: Final = (
     "brokers would take an empty one for an empty tier; rebuild it while no service runs "

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rlmm.log.memory.partition import MemoryPartition
     from rlmm.log.memory.topic import MemoryTopic
-    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.records.record_set import RecordSet
 
 
@@ -88,7 +88,7 @@ class MemoryLog:
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> dict[int, Bounds | LogError]:
+    ) -> dict[int, LogBounds | LogError]:
         """Ask for the bounds of each partition; one that hangs has its error at the deadline."""
         for partition in partitions:
             require_partition(partition, self._identity.partition_count)
@@ -195,7 +195,7 @@ class MemoryLog:
             return LogRecreated, f"the topic with id {told} is gone, another has the id {now}"
         return self._topic.partitions[partition].fault
 
-    def _bounds_now(self, partition: int) -> Bounds | LogError | None:
+    def _bounds_now(self, partition: int) -> LogBounds | LogError | None:
         """The bounds, or the error instead of them; None when no answer comes."""
         try:
             held = self._reachable(partition)

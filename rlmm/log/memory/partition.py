@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogTruncated
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ class MemoryPartition:
     """Rings whenever something changes that a waiting call may want to see."""
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> LogBounds:
         """[log_start, next_offset)."""
-        return Bounds(self.log_start, self.next_offset)
+        return LogBounds(self.log_start, self.next_offset)
 
     def store(self, data: bytes, record_count: int = 1) -> int:
         """Take a batch that was built at `next_offset`, and return its base offset."""

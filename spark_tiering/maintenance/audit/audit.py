@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Final
 from rlmm.errors import ConfigError
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding
-from spark_tiering.maintenance.audit.metadata_shards import Known
+from spark_tiering.maintenance.audit.metadata_shards import AuditMetadata
 from spark_tiering.maintenance.audit.progress import AuditMeter
-from spark_tiering.maintenance.audit.recheck import LooseEnds, format_missing, settle_missing
+from spark_tiering.maintenance.audit.recheck import AuditRecheck, format_missing, settle_missing
 from spark_tiering.maintenance.audit.report import OF_KEYS, AuditReport, OpenUploads
-from spark_tiering.maintenance.audit.shard_join import Joined, JoinTask, join
+from spark_tiering.maintenance.audit.shard_join import JoinResult, JoinTask, join
 from spark_tiering.maintenance.audit.store_shards import (
     UNIT_OBJECTS,
-    Seen,
+    StoreShards,
     open_inventory,
     open_uploads,
 )
-from spark_tiering.maintenance.audit.topic_sums import Topics, ended_topic, small_segments
+from spark_tiering.maintenance.audit.topic_sums import TopicSummaries, ended_topic, small_segments
 from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Rules, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditRules, SetVerdict
 from spark_tiering.maintenance.request import unmet_notes
 from spark_tiering.store_listing.key_names import Prefixes, check_prefixes
-from spark_tiering.store_listing.rows import Blob
-from spark_tiering.store_listing.spill import Spill
+from spark_tiering.store_listing.rows import RowBlob
+from spark_tiering.store_listing.spill import RowSpill
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.log.protocol import LogIdentity
-    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.stores.opening import StoreSettings
 
@@ -97,10 +97,10 @@ class Audit:
         self._why_stop = why_stop
         self._meter = meter or AuditMeter()
         self._prefixes = Prefixes(prefixes[0], prefixes[1:])
-        self._spill = Spill()
-        self._topics = Topics()
+        self._spill = RowSpill()
+        self._topics = TopicSummaries()
         now_ms = tier.now_ms()
-        self.rules = Rules(now_ms, now_ms, options.min_age_ms)
+        self.rules = AuditRules(now_ms, now_ms, options.min_age_ms)
         self.report = AuditReport(
             "", store_name(tier.request.store), self._prefixes.all, now_ms, now_ms,
             is_archive=False, price=options.price,
@@ -119,10 +119,10 @@ class Audit:
         report = self.report
         # Of the state itself nothing is kept: the one that counts comes later.
         identity, before = _overview(self._tier)
-        seen = Seen(self._tier, self._spill, self._prefixes, self._meter)
+        seen = StoreShards(self._tier, self._spill, self._prefixes, self._meter)
         if self._options.inventory:
             place, inventory = open_inventory(self._tier, self._options.inventory)
-            self.rules = Rules(
+            self.rules = AuditRules(
                 self.rules.now_ms, inventory.created_ms, self.rules.min_age_ms, is_inventory=True
             )
             seen.by_inventory(place, inventory, self._why_stop, self._options.unit_objects)
@@ -131,7 +131,7 @@ class Audit:
         self._tell_seen(seen)
         if not report.stopped:
             self._meter.asks()
-            known = Known(self._tier, self._spill, seen.sorting.shards, self._topics)
+            known = AuditMetadata(self._tier, self._spill, seen.sorting.shards, self._topics)
             known.read(identity, (one.partition for one in before), seen.partitions)
             report.is_archive = known.cluster.is_of_archive
             if known.cluster.note:
@@ -145,7 +145,7 @@ class Audit:
         report.ended_ms = self._tier.now_ms()
         return report
 
-    def _tell_seen(self, seen: Seen) -> None:
+    def _tell_seen(self, seen: StoreShards) -> None:
         report = self.report
         report.source, report.seen_ms = seen.source, self.rules.seen_ms
         report.objects, report.stopped = seen.objects, seen.stopped
@@ -194,13 +194,13 @@ class Audit:
 
     # ------------------------------------------------------------------------------ joining
 
-    def _join(self, known: Known, shards: int) -> None:
+    def _join(self, known: AuditMetadata, shards: int) -> None:
         missing, loose = self._spill.file("missing.jsonl"), self._spill.file("loose.jsonl")
         report = self.report
         old_prefix = gone = 0
         with missing.open("w") as lacking, loose.open("w") as ends:
 
-            def heard(joined: Joined) -> None:
+            def heard(joined: JoinResult) -> None:
                 nonlocal old_prefix, gone
                 for (topic, verdict), amount in joined.amounts.items():
                     self._topics[topic].add_amount(verdict, amount)
@@ -218,7 +218,7 @@ class Audit:
             return
         if missing.stat().st_size:
             gone += settle_missing(self._tier, missing, report.findings)
-        settled = LooseEnds(self._tier, known, loose, self._why_stop)
+        settled = AuditRecheck(self._tier, known, loose, self._why_stop)
         with self.orphans_file.open("w") as orphans:
             orphans.write(format_head(report.store, report.began_ms))
             settled.settle(self._topics, report.findings, orphans)
@@ -236,14 +236,14 @@ class Audit:
                 1,
             )
 
-    def _units(self, known: Known, shards: int) -> Iterator[tuple[JoinTask, int]]:
+    def _units(self, known: AuditMetadata, shards: int) -> Iterator[tuple[JoinTask, int]]:
         for shard in range(shards):
             objects = tuple(self._spill.read("objects", shard))
             segments = tuple(self._spill.read("segments", shard))
             if not objects and not segments:
                 self._meter.compared()
                 continue
-            partitions = {one for blob in (*objects, *segments) for one in Blob(blob).partitions}
+            partitions = {one for blob in (*objects, *segments) for one in RowBlob(blob).partitions}
             task = JoinTask(
                 objects, segments, {one: known.facts(one) for one in partitions},
                 self.rules, self._prefixes.all, self._tier.request.store,
@@ -259,7 +259,7 @@ class Audit:
         """The orphans, as a list that can be kept."""
         return self._spill.file("orphans.jsonl")
 
-    def orphans(self) -> Iterator[Loose]:
+    def orphans(self) -> Iterator[UnknownObjectSet]:
         """From the first one on."""
         with self.orphans_file.open() as lines:
             yield from read_list(lines, "orphans", self.report.store, self._prefixes.all)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
-from spark_tiering.maintenance.audit.segment_facts import Standing
+from spark_tiering.maintenance.audit.segment_facts import TopicStanding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 2_000
 
 
 @dataclass
-class ClusterFacts:
+class AuditClusterFacts:
     """What was told. *note* says why nobody was asked, empty where somebody was."""
 
     note: str = ""
@@ -42,11 +42,11 @@ class ClusterFacts:
         """Whether the metadata is not a cluster's own: an archive may have gaps by design."""
         return self.note not in ("", NOT_ASKED)
 
-    def standing(self, partition: TopicIdPartition) -> Standing:
+    def standing(self, partition: TopicIdPartition) -> TopicStanding:
         """What is known of its topic id."""
         if self.note or partition.topic in self.hidden:
-            return Standing.NOT_ASKED
-        return Standing.KNOWN if partition.topic_id in self.ids else Standing.UNKNOWN
+            return TopicStanding.NOT_ASKED
+        return TopicStanding.KNOWN if partition.topic_id in self.ids else TopicStanding.UNKNOWN
 
     def log_start(self, partition: TopicIdPartition) -> int | None:
         """The first offset of its log, None where nobody tells."""
@@ -84,7 +84,7 @@ def ask_cluster(
     cluster: TierTopics | str,
     partitions: Iterable[TopicIdPartition],
     before: dict[TopicIdPartition, PartitionOffsets] | None = None,
-) -> ClusterFacts:
+) -> AuditClusterFacts:
     """
     Which topics there are, and the ends of those of *partitions* that belong to them.
 
@@ -92,7 +92,7 @@ def ask_cluster(
     what was copied and deleted locally since is not in that metadata.
     """
     if isinstance(cluster, str):
-        return ClusterFacts(cluster)
+        return AuditClusterFacts(cluster)
     wanted = list(partitions)
     ids = frozenset(one.topic_id for one in cluster.topics().values())
     unknown = {one.topic for one in wanted if one.topic_id not in ids}
@@ -104,4 +104,4 @@ def ask_cluster(
             earlier = before.get(partition)
             local = None if earlier is None else earlier.earliest_local
             offsets[partition] = PartitionOffsets(earliest=found.earliest, earliest_local=local)
-    return ClusterFacts("", ids, hidden, offsets)
+    return AuditClusterFacts("", ids, hidden, offsets)

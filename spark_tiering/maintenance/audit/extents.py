@@ -18,7 +18,7 @@ SPANS_MAX: Final = 100
 """As many are told of one partition; more are counted."""
 
 
-class Span(NamedTuple):
+class OffsetSpan(NamedTuple):
     """Offsets from the first to the last, both included."""
 
     first: int
@@ -28,18 +28,18 @@ class Span(NamedTuple):
         return f"{self.first}-{self.last}"
 
 
-class Spans:
+class OffsetSpans:
     """Some spans, and how many there are."""
 
     def __init__(self) -> None:
-        self.told: list[Span] = []
+        self.told: list[OffsetSpan] = []
         self.count = 0
 
     def add(self, first: int, last: int) -> None:
         """One more."""
         self.count += 1
         if len(self.told) < SPANS_MAX:
-            self.told.append(Span(first, last))
+            self.told.append(OffsetSpan(first, last))
 
 
 class Extents:
@@ -49,12 +49,12 @@ class Extents:
         """*offsets* are the ends of its log, where its own cluster tells them."""
         self._log_start = None if offsets is None else offsets.earliest
         self._local_start = None if offsets is None else offsets.earliest_local
-        self.gaps, self.overlaps = Spans(), Spans()
+        self.gaps, self.overlaps = OffsetSpans(), OffsetSpans()
         self.duplicate_bytes = 0
         self.wrong_epochs: list[SegmentMetadata] = []
         self._reach: int | None = None
         """The last offset that a finished segment has reached."""
-        self._begun: list[Span] = []
+        self._begun: list[OffsetSpan] = []
         """Behind that: where somebody copies or deletes, by rising offsets, joined where they
         meet."""
 
@@ -94,9 +94,9 @@ class Extents:
     def _begin(self, start: int, last: int) -> None:
         before = self._begun[-1] if self._begun else None
         if before is not None and start <= before.last + 1:
-            self._begun[-1] = Span(before.first, max(before.last, last))
+            self._begun[-1] = OffsetSpan(before.first, max(before.last, last))
         else:
-            self._begun.append(Span(start, last))
+            self._begun.append(OffsetSpan(start, last))
 
     def _gap(self, first: int, last: int) -> None:
         """What of these offsets is missing: not below the log start, and nobody is at work on."""

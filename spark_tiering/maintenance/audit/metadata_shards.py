@@ -8,8 +8,8 @@ from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import of_partition
 from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, ask_offsets, own_cluster
 from spark_tiering.maintenance.audit.extents import Extents
-from spark_tiering.maintenance.audit.segment_facts import PartitionFacts, SegmentRows, fact_of
-from spark_tiering.maintenance.audit.shard_join import Findings, segment_finding
+from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts, SegmentRows, fact_of
+from spark_tiering.maintenance.audit.shard_join import FindingSample, segment_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.cluster_facts import ClusterFacts
-    from spark_tiering.maintenance.audit.topic_sums import Topics
+    from spark_tiering.maintenance.audit.cluster_facts import AuditClusterFacts
+    from spark_tiering.maintenance.audit.topic_sums import TopicSummaries
     from spark_tiering.maintenance.tier import Tier, TierMoment
-    from spark_tiering.store_listing.rows import Shards
-    from spark_tiering.store_listing.spill import Spill
+    from spark_tiering.store_listing.rows import ShardPlaces
+    from spark_tiering.store_listing.spill import RowSpill
 
 HELD_ROWS: Final = 100_000
 """Rows that wait in memory until they go to disk."""
 
 
-class Known:
+class AuditMetadata:
     """
     The metadata of one moment, and the cluster at about that moment. Rows of segments are on disk,
     as `segments`.
     """
 
-    def __init__(self, tier: Tier, spill: Spill, shards: Shards, topics: Topics) -> None:
+    def __init__(
+        self, tier: Tier, spill: RowSpill, shards: ShardPlaces, topics: TopicSummaries
+    ) -> None:
         self._tier = tier
         self._spill = spill
         self._shards = shards
         self._topics = topics
-        self.findings = Findings()
+        self.findings = FindingSample()
         self.segments = 0
-        self.cluster: ClusterFacts
+        self.cluster: AuditClusterFacts
         self._summaries: dict[TopicIdPartition, PartitionSummary] = {}
         self._known_ids: set[tuple[str, bytes]] = set()
 
@@ -73,11 +75,11 @@ class Known:
         """Every user partition that the metadata has now."""
         return self._summaries.values()
 
-    def facts(self, partition: TopicIdPartition) -> PartitionFacts:
+    def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         """What is known of a partition, whether or not the metadata has heard of it."""
         summary = self._summaries.get(partition)
         delete = None if summary is None else summary.delete
-        return PartitionFacts(
+        return AuditPartitionFacts(
             is_topic_known=(partition.topic, partition.topic_id) in self._known_ids,
             delete_state=None if delete is None else int(delete.state),
             cluster=self.cluster.standing(partition),

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.maintenance.audit.segment_facts import NOT_TOLD, Standing
-from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+from spark_tiering.maintenance.audit.segment_facts import NOT_TOLD, TopicStanding
+from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.store_listing.key_names import KINDS, LOG
 from spark_tiering.stores.s3_settings import ARCHIVE_CLASSES
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_tiering.layout.object_names import ObjectKind
-    from spark_tiering.maintenance.audit.segment_facts import PartitionFacts, SegmentFact
-    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts, SegmentFact
+    from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.store_listing.sets import ObjectSet
 
 _STARTED = SegmentState.COPY_SEGMENT_STARTED
@@ -34,10 +34,10 @@ class JudgedSet(NamedTuple):
     objects: ObjectSet
     verdict: SetVerdict
     why: str
-    proof: Proof | None = None
+    proof: OrphanProof | None = None
 
 
-class Judged(NamedTuple):
+class ObjectSetVerdict(NamedTuple):
     """All that is said of one segment id."""
 
     sets: list[JudgedSet]
@@ -56,11 +56,14 @@ class Judged(NamedTuple):
 
 
 def judge(
-    fact: SegmentFact | None, sets: Sequence[ObjectSet], facts: PartitionFacts, rules: Rules
-) -> Judged:
+    fact: SegmentFact | None,
+    sets: Sequence[ObjectSet],
+    facts: AuditPartitionFacts,
+    rules: AuditRules,
+) -> ObjectSetVerdict:
     """What one segment id and its objects are, which all are of one partition."""
     if fact is None:
-        return Judged([_unknown(one, facts, rules) for one in sets])
+        return ObjectSetVerdict([_unknown(one, facts, rules) for one in sets])
     own = [one for one in sets if one.start_offset == fact.start_offset]
     own.sort(key=lambda one: (not one.is_whole, one.prefix))
     strangers = [
@@ -80,32 +83,34 @@ def judge(
 
 
 def _known(
-    fact: SegmentFact, main: ObjectSet | None, facts: PartitionFacts, rules: Rules
-) -> Judged:
+    fact: SegmentFact, main: ObjectSet | None, facts: AuditPartitionFacts, rules: AuditRules
+) -> ObjectSetVerdict:
     is_overdue = rules.is_old(max(fact.event_ms, main.modified_ms if main else fact.event_ms))
     if facts.is_ending:
         why = "its topic id is not known to the cluster any more"
         if facts.delete_state is not None:
             why = "the deletion of its partition has begun"
-        return Judged(_set(main, SetVerdict.AWAITING_DELETE, why))
+        return ObjectSetVerdict(_set(main, SetVerdict.AWAITING_DELETE, why))
     if fact.state is _FINISHED:
         return _finished(fact, main, rules)
     if fact.state is _STARTED:
         if not is_overdue:
-            return Judged(_set(main, SetVerdict.IN_FLIGHT, "its copy is open"))
+            return ObjectSetVerdict(_set(main, SetVerdict.IN_FLIGHT, "its copy is open"))
         why = "its copy was begun long ago and never finished"
-        return Judged(_set(main, SetVerdict.LEFTOVER, why), is_overdue=True)
+        return ObjectSetVerdict(_set(main, SetVerdict.LEFTOVER, why), is_overdue=True)
     why = "its deletion has begun"
-    return Judged(_set(main, SetVerdict.AWAITING_DELETE, why), is_overdue=is_overdue)
+    return ObjectSetVerdict(_set(main, SetVerdict.AWAITING_DELETE, why), is_overdue=is_overdue)
 
 
-def _finished(fact: SegmentFact, main: ObjectSet | None, rules: Rules) -> Judged:
+def _finished(fact: SegmentFact, main: ObjectSet | None, rules: AuditRules) -> ObjectSetVerdict:
     lacking = tuple(main.lacking) if main is not None else KINDS
     if lacking and not rules.was_there(fact.event_ms):
-        return Judged(_set(main, SetVerdict.IN_FLIGHT, "finished since the inventory was made"))
+        return ObjectSetVerdict(
+            _set(main, SetVerdict.IN_FLIGHT, "finished since the inventory was made")
+        )
     sets = _set(main, SetVerdict.REFERENCED, "a finished segment has them")
     if main is None:
-        return Judged(sets, missing=lacking)
+        return ObjectSetVerdict(sets, missing=lacking)
     log = main.objects.get(LOG)
     length = ""
     if log is not None and log.size_bytes == 0 < fact.size_bytes:
@@ -113,14 +118,14 @@ def _finished(fact: SegmentFact, main: ObjectSet | None, rules: Rules) -> Judged
     elif not lacking and fact.stored_bytes not in (NOT_TOLD, main.size_bytes):
         length = f"{main.size_bytes} bytes are there, and the metadata says {fact.stored_bytes}"
     classes = {one.storage_class for one in main.objects.values()}
-    return Judged(sets, lacking, length, tuple(sorted(classes & ARCHIVE_CLASSES)))
+    return ObjectSetVerdict(sets, lacking, length, tuple(sorted(classes & ARCHIVE_CLASSES)))
 
 
 def _set(main: ObjectSet | None, verdict: SetVerdict, why: str) -> list[JudgedSet]:
     return [] if main is None else [JudgedSet(main, verdict, why)]
 
 
-def _unknown(one: ObjectSet, facts: PartitionFacts, rules: Rules) -> JudgedSet:
+def _unknown(one: ObjectSet, facts: AuditPartitionFacts, rules: AuditRules) -> JudgedSet:
     if not rules.is_old(one.modified_ms):
         return JudgedSet(one, SetVerdict.IN_FLIGHT, "no metadata knows of it yet, and it is young")
     proof = proof_of(one.start_offset, facts)
@@ -129,31 +134,33 @@ def _unknown(one: ObjectSet, facts: PartitionFacts, rules: Rules) -> JudgedSet:
     return JudgedSet(one, SetVerdict.ORPHAN, why_orphan(proof, facts), proof)
 
 
-def proof_of(start_offset: int, facts: PartitionFacts) -> Proof | None:
+def proof_of(start_offset: int, facts: AuditPartitionFacts) -> OrphanProof | None:
     """
     Why nobody has a use for objects of an unknown segment that begins there; None where that is not
     proved. Where it is `BELOW_LOG_START` its end has to be known, too, see `ends_below`.
     """
     if facts.delete_state is not None:
-        return Proof.PARTITION_DELETED
-    if facts.cluster is Standing.UNKNOWN:
-        return Proof.TOPIC_DELETED if facts.is_topic_known else Proof.TOPIC_UNKNOWN
+        return OrphanProof.PARTITION_DELETED
+    if facts.cluster is TopicStanding.UNKNOWN:
+        return OrphanProof.TOPIC_DELETED if facts.is_topic_known else OrphanProof.TOPIC_UNKNOWN
     if facts.log_start is not None and start_offset < facts.log_start:
-        return Proof.BELOW_LOG_START
+        return OrphanProof.BELOW_LOG_START
     return None
 
 
-def ends_below(last_offset: int | None, facts: PartitionFacts) -> bool:
+def ends_below(last_offset: int | None, facts: AuditPartitionFacts) -> bool:
     """Whether a segment, whole or with an end that nobody knows, lies below the log start."""
     return last_offset is None or (facts.log_start is not None and last_offset < facts.log_start)
 
 
-def why_orphan(proof: Proof, facts: PartitionFacts) -> str:
+def why_orphan(proof: OrphanProof, facts: AuditPartitionFacts) -> str:
     """The proof in words."""
     return {
-        Proof.SEGMENT_DELETED: "the metadata has the end of its deletion",
-        Proof.PARTITION_DELETED: "the metadata has the deletion of its partition",
-        Proof.BELOW_LOG_START: f"it lies below the log start {facts.log_start}",
-        Proof.TOPIC_DELETED: "the metadata had its topic id, the cluster does not know it any more",
-        Proof.TOPIC_UNKNOWN: "neither cluster nor metadata knows its topic id",
+        OrphanProof.SEGMENT_DELETED: "the metadata has the end of its deletion",
+        OrphanProof.PARTITION_DELETED: "the metadata has the deletion of its partition",
+        OrphanProof.BELOW_LOG_START: f"it lies below the log start {facts.log_start}",
+        OrphanProof.TOPIC_DELETED: (
+            "the metadata had its topic id, the cluster does not know it any more"
+        ),
+        OrphanProof.TOPIC_UNKNOWN: "neither cluster nor metadata knows its topic id",
     }[proof]

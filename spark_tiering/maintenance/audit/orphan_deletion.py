@@ -20,19 +20,19 @@ from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, own_clust
 from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
 from spark_tiering.maintenance.audit.object_set_verdict import proof_of
 from spark_tiering.maintenance.audit.progress import AuditMeter
-from spark_tiering.maintenance.audit.recheck import States
-from spark_tiering.maintenance.audit.segment_facts import PartitionFacts
+from spark_tiering.maintenance.audit.recheck import SegmentStates
+from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
 from spark_tiering.maintenance.audit.shard_join import look_again
-from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
-from spark_tiering.stores.results import Absent
+from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.audit.cluster_facts import ClusterFacts
-    from spark_tiering.maintenance.audit.unknown_sets import Loose
-    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.maintenance.audit.cluster_facts import AuditClusterFacts
+    from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
+    from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 BATCH: Final = 50
@@ -42,7 +42,7 @@ MOST: Final = 10_000
 """Of one run, unless more is said."""
 
 
-class Fate(StrEnum):
+class OrphanFate(StrEnum):
     """What became of an orphan. A closed list."""
 
     DELETED = "deleted"
@@ -56,11 +56,11 @@ class Fate(StrEnum):
     """The store refused; some of its objects may be gone. It is to be repeated."""
 
 
-class Receipt(NamedTuple):
+class OrphanReceipt(NamedTuple):
     """What became of one set of objects."""
 
-    orphan: Loose
-    fate: Fate
+    orphan: UnknownObjectSet
+    fate: OrphanFate
     detail: str = ""
 
     def document(self) -> dict[str, Any]:
@@ -88,24 +88,24 @@ class Receipt(NamedTuple):
 
 
 @dataclass(slots=True)
-class Deletions:
+class OrphanDeletionResult:
     """What became of all of them."""
 
     is_dry: bool
-    receipts: list[Receipt] = field(default_factory=list)
+    receipts: list[OrphanReceipt] = field(default_factory=list)
     left: int = 0
     """Orphans behind the most that were to be deleted."""
     stopped: str = ""
 
     @property
-    def counts(self) -> Counter[Fate]:
+    def counts(self) -> Counter[OrphanFate]:
         """How many have each fate."""
         return Counter(one.fate for one in self.receipts)
 
     @property
     def is_fine(self) -> bool:
         """Whether every orphan is gone."""
-        fine = {Fate.DELETED, Fate.GONE}
+        fine = {OrphanFate.DELETED, OrphanFate.GONE}
         return not self.left and not self.stopped and set(self.counts) <= fine
 
     def document(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Deletions:
         return {
             "isDryRun": self.is_dry,
             "fates": {fate.value: count for fate, count in sorted(self.counts.items())},
-            "bytesDeleted": self._bytes(Fate.DELETED),
+            "bytesDeleted": self._bytes(OrphanFate.DELETED),
             "left": self.left,
             "stopped": self.stopped,
             "orphans": [one.document() for one in self.receipts],
@@ -123,9 +123,9 @@ class Deletions:
         """For people; every deletion is a line."""
         counts = ", ".join(f"{count} {fate.value}" for fate, count in sorted(self.counts.items()))
         yield f"orphans: {counts or 'none'}"
-        for fate in Fate:
+        for fate in OrphanFate:
             told = [one for one in self.receipts if one.fate is fate]
-            most = len(told) if fate in (Fate.DELETED, Fate.FAILED) else LINES_MAX
+            most = len(told) if fate in (OrphanFate.DELETED, OrphanFate.FAILED) else LINES_MAX
             yield from (one.line() for one in told[:most])
             if len(told) > most:
                 yield f"  ... and {len(told) - most} more {fate.value}"
@@ -134,7 +134,7 @@ class Deletions:
         if self.stopped:
             yield f"  stopped: {self.stopped}"
 
-    def _bytes(self, fate: Fate) -> int:
+    def _bytes(self, fate: OrphanFate) -> int:
         return sum(one.orphan.size_bytes for one in self.receipts if one.fate is fate)
 
 
@@ -147,15 +147,15 @@ def require_deletable(tier: Tier) -> None:
         raise ConfigError(msg)
 
 
-class Deleting:
+class OrphanDeletion:
     """Goes through orphans, a small batch after the other."""
 
     def __init__(
         self,
         tier: Tier,
-        rules: Rules,
+        rules: AuditRules,
         *,
-        proofs: Collection[Proof],
+        proofs: Collection[OrphanProof],
         is_dry: bool,
         most: int = MOST,
         why_stop: Callable[[], str] = lambda: "",
@@ -168,11 +168,11 @@ class Deleting:
         self._most = most
         self._why_stop = why_stop
         self._deleted: set[SegmentId] = set()
-        self._done = Deletions(is_dry)
+        self._done = OrphanDeletionResult(is_dry)
 
-    def run(self, orphans: Callable[[], Iterable[Loose]]) -> Deletions:
+    def run(self, orphans: Callable[[], Iterable[UnknownObjectSet]]) -> OrphanDeletionResult:
         """*orphans* gives them from the first one on, each time that it is called."""
-        wanted = (one.id for one in orphans() if one.proof is Proof.SEGMENT_DELETED)
+        wanted = (one.id for one in orphans() if one.proof is OrphanProof.SEGMENT_DELETED)
         self._deleted = find_deleted(self._tier, set(islice(wanted, AT_ONCE_MAX)))
         waiting = iter(orphans())
         taken = 0
@@ -185,7 +185,7 @@ class Deleting:
         self._done.left = sum(1 for _ in waiting)
         return self._done
 
-    def _batch(self, batch: Sequence[Loose]) -> None:
+    def _batch(self, batch: Sequence[UnknownObjectSet]) -> None:
         moment = self._tier.moment()
         asked = own_cluster(self._tier, moment.identity)
         now = _Now(moment, ask_cluster(asked, {one.partition for one in batch}))
@@ -193,42 +193,44 @@ class Deleting:
             try:
                 fate, detail = self._one(one, now)
             except StoreError as error:
-                fate, detail = Fate.FAILED, str(error)
-            self._done.receipts.append(Receipt(one, fate, detail))
-            self._meter.dealt(is_kept=fate in (Fate.KEPT, Fate.FAILED))
+                fate, detail = OrphanFate.FAILED, str(error)
+            self._done.receipts.append(OrphanReceipt(one, fate, detail))
+            self._meter.dealt(is_kept=fate in (OrphanFate.KEPT, OrphanFate.FAILED))
 
-    def _one(self, one: Loose, now: _Now) -> tuple[Fate, str]:
+    def _one(self, one: UnknownObjectSet, now: _Now) -> tuple[OrphanFate, str]:
         why = self._why_kept(one, now)
         if why:
-            return Fate.KEPT, why
+            return OrphanFate.KEPT, why
         store = self._tier.store
         keys = object_keys(one.id, one.start_offset, one.prefix)
         found = {kind: store.head(key, is_sum_wanted=False) for kind, key in keys.items()}
-        there = {kind: facts for kind, facts in found.items() if not isinstance(facts, Absent)}
+        there = {
+            kind: facts for kind, facts in found.items() if not isinstance(facts, ObjectAbsent)
+        }
         if not there:
-            return Fate.GONE, ""
+            return OrphanFate.GONE, ""
         if set(there) - set(one.kinds):
-            return Fate.KEPT, "objects were written since it was looked at"
+            return OrphanFate.KEPT, "objects were written since it was looked at"
         if not all(self._rules.is_old(facts.modified_ms) for facts in there.values()):
-            return Fate.KEPT, "an object was written too lately"
+            return OrphanFate.KEPT, "an object was written too lately"
         seen = one._replace(kinds=tuple(kind for kind in keys if kind in there))
         looked = look_again(store, seen, now.facts(one.partition))
         if looked is None:
-            return Fate.GONE, ""
+            return OrphanFate.GONE, ""
         if looked.verdict is not SetVerdict.ORPHAN:
-            return Fate.KEPT, looked.why
+            return OrphanFate.KEPT, looked.why
         if self._done.is_dry:
-            return Fate.WOULD_GO, one.why
+            return OrphanFate.WOULD_GO, one.why
         ended = delete_objects(store, one.id, one.start_offset, one.prefix)
-        return (Fate.DELETED if ended.is_done else Fate.FAILED), ended.detail
+        return (OrphanFate.DELETED if ended.is_done else OrphanFate.FAILED), ended.detail
 
-    def _why_kept(self, one: Loose, now: _Now) -> str:
+    def _why_kept(self, one: UnknownObjectSet, now: _Now) -> str:
         """Why it may not be deleted, by the metadata and the cluster as they are now."""
         if one.proof is None or one.proof not in self._proofs:
             return f"its proof is {one.proof}, and that is not one of those named: --proof"
         if now.states.segment(one.id) is not None:
             return "the metadata knows it now"
-        if one.proof is Proof.SEGMENT_DELETED:
+        if one.proof is OrphanProof.SEGMENT_DELETED:
             return "" if one.id in self._deleted else "the end of its deletion is not found"
         found = proof_of(one.start_offset, now.facts(one.partition))
         return "" if found is one.proof else f"its proof was {one.proof}, and is now {found}"
@@ -237,17 +239,17 @@ class Deleting:
 class _Now:
     """Metadata and cluster as they are for one batch."""
 
-    def __init__(self, moment: TierMoment, cluster: ClusterFacts) -> None:
-        self.states = States(moment)
+    def __init__(self, moment: TierMoment, cluster: AuditClusterFacts) -> None:
+        self.states = SegmentStates(moment)
         self._cluster = cluster
         known = moment.partitions()
         self._ids = {(one.partition.topic, one.partition.topic_id) for one in known}
 
-    def facts(self, partition: TopicIdPartition) -> PartitionFacts:
+    def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         """What is known of a partition."""
         shard = self.states.shard(partition)
         delete = None if shard is None else shard.partition_delete(partition)
-        return PartitionFacts(
+        return AuditPartitionFacts(
             is_topic_known=(partition.topic, partition.topic_id) in self._ids,
             delete_state=None if delete is None else int(delete.state),
             cluster=self._cluster.standing(partition),

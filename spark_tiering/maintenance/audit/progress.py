@@ -15,7 +15,7 @@ UNKNOWN: Final = -1
 """As a total: nobody knows when it is over."""
 
 
-class Looking(Progress):
+class StoreListingProgress(Progress):
     """Objects that were found. How many there are is a guess."""
 
     def line(self) -> str:
@@ -25,7 +25,7 @@ class Looking(Progress):
         return f"{self.segments}{about} objects found, {pace:.0f} a second"
 
 
-class Asking(Progress):
+class MetadataReadProgress(Progress):
     """Objects that were found, while the metadata is read."""
 
     def line(self) -> str:
@@ -33,7 +33,7 @@ class Asking(Progress):
         return f"{self.segments} objects found; the metadata is read, {self.elapsed_s:.0f} s so far"
 
 
-class Comparing(Progress):
+class ComparisonProgress(Progress):
     """Parts, of about as many objects each, that were held beside the metadata."""
 
     def line(self) -> str:
@@ -41,7 +41,7 @@ class Comparing(Progress):
         return f"{self.segments} of {self.segments_total} parts compared with the metadata"
 
 
-class Deletion(Progress):
+class OrphanDeletionProgress(Progress):
     """Orphans that were dealt with; of a dry run, too."""
 
     def line(self) -> str:
@@ -74,12 +74,12 @@ class AuditMeter:
             return
         self._found += objects
         total = self._expected if self._expected > self._found else UNKNOWN
-        self._tell(Looking, self._found, total)
+        self._tell(StoreListingProgress, self._found, total)
 
     def asks(self) -> None:
         """All are found, and the metadata is read."""
         self._began_s = self._now_s()
-        self._tell(Asking, self._found, UNKNOWN)
+        self._tell(MetadataReadProgress, self._found, UNKNOWN)
 
     def parts(self, count: int) -> None:
         """In so many parts it is compared."""
@@ -88,13 +88,13 @@ class AuditMeter:
     def compared(self) -> None:
         """One more of them."""
         self._compared += 1
-        self._tell(Comparing, self._compared, self._parts)
+        self._tell(ComparisonProgress, self._compared, self._parts)
 
     def dealt(self, *, is_kept: bool) -> None:
         """With one more orphan."""
         self._dealt += 1
         self._kept += is_kept
-        self._tell(Deletion, self._dealt, UNKNOWN, self._kept)
+        self._tell(OrphanDeletionProgress, self._dealt, UNKNOWN, self._kept)
 
     def _tell(self, step: type[Progress], done: int, total: int, failed: int = 0) -> None:
         elapsed_s = self._now_s() - self._began_s

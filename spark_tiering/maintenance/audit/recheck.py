@@ -18,9 +18,14 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
 from spark_tiering.maintenance.audit.object_set_verdict import why_orphan
 from spark_tiering.maintenance.audit.segment_facts import SegmentFact
-from spark_tiering.maintenance.audit.shard_join import Amount, Findings, Missing, segment_finding
+from spark_tiering.maintenance.audit.shard_join import (
+    FindingSample,
+    MissingObjects,
+    OrphanAmount,
+    segment_finding,
+)
 from spark_tiering.maintenance.audit.unknown_sets import format_loose, parse_loose
-from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,15 +36,15 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
-    from spark_tiering.maintenance.audit.metadata_shards import Known
-    from spark_tiering.maintenance.audit.topic_sums import Topics
-    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.audit.metadata_shards import AuditMetadata
+    from spark_tiering.maintenance.audit.topic_sums import TopicSummaries
+    from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 AT_ONCE: Final = 10_000
 
 
-class States:
+class SegmentStates:
     """Segments as the metadata has them at a moment, a partition at a time."""
 
     def __init__(self, moment: TierMoment) -> None:
@@ -67,7 +72,7 @@ class States:
 # ----------------------------------------------------------------------------------- missing
 
 
-def format_missing(one: Missing) -> str:
+def format_missing(one: MissingObjects) -> str:
     """As a line, to wait on disk."""
     fact = one.fact
     partition = fact.partition
@@ -78,16 +83,16 @@ def format_missing(one: Missing) -> str:
     return json.dumps(fields) + "\n"
 
 
-def _parse_missing(line: str) -> Missing:
+def _parse_missing(line: str) -> MissingObjects:
     said: list[Any] = json.loads(line)
     topic, topic_id, number, uuid, start, last, event_ms, size, lacking = said
     partition = TopicIdPartition(Uuid.parse(topic_id), topic, number)
     finished = SegmentState.COPY_SEGMENT_FINISHED
     fact = SegmentFact(partition, bytes.fromhex(uuid), start, last, finished, event_ms, size, -1)
-    return Missing(fact, tuple(ObjectKind(kind) for kind in lacking))
+    return MissingObjects(fact, tuple(ObjectKind(kind) for kind in lacking))
 
 
-def settle_missing(tier: Tier, file: Path, findings: Findings) -> int:
+def settle_missing(tier: Tier, file: Path, findings: FindingSample) -> int:
     """
     Tell of every segment that lacks objects, and that the metadata still means; how many it does
     not mean any more.
@@ -95,7 +100,7 @@ def settle_missing(tier: Tier, file: Path, findings: Findings) -> int:
     gone = 0
     with file.open() as lines:
         for batch in _batches(lines):
-            states = States(tier.moment())
+            states = SegmentStates(tier.moment())
             for line in sorted(batch):
                 one = _parse_missing(line)
                 now = states.segment(one.fact.id)
@@ -120,17 +125,19 @@ def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
 # ------------------------------------------------------------------------------------- loose
 
 
-class LooseEnds:
+class AuditRecheck:
     """Sets that no metadata knows of, from the file in which they wait."""
 
-    def __init__(self, tier: Tier, known: Known, file: Path, why_stop: Callable[[], str]) -> None:
+    def __init__(
+        self, tier: Tier, known: AuditMetadata, file: Path, why_stop: Callable[[], str]
+    ) -> None:
         self._tier = tier
         self._known = known
         self._file = file
         self._why_stop = why_stop
         self.notes: list[str] = []
 
-    def settle(self, topics: Topics, findings: Findings, orphans: TextIO) -> int:
+    def settle(self, topics: TopicSummaries, findings: FindingSample, orphans: TextIO) -> int:
         """Judge each, count it, and write orphans down; how many of these there are."""
         deleted = self._deleted()
         count = 0
@@ -138,10 +145,10 @@ class LooseEnds:
             for line in lines:
                 one = parse_loose(line)
                 if one.verdict is SetVerdict.UNPROVEN and one.id in deleted:
-                    proof = Proof.SEGMENT_DELETED
+                    proof = OrphanProof.SEGMENT_DELETED
                     why = why_orphan(proof, self._known.facts(one.partition))
                     one = one._replace(verdict=SetVerdict.ORPHAN, proof=proof, why=why)
-                amount = Amount(1, len(one.kinds), one.size_bytes)
+                amount = OrphanAmount(1, len(one.kinds), one.size_bytes)
                 topic = topics[one.partition.topic, str(one.partition.topic_id)]
                 topic.add_amount(one.verdict, amount)
                 findings.add(_finding(one))
@@ -168,7 +175,7 @@ class LooseEnds:
             return set()
 
 
-def _finding(one: Loose) -> Finding:
+def _finding(one: UnknownObjectSet) -> Finding:
     lacks_manifest = ObjectKind.MANIFEST not in one.kinds
     kind = kinds.UNREFERENCED
     if one.verdict is SetVerdict.ORPHAN:

@@ -9,17 +9,17 @@ from rlmm.base.time_text import moment_text
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Severity
 from spark_tiering.copy_plan.summary import size_text
-from spark_tiering.maintenance.audit.shard_join import Amount, Findings
+from spark_tiering.maintenance.audit.shard_join import FindingSample, OrphanAmount
 from spark_tiering.maintenance.audit.topic_sums import cost
-from spark_tiering.maintenance.audit.verdicts import Overall, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import AuditVerdict, SetVerdict
 from spark_tiering.store_listing.key_names import OtherKey
-from spark_tiering.store_listing.listing_tasks import Others
+from spark_tiering.store_listing.listing_tasks import UnrecognizedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.findings.finding import Kind
-    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
+    from rlmm.findings.finding import FindingKind
+    from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletionResult
     from spark_tiering.maintenance.audit.topic_sums import TopicSums
 
 FORMAT: Final = "rlmm-tier-audit"
@@ -59,35 +59,35 @@ class AuditReport:
     ended_ms: int = 0
     objects: int = 0
     topics: list[TopicSums] = field(default_factory=list)
-    findings: Findings = field(default_factory=Findings)
-    others: dict[OtherKey, Others] = field(default_factory=dict)
-    noncurrent: Others = field(default_factory=Others)
+    findings: FindingSample = field(default_factory=FindingSample)
+    others: dict[OtherKey, UnrecognizedKeys] = field(default_factory=dict)
+    noncurrent: UnrecognizedKeys = field(default_factory=UnrecognizedKeys)
     uploads: OpenUploads = field(default_factory=OpenUploads)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
     orphans_file: str = ""
-    deletions: Deletions | None = None
+    deletions: OrphanDeletionResult | None = None
 
     # ------------------------------------------------------------------------------ verdict
 
     @property
-    def overall(self) -> Overall:
+    def overall(self) -> AuditVerdict:
         """The verdict on the whole."""
         return self._overall([kind for kind, count in self.findings.counts.items() if count])
 
-    def _overall(self, counted: list[Kind]) -> Overall:
+    def _overall(self, counted: list[FindingKind]) -> AuditVerdict:
         if self.is_archive:
             counted = [kind for kind in counted if kind is not kinds.EXTENT_GAP]
         if any(kind.severity is Severity.ERROR for kind in counted):
-            return Overall.CORRUPT
+            return AuditVerdict.CORRUPT
         if self.stopped:
-            return Overall.UNFINISHED
+            return AuditVerdict.UNFINISHED
         is_left = any(
             kind.severity is Severity.WARNING and kind not in HARMLESS for kind in counted
         )
         if is_left or any(self.others.get(one) for one in OF_KEYS):
-            return Overall.DIRTY
-        return Overall.CLEAN
+            return AuditVerdict.DIRTY
+        return AuditVerdict.CLEAN
 
     @property
     def is_fine(self) -> bool:
@@ -97,23 +97,23 @@ class AuditReport:
             if not self.deletions.is_fine:
                 return False
             counted = [kind for kind in counted if kind is not kinds.ORPHAN]
-        return self._overall(counted) is Overall.CLEAN
+        return self._overall(counted) is AuditVerdict.CLEAN
 
-    def amount(self, verdict: SetVerdict) -> Amount:
+    def amount(self, verdict: SetVerdict) -> OrphanAmount:
         """Of all topics."""
-        total = Amount()
+        total = OrphanAmount()
         for topic in self.topics:
-            total = total.plus(topic.amounts.get(verdict, Amount()))
+            total = total.plus(topic.amounts.get(verdict, OrphanAmount()))
         for key, of in OF_KEYS.items():
             if of is verdict and key in self.others:
                 found = self.others[key]
-                total = total.plus(Amount(0, found.count, found.size_bytes))
+                total = total.plus(OrphanAmount(0, found.count, found.size_bytes))
         return total
 
     @property
-    def all(self) -> Amount:
+    def all(self) -> OrphanAmount:
         """Of all verdicts."""
-        total = Amount()
+        total = OrphanAmount()
         for verdict in SetVerdict:
             total = total.plus(self.amount(verdict))
         return total
@@ -178,7 +178,7 @@ class AuditReport:
             "deletions": None if self.deletions is None else self.deletions.document(),
         }
 
-    def _cost(self, amount: Amount) -> float | None:
+    def _cost(self, amount: OrphanAmount) -> float | None:
         return None if self.price is None else cost(amount.size_bytes, self.price)
 
     def lines(self) -> Iterator[str]:
@@ -199,7 +199,7 @@ class AuditReport:
         if self.deletions is not None:
             yield from self.deletions.lines()
 
-    def _said(self, amount: Amount) -> str:
+    def _said(self, amount: OrphanAmount) -> str:
         text = f"{amount.objects} objects, {size_text(amount.size_bytes)}"
         price = self._cost(amount)
         return text if price is None else f"{text}, {price} a month"

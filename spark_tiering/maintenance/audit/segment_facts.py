@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
-from spark_tiering.store_listing.rows import Blob, Numbers, make_blob
+from spark_tiering.store_listing.rows import NumberedNames, RowBlob, make_blob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ _STATES = tuple(SegmentState)
 NOT_TOLD = -1
 
 
-class Standing(IntEnum):
+class TopicStanding(IntEnum):
     """What the cluster says of a topic id."""
 
     NOT_ASKED = 0
@@ -31,21 +31,21 @@ class Standing(IntEnum):
     UNKNOWN = 2
 
 
-class PartitionFacts(NamedTuple):
+class AuditPartitionFacts(NamedTuple):
     """What is known of a partition; the same for all its segments."""
 
     is_topic_known: bool = False
     """Whether the metadata ever heard of its topic id."""
     delete_state: int | None = None
     """How far the deletion of the whole partition is."""
-    cluster: Standing = Standing.NOT_ASKED
+    cluster: TopicStanding = TopicStanding.NOT_ASKED
     log_start: int | None = None
     """The first offset that readers may ask for; None where nobody tells."""
 
     @property
     def is_ending(self) -> bool:
         """Whether all that is left of it is to go."""
-        return self.delete_state is not None or self.cluster is Standing.UNKNOWN
+        return self.delete_state is not None or self.cluster is TopicStanding.UNKNOWN
 
 
 class SegmentFact(NamedTuple):
@@ -87,7 +87,7 @@ class SegmentRows:
     """Facts that are gathered, to be made a blob of."""
 
     def __init__(self) -> None:
-        self._partitions = Numbers()
+        self._partitions = NumberedNames()
         self._rows = bytearray()
         self.count = 0
 
@@ -112,7 +112,7 @@ class SegmentRows:
 
 def read_facts(blob: bytes) -> Iterator[SegmentFact]:
     """The facts of a blob of `SegmentRows`."""
-    opened = Blob(blob)
+    opened = RowBlob(blob)
     for partition, start, last, uuid, state, event_ms, size, stored in _SEGMENT.iter_unpack(
         opened.rows()
     ):

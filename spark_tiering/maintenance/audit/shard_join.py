@@ -14,34 +14,43 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.errors import RlmmError
 from rlmm.findings import tier_findings as kinds
-from rlmm.findings.finding import Finding, Kind, of_partition
+from rlmm.findings.finding import Finding, FindingKind, of_partition
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.executor.object_check import read_manifest
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.maintenance.audit.object_set_verdict import Judged, JudgedSet, ends_below, judge
-from spark_tiering.maintenance.audit.segment_facts import PartitionFacts, SegmentFact, read_facts
-from spark_tiering.maintenance.audit.unknown_sets import Loose
-from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import (
+    JudgedSet,
+    ObjectSetVerdict,
+    ends_below,
+    judge,
+)
+from spark_tiering.maintenance.audit.segment_facts import (
+    AuditPartitionFacts,
+    SegmentFact,
+    read_facts,
+)
+from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
+from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.store_listing.key_names import KINDS
-from spark_tiering.store_listing.rows import Blob
+from spark_tiering.store_listing.rows import RowBlob
 from spark_tiering.store_listing.sets import gather
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.results import Absent
+from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.store_listing.sets import ObjectSet
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
 
 EXAMPLES_MAX: Final = 100
 """Findings of one kind that are told one by one; more are counted."""
-NOBODY: Final = PartitionFacts()
+NOBODY: Final = AuditPartitionFacts()
 _LOOSE = (SetVerdict.ORPHAN, SetVerdict.UNPROVEN)
 
 
@@ -51,22 +60,22 @@ class JoinTask:
 
     objects: tuple[bytes, ...]
     segments: tuple[bytes, ...]
-    partitions: dict[TopicIdPartition, PartitionFacts]
-    rules: Rules
+    partitions: dict[TopicIdPartition, AuditPartitionFacts]
+    rules: AuditRules
     prefixes: tuple[str, ...]
     store: StoreSettings | None
 
 
-class Amount(NamedTuple):
+class OrphanAmount(NamedTuple):
     """Sets of objects, and what they take."""
 
     sets: int = 0
     objects: int = 0
     size_bytes: int = 0
 
-    def plus(self, other: Amount) -> Amount:
+    def plus(self, other: OrphanAmount) -> OrphanAmount:
         """Both."""
-        return Amount(
+        return OrphanAmount(
             self.sets + other.sets,
             self.objects + other.objects,
             self.size_bytes + other.size_bytes,
@@ -77,19 +86,19 @@ Topic = tuple[str, str]
 """Name and id."""
 
 
-class Missing(NamedTuple):
+class MissingObjects(NamedTuple):
     """A finished segment that lacks objects."""
 
     fact: SegmentFact
     kinds: tuple[ObjectKind, ...]
 
 
-class Findings:
+class FindingSample:
     """Findings, the first of each kind one by one, all of them counted."""
 
     def __init__(self) -> None:
-        self.counts: Counter[Kind] = Counter()
-        self.told: dict[Kind, list[Finding]] = {}
+        self.counts: Counter[FindingKind] = Counter()
+        self.told: dict[FindingKind, list[Finding]] = {}
 
     def add(self, finding: Finding, times: int = 1) -> None:
         """One more, which stands for several."""
@@ -98,12 +107,12 @@ class Findings:
         if len(told) < EXAMPLES_MAX:
             told.append(finding)
 
-    def add_untold(self, kind: Kind, times: int) -> None:
+    def add_untold(self, kind: FindingKind, times: int) -> None:
         """So many more, which are only counted."""
         if times > 0:
             self.counts[kind] += times
 
-    def join(self, other: Findings) -> None:
+    def join(self, other: FindingSample) -> None:
         """Those of another unit."""
         self.counts.update(other.counts)
         for kind, told in other.told.items():
@@ -117,24 +126,24 @@ class Findings:
 
 
 @dataclass(slots=True)
-class Joined:
+class JoinResult:
     """What one unit found; *fault* is what kept it from looking, by the code of its error."""
 
-    amounts: dict[tuple[Topic, SetVerdict], Amount] = field(default_factory=dict)
-    missing: list[Missing] = field(default_factory=list)
-    loose: list[Loose] = field(default_factory=list)
-    findings: Findings = field(default_factory=Findings)
+    amounts: dict[tuple[Topic, SetVerdict], OrphanAmount] = field(default_factory=dict)
+    missing: list[MissingObjects] = field(default_factory=list)
+    loose: list[UnknownObjectSet] = field(default_factory=list)
+    findings: FindingSample = field(default_factory=FindingSample)
     under_old_prefix: int = 0
     gone_meanwhile: int = 0
     fault: tuple[str, str] | None = None
 
 
-def join(task: JoinTask) -> Joined:
+def join(task: JoinTask) -> JoinResult:
     """Carry out one unit; an error of the store is a value."""
     try:
         return _Joining(task).run()
     except RlmmError as error:
-        return Joined(fault=(error.code, str(error)))
+        return JoinResult(fault=(error.code, str(error)))
 
 
 class _Joining:
@@ -143,10 +152,10 @@ class _Joining:
         self._store: ObjectStore | None = None
         if task.store is not None:
             self._store = process_store(task.store)
-        self._found = Joined()
+        self._found = JoinResult()
 
-    def run(self) -> Joined:
-        sets = gather(row for blob in self._task.objects for row in Blob(blob).objects())
+    def run(self) -> JoinResult:
+        sets = gather(row for blob in self._task.objects for row in RowBlob(blob).objects())
         for blob in self._task.segments:
             for fact in read_facts(blob):
                 own = [one for one in sets.get(fact.uuid, ()) if one.partition == fact.partition]
@@ -162,7 +171,7 @@ class _Joining:
                     self._set(judged)
         return self._found
 
-    def _facts(self, partition: TopicIdPartition) -> PartitionFacts:
+    def _facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         return self._task.partitions.get(partition, NOBODY)
 
     # ------------------------------------------------------------------------------ segments
@@ -179,7 +188,7 @@ class _Joining:
         elif judged.missing:
             lacking = self._still_missing(fact, judged.missing)
             if lacking:
-                self._found.missing.append(Missing(fact, lacking))
+                self._found.missing.append(MissingObjects(fact, lacking))
         if judged.length:
             self._tell(kinds.OBJECT_LENGTH, fact, judged.length)
         if judged.archived:
@@ -187,7 +196,7 @@ class _Joining:
         if judged.is_overdue:
             self._overdue(fact, judged)
 
-    def _overdue(self, fact: SegmentFact, judged: Judged) -> None:
+    def _overdue(self, fact: SegmentFact, judged: ObjectSetVerdict) -> None:
         there = sum(len(one.objects.objects) for one in judged.sets)
         if fact.state is SegmentState.DELETE_SEGMENT_STARTED:
             self._tell(kinds.DELETE_UNFINISHED, fact, f"{there} objects are left")
@@ -209,11 +218,11 @@ class _Joining:
         for prefix in self._task.prefixes:
             for kind in lacking:
                 key = object_key(fact.id, fact.start_offset, kind, prefix)
-                if not isinstance(self._store.head(key, is_sum_wanted=False), Absent):
+                if not isinstance(self._store.head(key, is_sum_wanted=False), ObjectAbsent):
                     found.add(kind)
         return tuple(kind for kind in lacking if kind not in found)
 
-    def _tell(self, kind: Kind, fact: SegmentFact, detail: str) -> None:
+    def _tell(self, kind: FindingKind, fact: SegmentFact, detail: str) -> None:
         self._found.findings.add(segment_finding(kind, fact, detail))
 
     # ---------------------------------------------------------------------------------- sets
@@ -231,14 +240,14 @@ class _Joining:
             self._found.findings.add(_duplicate(judged, self._task.prefixes[objects.prefix]))
         partition = objects.partition
         topic = (partition.topic, str(partition.topic_id))
-        amount = Amount(1, len(objects.objects), objects.size_bytes)
-        before = self._found.amounts.get((topic, judged.verdict), Amount())
+        amount = OrphanAmount(1, len(objects.objects), objects.size_bytes)
+        before = self._found.amounts.get((topic, judged.verdict), OrphanAmount())
         self._found.amounts[topic, judged.verdict] = before.plus(amount)
 
-    def _looked_at(self, judged: JudgedSet) -> Loose | None:
+    def _looked_at(self, judged: JudgedSet) -> UnknownObjectSet | None:
         """It, with what its manifest says; None where it went away meanwhile."""
         one = judged.objects
-        loose = Loose(
+        loose = UnknownObjectSet(
             one.partition,
             Uuid(one.uuid),
             one.start_offset,
@@ -253,19 +262,21 @@ class _Joining:
         )
         if self._store is not None:
             return look_again(self._store, loose, self._facts(one.partition))
-        if judged.proof is Proof.BELOW_LOG_START and one.has_manifest:
+        if judged.proof is OrphanProof.BELOW_LOG_START and one.has_manifest:
             return unproven(loose, "where it ends is not known without --store")
         return loose
 
 
-def look_again(store: ObjectStore, loose: Loose, facts: PartitionFacts) -> Loose | None:
+def look_again(
+    store: ObjectStore, loose: UnknownObjectSet, facts: AuditPartitionFacts
+) -> UnknownObjectSet | None:
     """The same as it is now; None where it went away. Its manifest is read where it matters."""
     *_, key = loose.keys
-    if loose.proof is not Proof.BELOW_LOG_START or ObjectKind.MANIFEST not in loose.kinds:
-        is_gone = isinstance(store.head(key, is_sum_wanted=False), Absent)
+    if loose.proof is not OrphanProof.BELOW_LOG_START or ObjectKind.MANIFEST not in loose.kinds:
+        is_gone = isinstance(store.head(key, is_sum_wanted=False), ObjectAbsent)
         return None if is_gone else loose
     manifest = read_manifest(store, key)
-    if isinstance(manifest, Absent):
+    if isinstance(manifest, ObjectAbsent):
         return None
     described = manifest.described if isinstance(manifest, Manifest) else None
     if not isinstance(described, SegmentDescription):
@@ -280,12 +291,12 @@ def look_again(store: ObjectStore, loose: Loose, facts: PartitionFacts) -> Loose
     return loose
 
 
-def unproven(loose: Loose, why: str) -> Loose:
+def unproven(loose: UnknownObjectSet, why: str) -> UnknownObjectSet:
     """The same, which nobody may delete."""
     return loose._replace(verdict=SetVerdict.UNPROVEN, proof=None, why=why)
 
 
-def segment_finding(kind: Kind, fact: SegmentFact, detail: str, **more: object) -> Finding:
+def segment_finding(kind: FindingKind, fact: SegmentFact, detail: str, **more: object) -> Finding:
     """A finding about a segment that the metadata knows."""
     where = f"segment {fact.id.uuid}, offsets {fact.start_offset}-{fact.last_offset}: {detail}"
     return of_partition(

@@ -10,19 +10,19 @@ from rlmm.errors import ConfigError, StoreUnsuitable
 from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
 from spark_tiering.maintenance.audit.unit_waves import run_waves
-from spark_tiering.store_listing.folder_survey import Survey, ToList
+from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import Prefixes, shown
 from spark_tiering.store_listing.listing_tasks import (
     InventoryTask,
+    ListingResult,
     ListTask,
-    Looked,
-    Others,
-    Sorting,
+    SortRules,
+    UnrecognizedKeys,
     look_into,
     sort_objects,
 )
-from spark_tiering.store_listing.rows import Blob, shards_for
+from spark_tiering.store_listing.rows import RowBlob, shards_for
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.store_listing.inventory import Inventory
     from spark_tiering.store_listing.inventory_files import InventoryPlace
     from spark_tiering.store_listing.key_names import OtherKey
-    from spark_tiering.store_listing.spill import Spill
-    from spark_tiering.stores.results import Listed
+    from spark_tiering.store_listing.spill import RowSpill
+    from spark_tiering.stores.results import ListedObject
 
 UNIT_OBJECTS: Final = 30_000
 """A unit deals with about as many."""
@@ -49,22 +49,22 @@ OBJECTS_OF_SEGMENT: Final = 3
 EXAMPLES_MAX: Final = 10
 
 
-class Seen:
+class StoreShards:
     """What the store has; rows of objects are on disk, in *spill*, as `objects`."""
 
     def __init__(
-        self, tier: Tier, spill: Spill, prefixes: Prefixes, meter: AuditMeter | None = None
+        self, tier: Tier, spill: RowSpill, prefixes: Prefixes, meter: AuditMeter | None = None
     ) -> None:
         self._meter = meter or AuditMeter()
         self._tier = tier
         self._spill = spill
         self._prefixes = prefixes
-        self.sorting = Sorting(prefixes, shards_for(0, 1, 1), tier.request.topics)
+        self.sorting = SortRules(prefixes, shards_for(0, 1, 1), tier.request.topics)
         self.source = ""
         self.objects = 0
         self.partitions: set[TopicIdPartition] = set()
-        self.others: dict[OtherKey, Others] = {}
-        self.noncurrent = Others()
+        self.others: dict[OtherKey, UnrecognizedKeys] = {}
+        self.noncurrent = UnrecognizedKeys()
         self.stopped = ""
 
     # ------------------------------------------------------------------------------ listing
@@ -76,7 +76,7 @@ class Seen:
         self.source = "a listing of the store"
         expected = self._expected(known)
         self._sort_into(sum(expected.values()), unit_objects)
-        survey = Survey(self._tier.store, self.sorting, expected, unit_objects)
+        survey = FolderSurvey(self._tier.store, self.sorting, expected, unit_objects)
         units = self._list_units(survey, unit_objects)
         self.stopped = run_waves(self._tier.engine(), units, look_into, self._heard, why_stop)
 
@@ -88,12 +88,14 @@ class Seen:
             found[folder] = found.get(folder, 0) + OBJECTS_OF_SEGMENT * one.segments
         return found
 
-    def _list_units(self, survey: Survey, unit_objects: int) -> Iterator[tuple[ListTask, int]]:
+    def _list_units(
+        self, survey: FolderSurvey, unit_objects: int
+    ) -> Iterator[tuple[ListTask, int]]:
         folders: list[tuple[int, str]] = []
-        between: list[Listed] = []
+        between: list[ListedObject] = []
         objects = 0
         for one in survey.found():
-            if not isinstance(one, ToList):
+            if not isinstance(one, FolderToList):
                 between.append(one)
                 if len(between) >= BETWEEN_MAX:
                     self._between(between)
@@ -111,8 +113,8 @@ class Seen:
     def _list_unit(self, folders: list[tuple[int, str]]) -> ListTask:
         return ListTask(self._tier.request.require_store, tuple(folders), self.sorting)
 
-    def _between(self, objects: list[Listed]) -> None:
-        looked = Looked()
+    def _between(self, objects: list[ListedObject]) -> None:
+        looked = ListingResult()
         sort_objects(objects, self.sorting, looked)
         self._heard(looked)
         objects.clear()
@@ -139,16 +141,16 @@ class Seen:
     def _sort_into(self, objects: int, unit_objects: int) -> None:
         self._meter.expect(objects)
         shards = shards_for(objects, unit_objects, SHARDS_MAX)
-        self.sorting = Sorting(self._prefixes, shards, self._tier.request.topics)
+        self.sorting = SortRules(self._prefixes, shards, self._tier.request.topics)
 
-    def _heard(self, looked: Looked) -> None:
+    def _heard(self, looked: ListingResult) -> None:
         self._spill.add("objects", looked.blobs)
         for blob in looked.blobs.values():
-            self.partitions.update(Blob(blob).partitions)
+            self.partitions.update(RowBlob(blob).partitions)
         self.objects += looked.objects
         self._meter.found(looked.objects)
         for kind, others in looked.others.items():
-            self.others.setdefault(kind, Others()).join(others)
+            self.others.setdefault(kind, UnrecognizedKeys()).join(others)
         self.noncurrent.join(looked.noncurrent)
 
 
@@ -163,7 +165,7 @@ def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]
     return place, inventory
 
 
-def open_uploads(tier: Tier, prefixes: Prefixes, rules: Rules) -> OpenUploads:
+def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploads:
     """Uploads under the prefixes that nobody has completed; those of jobs' records included."""
     count, old = 0, 0
     examples: list[str] = []

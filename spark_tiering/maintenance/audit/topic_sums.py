@@ -11,14 +11,14 @@ from rlmm.findings.finding import Finding
 from rlmm.inspection.usage import GIB, OBJECTS_OF_SEGMENT, SMALL_SEGMENT_BYTES
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.copy_plan.summary import size_text
-from spark_tiering.maintenance.audit.segment_facts import Standing
-from spark_tiering.maintenance.audit.shard_join import Amount
+from spark_tiering.maintenance.audit.segment_facts import TopicStanding
+from spark_tiering.maintenance.audit.shard_join import OrphanAmount
 
 if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.maintenance.audit.shard_join import Topic
-    from spark_tiering.maintenance.audit.verdicts import Rules, SetVerdict
+    from spark_tiering.maintenance.audit.verdicts import AuditRules, SetVerdict
 
 NEVER: Final = -1
 _DELETED = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -30,7 +30,7 @@ class TopicSums:
 
     topic: str
     topic_id: str
-    amounts: dict[SetVerdict, Amount] = field(default_factory=dict)
+    amounts: dict[SetVerdict, OrphanAmount] = field(default_factory=dict)
     """Of objects, by verdict."""
     finished: int = 0
     """Segments in the metadata, by state."""
@@ -45,7 +45,7 @@ class TopicSums:
     """Whether the metadata ever heard of it."""
     delete_state: int | None = None
     """How far the deletion of its partitions is; of the one that is furthest behind."""
-    cluster: Standing = Standing.NOT_ASKED
+    cluster: TopicStanding = TopicStanding.NOT_ASKED
 
     @property
     def segments(self) -> int:
@@ -53,9 +53,9 @@ class TopicSums:
         return self.finished + self.started + self.being_deleted
 
     @property
-    def all(self) -> Amount:
+    def all(self) -> OrphanAmount:
         """All objects."""
-        total = Amount()
+        total = OrphanAmount()
         for one in self.amounts.values():
             total = total.plus(one)
         return total
@@ -87,9 +87,9 @@ class TopicSums:
         else:
             self.being_deleted += 1
 
-    def add_amount(self, verdict: SetVerdict, amount: Amount) -> None:
+    def add_amount(self, verdict: SetVerdict, amount: OrphanAmount) -> None:
         """Objects of the topic."""
-        self.amounts[verdict] = self.amounts.get(verdict, Amount()).plus(amount)
+        self.amounts[verdict] = self.amounts.get(verdict, OrphanAmount()).plus(amount)
 
     def document(self, price: float | None) -> dict[str, Any]:
         """As a row for programs."""
@@ -113,14 +113,16 @@ class TopicSums:
             "meanBytes": self.mean_bytes,
             "duplicateBytes": self.duplicate_bytes,
             "lastEventMs": None if self.last_event_ms == NEVER else self.last_event_ms,
-            "isKnownToCluster": {Standing.KNOWN: True, Standing.UNKNOWN: False}.get(self.cluster),
+            "isKnownToCluster": {TopicStanding.KNOWN: True, TopicStanding.UNKNOWN: False}.get(
+                self.cluster
+            ),
             "deletion": None
             if self.delete_state is None
             else PartitionDeleteState(self.delete_state).name,
         }
 
 
-class Topics:
+class TopicSummaries:
     """All topics, by id and name."""
 
     def __init__(self) -> None:
@@ -142,16 +144,16 @@ def cost(size_bytes: int, price: float) -> float:
     return round(size_bytes / GIB * price, 4)
 
 
-def ended_topic(one: TopicSums, rules: Rules) -> Finding | None:
+def ended_topic(one: TopicSums, rules: AuditRules) -> Finding | None:
     """F116: a topic id whose deletion has begun, or is over, and of which something is left."""
     there = one.all
-    is_left = one.segments or (there.objects and one.cluster is Standing.UNKNOWN)
-    if not is_left or (one.delete_state is None and one.cluster is not Standing.UNKNOWN):
+    is_left = one.segments or (there.objects and one.cluster is TopicStanding.UNKNOWN)
+    if not is_left or (one.delete_state is None and one.cluster is not TopicStanding.UNKNOWN):
         return None
     if one.last_event_ms != NEVER and not rules.is_old(one.last_event_ms):
         return None
     said = []
-    if one.cluster is Standing.UNKNOWN:
+    if one.cluster is TopicStanding.UNKNOWN:
         said.append("the cluster does not know this id")
     if one.delete_state is not None:
         said.append(f"its deletion is in state {PartitionDeleteState(one.delete_state).name}")

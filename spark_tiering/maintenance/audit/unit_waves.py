@@ -11,7 +11,7 @@ from spark_tiering.execution.protocol import UnitLost
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
 
 OBJECTS: Final = 1_000_000
 """As many objects are in one wave, unless that left slots without work."""
@@ -19,7 +19,7 @@ OBJECTS: Final = 1_000_000
 U = TypeVar("U")
 
 
-class Fallible(Protocol):
+class UnitResult(Protocol):
     """What a unit gives: perhaps why it could not."""
 
     @property
@@ -27,11 +27,11 @@ class Fallible(Protocol):
         """The code of an error, and its words."""
 
 
-F = TypeVar("F", bound=Fallible)
+F = TypeVar("F", bound=UnitResult)
 
 
 def run_waves(
-    engine: Engine,
+    engine: ExecutionEngine,
     units: Iterable[tuple[U, int]],
     fn: Callable[[U], F],
     on_result: Callable[[F], None],
@@ -61,7 +61,7 @@ def run_waves(
 
 
 def _run(
-    engine: Engine, wave: list[U], fn: Callable[[U], F], on_result: Callable[[F], None]
+    engine: ExecutionEngine, wave: list[U], fn: Callable[[U], F], on_result: Callable[[F], None]
 ) -> None:
     def heard(outcome: F | UnitLost) -> None:
         if isinstance(outcome, UnitLost):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.object_names import ObjectKind, main_key, object_key
-from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ VERSION: Final = 1
 _LINE_MAX: Final = 8_192
 
 
-class Loose(NamedTuple):
+class UnknownObjectSet(NamedTuple):
     """One such set."""
 
     partition: TopicIdPartition
@@ -39,7 +39,7 @@ class Loose(NamedTuple):
     last_offset: int | None
     """As its manifest says; None where there is none, or none that can be read."""
     verdict: SetVerdict
-    proof: Proof | None
+    proof: OrphanProof | None
     why: str
 
     @property
@@ -58,7 +58,7 @@ class Loose(NamedTuple):
         return self.prefix + main_key(self.id, self.start_offset)
 
 
-def format_loose(one: Loose) -> str:
+def format_loose(one: UnknownObjectSet) -> str:
     """One line."""
     fields = {
         "topic": one.partition.topic,
@@ -84,7 +84,7 @@ def format_head(store: str, made_ms: int) -> str:
     return json.dumps(fields, separators=(",", ":")) + "\n"
 
 
-def parse_loose(line: str) -> Loose:
+def parse_loose(line: str) -> UnknownObjectSet:
     """What a line says. Raises `ValueError` for what is none."""
     if len(line) > _LINE_MAX:
         msg = f"a line of {len(line)} characters"
@@ -96,7 +96,7 @@ def parse_loose(line: str) -> Loose:
     try:
         partition = TopicIdPartition(Uuid.parse(said["topicId"]), said["topic"], said["partition"])
         proof, last = said["proof"], said["last"]
-        found = Loose(
+        found = UnknownObjectSet(
             partition,
             Uuid.parse(said["id"]),
             _number(said["start"]),
@@ -106,7 +106,7 @@ def parse_loose(line: str) -> Loose:
             _number(said["modifiedMs"]),
             None if last is None else _number(last),
             SetVerdict(said["verdict"]),
-            None if proof is None else Proof(proof),
+            None if proof is None else OrphanProof(proof),
             str(said["why"]),
         )
         assert found.keys is not None
@@ -125,7 +125,7 @@ def _number(value: Any) -> int:
 
 def read_list(
     lines: Iterable[str], where: str, store: str, prefixes: tuple[str, ...]
-) -> Iterator[Loose]:
+) -> Iterator[UnknownObjectSet]:
     """
     The orphans of a list that was kept. Raises `ConfigError` for one that is none, that is of
     another store, or that names a prefix which was not said to be in use.

@@ -29,7 +29,7 @@ class SetVerdict(StrEnum):
     UNKNOWN_KEY = "unknown-key"
 
 
-class Proof(StrEnum):
+class OrphanProof(StrEnum):
     """Why nobody has a use for objects that no metadata knows of."""
 
     SEGMENT_DELETED = "segment-deleted"
@@ -45,11 +45,11 @@ class Proof(StrEnum):
     cluster look that shares the bucket: such are deleted only where that is asked for by name."""
 
 
-USUAL_PROOFS: Final = tuple(one for one in Proof if one is not Proof.TOPIC_UNKNOWN)
+USUAL_PROOFS: Final = tuple(one for one in OrphanProof if one is not OrphanProof.TOPIC_UNKNOWN)
 """What is enough for a deletion unless more is said."""
 
 
-class Overall(StrEnum):
+class AuditVerdict(StrEnum):
     """The audit's own verdict."""
 
     CLEAN = "Clean"
@@ -67,7 +67,7 @@ CLOCKS_APART_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AuditRules:
     """What is judged by."""
 
     now_ms: int

@@ -8,22 +8,22 @@ from rlmm.errors import LogError
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.verdicts import Undecodable
 from spark_tiering.maintenance.backup.files import writing
-from spark_tiering.maintenance.backup.progress import BackupMeter, Written
-from spark_tiering.maintenance.backup.records import READ_BYTES, Passed, rows_of
-from spark_tiering.maintenance.backup.report import LOST_MAX, ExportReport, PlaceTold
-from spark_tiering.maintenance.backup.rows import Extent, Header, Row
+from spark_tiering.maintenance.backup.progress import BackupMeter, ExportProgress
+from spark_tiering.maintenance.backup.records import READ_BYTES, SkippedRecords, rows_of
+from spark_tiering.maintenance.backup.report import LOST_MAX, BackupExportReport, ExportedPartition
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.backup.rows import Lost
+    from spark_tiering.maintenance.backup.rows import LostOffsets
     from spark_tiering.maintenance.tier import Tier, TierLog
 
 TELL_RECORDS: Final = 1_000
 """How far it is is told after so many."""
 
 
-def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> ExportReport:
+def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> BackupExportReport:
     """
     Write every event of the metadata topic into the new file *path*.
 
@@ -32,31 +32,31 @@ def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> E
     """
     log = tier.log
     header = header_of(log)
-    report = ExportReport(str(path), header)
+    report = BackupExportReport(str(path), header)
     meter, seen = meter or BackupMeter(), 0
     total = sum(_length(one) for one in header.extents.values())
     with writing(path, header) as into:
         for place, extent in sorted(header.extents.items()):
-            told, passed = PlaceTold(extent), Passed()
+            told, passed = ExportedPartition(extent), SkippedRecords()
             report.places[place] = told
             read = lambda at, position: log.read(at, position, bytes_max=READ_BYTES)  # noqa: E731
             for row in rows_of(read, place, extent, passed):
                 into.add(row)
                 _count(report, told, row)
                 if into.digest.records % TELL_RECORDS == 0:
-                    meter.tell(Written, seen + row.offset - extent.first_offset, total)
+                    meter.tell(ExportProgress, seen + row.offset - extent.first_offset, total)
             seen += _length(extent)
             if extent.first_offset < extent.next_offset:
-                meter.tell(Written, seen, total)
+                meter.tell(ExportProgress, seen, total)
             told.holes, told.control = passed.holes, passed.control
         report.footer = into.digest.footer
     return report
 
 
-def header_of(log: TierLog) -> Header:
+def header_of(log: TierLog) -> BackupHeader:
     """Whose log it is, and what it holds of each metadata partition now."""
     identity = log.identity()
-    extents: dict[int, Extent] = {}
+    extents: dict[int, BackupExtent] = {}
     missing: dict[int, str] = {}
     first: LogError | None = None
     for place, found in log.bounds(range(identity.partition_count)).items():
@@ -64,18 +64,20 @@ def header_of(log: TierLog) -> Header:
             missing[place] = str(found)
             first = first or found
         else:
-            extents[place] = Extent(found.log_start, found.next_offset)
+            extents[place] = BackupExtent(found.log_start, found.next_offset)
     if first is not None and not extents:
         raise first
-    return Header(identity, extents, missing)
+    return BackupHeader(identity, extents, missing)
 
 
-def _length(extent: Extent) -> int:
+def _length(extent: BackupExtent) -> int:
     return extent.next_offset - extent.first_offset
 
 
-def _count(report: ExportReport, told: PlaceTold, row: Row | Lost) -> None:
-    if not isinstance(row, Row):
+def _count(
+    report: BackupExportReport, told: ExportedPartition, row: BackupRow | LostOffsets
+) -> None:
+    if not isinstance(row, BackupRow):
         told.lost += row.next_offset - row.offset
         if len(report.lost) < LOST_MAX:
             report.lost.append(row)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.lines import (
-    Malformed,
+    BackupLineFault,
     footer_fields,
     header_fields,
     line_of,
@@ -30,7 +30,14 @@ from spark_tiering.maintenance.backup.lines import (
     row_fields,
 )
 from spark_tiering.maintenance.backup.new_file import new_file
-from spark_tiering.maintenance.backup.rows import Digest, Footer, Header, Lost, Order, Row
+from spark_tiering.maintenance.backup.rows import (
+    BackupDigest,
+    BackupHeader,
+    BackupOrder,
+    BackupRow,
+    Footer,
+    LostOffsets,
+)
 from spark_tiering.maintenance.backup.streams import GZIP, ZSTD, compressing, read_lines
 from spark_tiering.maintenance.backup.tables import TableReader, TableWriter
 
@@ -41,10 +48,10 @@ if TYPE_CHECKING:
 LINES, TABLE = ".jsonl", ".parquet"
 
 
-class Writer(Protocol):
+class BackupWriter(Protocol):
     """Takes a backup, record by record."""
 
-    def add(self, row: Row | Lost) -> None:
+    def add(self, row: BackupRow | LostOffsets) -> None:
         """The next record."""
         ...
 
@@ -65,7 +72,7 @@ def is_table(path: Path) -> bool:
 
 
 @contextmanager
-def writing(path: Path, header: Header) -> Iterator[_Writing]:
+def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
     """
     What takes the records of a new file, which is there when the block has ended; where it raises,
     there is none.
@@ -110,11 +117,11 @@ class _Lines:
 class _Writing:
     """Takes records, and knows their digest."""
 
-    def __init__(self, put: Callable[[Row | Lost], None]) -> None:
-        self.digest = Digest()
+    def __init__(self, put: Callable[[BackupRow | LostOffsets], None]) -> None:
+        self.digest = BackupDigest()
         self._put = put
 
-    def add(self, row: Row | Lost) -> None:
+    def add(self, row: BackupRow | LostOffsets) -> None:
         """The next record."""
         self.digest.add(row)
         self._put(row)
@@ -128,28 +135,30 @@ class Backup:
     """A file that was read whole once."""
 
     path: Path
-    header: Header
+    header: BackupHeader
     footer: Footer
 
-    def rows(self) -> Iterator[Row | Lost]:
+    def rows(self) -> Iterator[BackupRow | LostOffsets]:
         """
         Everything in it, once more. Raises `ConfigError` at the end where that is not what it was.
         """
-        digest = Digest()
+        digest = BackupDigest()
         for found in _read(self.path):
-            if isinstance(found, Row | Lost):
+            if isinstance(found, BackupRow | LostOffsets):
                 digest.add(found)
                 yield found
         if digest.footer != self.footer:
             msg = f"{self.path}: it was changed while it was read"
             raise ConfigError(msg)
 
-    def places(self) -> Iterator[tuple[int, Iterator[Row | Lost]]]:
+    def places(self) -> Iterator[tuple[int, Iterator[BackupRow | LostOffsets]]]:
         """The same, a metadata partition at a time, each to be read before the next is asked."""
         yield from groupby(self.rows(), lambda row: row.place)
 
 
-def open_backup(path: Path, on_row: Callable[[Row | Lost], None] = lambda row: None) -> Backup:
+def open_backup(
+    path: Path, on_row: Callable[[BackupRow | LostOffsets], None] = lambda row: None
+) -> Backup:
     """
     The backup in *path*, read to its end; *on_row* is told of everything in it, but believes it
     only when this has returned.
@@ -157,12 +166,12 @@ def open_backup(path: Path, on_row: Callable[[Row | Lost], None] = lambda row: N
     Raises `ConfigError`, in one line, for what is no backup, is of another version, is cut, or is
     not what was written.
     """
-    header: Header | None = None
+    header: BackupHeader | None = None
     footer: Footer | None = None
-    digest, order = Digest(), None
+    digest, order = BackupDigest(), None
     for found in _read(path):
-        if isinstance(found, Header):
-            header, order = found, Order(found)
+        if isinstance(found, BackupHeader):
+            header, order = found, BackupOrder(found)
         elif isinstance(found, Footer):
             footer = found
         else:
@@ -180,18 +189,18 @@ def open_backup(path: Path, on_row: Callable[[Row | Lost], None] = lambda row: N
     return Backup(path, header, footer)
 
 
-def _read(path: Path) -> Iterator[Header | Row | Lost | Footer]:
+def _read(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
     """What a file says, in order; the digest of its lines is checked here."""
     if is_table(path):
         try:
             yield from _read_table(path)
-        except Malformed as error:
+        except BackupLineFault as error:
             raise ConfigError(f"{path}: {error}") from error
     else:
         yield from _read_lines(path)
 
 
-def _read_table(path: Path) -> Iterator[Header | Row | Lost | Footer]:
+def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
     reader = TableReader(path)
     try:
         yield reader.header()
@@ -201,13 +210,13 @@ def _read_table(path: Path) -> Iterator[Header | Row | Lost | Footer]:
         reader.close()
 
 
-def _read_lines(path: Path) -> Iterator[Header | Row | Lost | Footer]:
+def _read_lines(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
     number = 0
     parser = _Parser()
     for number, line in enumerate(read_lines(path), 1):
         try:
             found = parser.parse(line)
-        except Malformed as error:
+        except BackupLineFault as error:
             where = f"{path}, line {number}" if number > 1 else str(path)
             raise ConfigError(f"{where}: {error}") from error
         yield found
@@ -216,15 +225,15 @@ def _read_lines(path: Path) -> Iterator[Header | Row | Lost | Footer]:
 
 
 class _Parser:
-    """Line by line, with the digest of those that came before; raises `Malformed`."""
+    """Line by line, with the digest of those that came before; raises `BackupLineFault`."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._is_begun = self._is_over = False
 
-    def parse(self, line: bytes) -> Header | Row | Lost | Footer:
+    def parse(self, line: bytes) -> BackupHeader | BackupRow | LostOffsets | Footer:
         if self._is_over:
-            raise Malformed("more stands behind the end")
+            raise BackupLineFault("more stands behind the end")
         found = parse_line(line)
         if not self._is_begun:
             self._is_begun = True
@@ -233,7 +242,7 @@ class _Parser:
         if "end" in found:
             footer, lines_sha256 = parse_footer(found)
             if lines_sha256 != self._hash.hexdigest():
-                raise Malformed("not what was written: the digest of the lines differs")
+                raise BackupLineFault("not what was written: the digest of the lines differs")
             self._is_over = True
             return footer
         self._hash.update(line)

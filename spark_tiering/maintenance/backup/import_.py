@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.files import open_backup
-from spark_tiering.maintenance.backup.log_comparison import Offsets, begun
-from spark_tiering.maintenance.backup.progress import Appended, BackupMeter, ReadBack
-from spark_tiering.maintenance.backup.records import Passed, rows_of
+from spark_tiering.maintenance.backup.log_comparison import RestoredOffsets, begun
+from spark_tiering.maintenance.backup.progress import AppendProgress, BackupMeter, ReadBack
+from spark_tiering.maintenance.backup.records import SkippedRecords, rows_of
 from spark_tiering.maintenance.backup.report import LOST_MAX, ImportReport
-from spark_tiering.maintenance.backup.rows import Extent, Lost, Row
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow, LostOffsets
 from spark_tiering.maintenance.backup.targets import open_target
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.maintenance.backup.files import Backup
-    from spark_tiering.maintenance.backup.targets import Target
+    from spark_tiering.maintenance.backup.targets import BackupTarget
     from spark_tiering.tier_metadata.opening import AccessSettings
 
 GROUP_ROWS: Final = 500
@@ -36,10 +36,10 @@ GROUP_BYTES: Final = 256 * 1024
 class _Seen:
     """What was seen of a backup while it was read for the first time."""
 
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[LostOffsets] = field(default_factory=list)
 
-    def see(self, row: Row | Lost) -> None:
-        if isinstance(row, Lost) and len(self.lost) < LOST_MAX:
+    def see(self, row: BackupRow | LostOffsets) -> None:
+        if isinstance(row, LostOffsets) and len(self.lost) < LOST_MAX:
             self.lost.append(row)
 
 
@@ -82,7 +82,7 @@ def import_backup(
     return report
 
 
-def _require_same(backup: Backup, target: Target, *, is_other_cluster: bool) -> None:
+def _require_same(backup: Backup, target: BackupTarget, *, is_other_cluster: bool) -> None:
     ours, theirs = target.identity, backup.header.identity
     if ours.partition_count != theirs.partition_count:
         msg = (
@@ -98,7 +98,7 @@ def _require_same(backup: Backup, target: Target, *, is_other_cluster: bool) -> 
         raise ConfigError(msg)
 
 
-def _present(backup: Backup, target: Target) -> dict[int, int]:
+def _present(backup: Backup, target: BackupTarget) -> dict[int, int]:
     """
     By metadata partition, how many of its first records are there. Raises `ConfigError` where
     anything else is.
@@ -112,49 +112,49 @@ def _present(backup: Backup, target: Target) -> dict[int, int]:
         if place not in unseen:
             continue
         unseen.remove(place)
-        there = rows_of(target.read, place, extents[place], Passed())
+        there = rows_of(target.read, place, extents[place], SkippedRecords())
         outcome = begun(_records(rows), there)
         if outcome.why_not:
             raise _foreign(target, place, outcome.why_not)
         found[place] = outcome.records
     for place in sorted(unseen):
-        for one in rows_of(target.read, place, extents[place], Passed()):
+        for one in rows_of(target.read, place, extents[place], SkippedRecords()):
             raise _foreign(target, place, f"offset {one.offset} is not in the backup")
     return found
 
 
-def _foreign(target: Target, place: int, why: str) -> ConfigError:
+def _foreign(target: BackupTarget, place: int, why: str) -> ConfigError:
     return ConfigError(
         f"{target.where}, metadata partition {place}: {why}; a backup goes into an empty log, or"
         " on behind an import of its own: name another"
     )
 
 
-def _records(rows: Iterator[Row | Lost]) -> Iterator[Row]:
-    return (row for row in rows if isinstance(row, Row))
+def _records(rows: Iterator[BackupRow | LostOffsets]) -> Iterator[BackupRow]:
+    return (row for row in rows if isinstance(row, BackupRow))
 
 
 def _foretell(
-    backup: Backup, target: Target, present: dict[int, int], report: ImportReport
+    backup: Backup, target: BackupTarget, present: dict[int, int], report: ImportReport
 ) -> None:
     """Which offsets the events would get."""
-    extents, offsets = target.extents(), Offsets()
+    extents, offsets = target.extents(), RestoredOffsets()
     for place, rows in backup.places():
-        extent = extents.get(place, Extent(0, 0))
+        extent = extents.get(place, BackupExtent(0, 0))
         first = extent.next_offset - present.get(place, 0)
         for number, row in enumerate(_records(rows)):
             offsets.add(place, row.offset, first + number)
     _tell(offsets, report)
 
 
-def _tell(offsets: Offsets, report: ImportReport) -> None:
+def _tell(offsets: RestoredOffsets, report: ImportReport) -> None:
     offsets.close()
     report.moved, report.runs = offsets.moved, offsets.runs
 
 
 def _append(
     backup: Backup,
-    target: Target,
+    target: BackupTarget,
     present: dict[int, int],
     report: ImportReport,
     why_stop: Callable[[], str],
@@ -171,13 +171,13 @@ def _append(
             offsets = target.append(place, group)
             report.appended += len(offsets)
             there = report.present + report.appended
-            meter.tell(Appended, there, backup.footer.records)
+            meter.tell(AppendProgress, there, backup.footer.records)
             if offsets[-1] - offsets[0] != len(group) - 1:
                 raise _foreign(target, place, "somebody else appends to it at the same time")
 
 
-def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    group: list[Row] = []
+def _groups(rows: Iterator[BackupRow]) -> Iterator[list[BackupRow]]:
+    group: list[BackupRow] = []
     size_bytes = 0
     for row in rows:
         if group and (len(group) >= GROUP_ROWS or size_bytes + row.size_bytes > GROUP_BYTES):
@@ -189,14 +189,16 @@ def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
         yield group
 
 
-def _read_back(backup: Backup, target: Target, report: ImportReport, meter: BackupMeter) -> None:
+def _read_back(
+    backup: Backup, target: BackupTarget, report: ImportReport, meter: BackupMeter
+) -> None:
     """Compare what is there now, and note which offsets it has."""
-    extents, offsets, seen = target.extents(), Offsets(), 0
+    extents, offsets, seen = target.extents(), RestoredOffsets(), 0
     for place, rows in backup.places():
-        there = rows_of(target.read, place, extents[place], Passed())
+        there = rows_of(target.read, place, extents[place], SkippedRecords())
         for row in _records(rows):
             found = next(there, None)
-            if not isinstance(found, Row) or found.content != row.content:
+            if not isinstance(found, BackupRow) or found.content != row.content:
                 raise _foreign(target, place, f"what was appended for {row.offset} is not there")
             report.restamped += found.timestamp_ms != row.timestamp_ms
             offsets.add(place, row.offset, found.offset)

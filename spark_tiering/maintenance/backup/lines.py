@@ -20,7 +20,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.event_record import Happened
+from rlmm.inspection.event_record import EventRecord
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.request_checks import PARTITION_COUNT_MAX
 from rlmm.metadata.decoding import decode
@@ -30,11 +30,11 @@ from rlmm.views.event import event_view
 from spark_tiering.maintenance.backup.rows import (
     FORMAT,
     VERSION,
-    Extent,
+    BackupExtent,
+    BackupHeader,
+    BackupRow,
     Footer,
-    Header,
-    Lost,
-    Row,
+    LostOffsets,
 )
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ _TOLD = (
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Malformed(Exception):
+class BackupLineFault(Exception):
     """Says in a line what is wrong with one; whoever reads the file says where."""
 
 
-def event_of(row: Row) -> dict[str, Any]:
+def event_of(row: BackupRow) -> dict[str, Any]:
     """What a record says, for people; where nobody understands it, why."""
     decoded = decode(row.value)
     if isinstance(decoded, Undecodable):
         return {"undecodable": str(decoded.reason), "detail": decoded.detail}
-    happened = Happened(
+    happened = EventRecord(
         row.place, row.offset, row.next_offset, row.timestamp_ms, decoded, APPLIED, row.value
     )
     view = event_view(happened)
@@ -71,7 +71,7 @@ def event_of(row: Row) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------- writing
 
 
-def header_fields(header: Header) -> dict[str, Any]:
+def header_fields(header: BackupHeader) -> dict[str, Any]:
     """The header, as an object of JSON."""
     identity = header.identity
     return {
@@ -99,9 +99,9 @@ def footer_fields(footer: Footer, lines_sha256: str = "") -> dict[str, Any]:
     return fields | ({"lines_sha256": lines_sha256} if lines_sha256 else {})
 
 
-def row_fields(row: Row | Lost) -> dict[str, Any]:
+def row_fields(row: BackupRow | LostOffsets) -> dict[str, Any]:
     """A record, as an object of JSON."""
-    if isinstance(row, Lost):
+    if isinstance(row, LostOffsets):
         return {
             "metadata_partition": row.place,
             "offset": row.offset,
@@ -133,72 +133,74 @@ def _text(content: bytes | None) -> str | None:
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The object that a line is; raises `Malformed`."""
+    """The object that a line is; raises `BackupLineFault`."""
     if not line.endswith(b"\n"):
-        raise Malformed("the file ends in the middle of this line")
+        raise BackupLineFault("the file ends in the middle of this line")
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
         msg = f"no JSON: {str(error)[:100]}"
-        raise Malformed(msg) from error
+        raise BackupLineFault(msg) from error
     if not isinstance(found, dict):
-        raise Malformed("no object of JSON")
+        raise BackupLineFault("no object of JSON")
     return found
 
 
-def parse_header(found: Mapping[str, Any]) -> Header:
-    """What stands before the records; raises `Malformed`."""
+def parse_header(found: Mapping[str, Any]) -> BackupHeader:
+    """What stands before the records; raises `BackupLineFault`."""
     if found.get("format") != FORMAT:
-        raise Malformed("no backup of a metadata topic: its first line is another one's")
+        raise BackupLineFault("no backup of a metadata topic: its first line is another one's")
     if type(found.get("version")) is not int or found["version"] != VERSION:
         msg = f"version {str(found.get('version'))[:40]!r}, this build reads {VERSION}"
-        raise Malformed(msg)
+        raise BackupLineFault(msg)
     count = _number(found, "partition_count", 1, PARTITION_COUNT_MAX)
     try:
         identity = LogIdentity(
             _string(found, "cluster_id"), Uuid.parse(_string(found, "topic_id")), count
         )
     except InvalidArgument as error:
-        raise Malformed(str(error)[:200]) from error
-    extents: dict[int, Extent] = {}
+        raise BackupLineFault(str(error)[:200]) from error
+    extents: dict[int, BackupExtent] = {}
     for one in _list(found, "extents"):
         if not isinstance(one, list) or len(one) != 3:
-            raise Malformed("extents: a list of three numbers each")
+            raise BackupLineFault("extents: a list of three numbers each")
         place, first, behind = one
         if not (_is_number(place, 0, count - 1) and _is_number(first) and _is_number(behind)):
-            raise Malformed("extents: a metadata partition and two offsets each")
+            raise BackupLineFault("extents: a metadata partition and two offsets each")
         if first > behind or place in extents:
-            raise Malformed("extents: each metadata partition once, its start before its end")
-        extents[place] = Extent(first, behind)
+            raise BackupLineFault("extents: each metadata partition once, its start before its end")
+        extents[place] = BackupExtent(first, behind)
     missing: dict[int, str] = {}
     for one in _list(found, "missing"):
         if not isinstance(one, list) or len(one) != 2 or not _is_number(one[0], 0, count - 1):
-            raise Malformed("missing: a metadata partition and a reason each")
+            raise BackupLineFault("missing: a metadata partition and a reason each")
         missing[one[0]] = str(one[1])[:400]
-    return Header(identity, extents, missing)
+    return BackupHeader(identity, extents, missing)
 
 
 def parse_footer(found: Mapping[str, Any]) -> tuple[Footer, str]:
-    """What stands behind them, and the digest of the lines; raises `Malformed`."""
+    """What stands behind them, and the digest of the lines; raises `BackupLineFault`."""
     sums = [_string(found, "sha256"), str(found.get("lines_sha256", ""))]
     if _SHA256.fullmatch(sums[0]) is None:
-        raise Malformed("sha256: 64 hexadecimal digits")
+        raise BackupLineFault("sha256: 64 hexadecimal digits")
     footer = Footer(_number(found, "records"), _number(found, "lost"), sums[0])
     return footer, sums[1]
 
 
-def parse_row(found: Mapping[str, Any]) -> Row | Lost:
-    """A record; raises `Malformed`."""
+def parse_row(found: Mapping[str, Any]) -> BackupRow | LostOffsets:
+    """A record; raises `BackupLineFault`."""
     place = _number(found, "metadata_partition", 0, PARTITION_COUNT_MAX)
     offset = _number(found, "offset")
     if "lost" in found:
-        return Lost(place, offset, _number(found, "next_offset"), _string(found, "lost")[:4_000])
+        return LostOffsets(
+            place, offset, _number(found, "next_offset"), _string(found, "lost")[:4_000]
+        )
     headers = []
     for one in _list(found, "headers") if "headers" in found else ():
         if not isinstance(one, list) or len(one) != 2 or not isinstance(one[0], str):
-            raise Malformed("headers: a name and a value each")
+            raise BackupLineFault("headers: a name and a value each")
         headers.append((_encodable(one[0]), _bytes(one[1], "headers")))
-    return Row(
+    return BackupRow(
         place,
         offset,
         _number(found, "timestamp_ms", INT64_MIN),
@@ -212,7 +214,7 @@ def _encodable(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        raise Malformed("headers: a name that is no UTF-8") from error
+        raise BackupLineFault("headers: a name that is no UTF-8") from error
     return name
 
 
@@ -224,7 +226,7 @@ def _number(found: Mapping[str, Any], name: str, least: int = 0, most: int = INT
     value = found.get(name)
     if type(value) is not int or not least <= value <= most:
         msg = f"{name}: {str(value)[:40]!r}, expected a number from {least} to {most}"
-        raise Malformed(msg)
+        raise BackupLineFault(msg)
     return value
 
 
@@ -232,7 +234,7 @@ def _string(found: Mapping[str, Any], name: str) -> str:
     value = found.get(name)
     if not isinstance(value, str):
         msg = f"{name}: a text is missing"
-        raise Malformed(msg)
+        raise BackupLineFault(msg)
     return value
 
 
@@ -240,7 +242,7 @@ def _list(found: Mapping[str, Any], name: str) -> list[Any]:
     value = found.get(name)
     if not isinstance(value, list):
         msg = f"{name}: a list is missing"
-        raise Malformed(msg)
+        raise BackupLineFault(msg)
     return value
 
 
@@ -249,8 +251,8 @@ def _bytes(value: object, name: str) -> bytes | None:
         return None
     msg = f"{name}: neither base64 nor null"
     if not isinstance(value, str):
-        raise Malformed(msg)
+        raise BackupLineFault(msg)
     try:
         return base64.b64decode(value, validate=True)
     except ValueError as error:  # binascii's among them
-        raise Malformed(msg) from error
+        raise BackupLineFault(msg) from error

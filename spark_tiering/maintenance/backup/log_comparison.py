@@ -11,18 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_tiering.maintenance.backup.rows import Lost
+from spark_tiering.maintenance.backup.rows import LostOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.maintenance.backup.rows import Row
+    from spark_tiering.maintenance.backup.rows import BackupRow
 
 RUNS_MAX: Final = 1_000
 """Moved stretches of offsets that are told one by one."""
 
 
-class Run(NamedTuple):
+class OffsetRun(NamedTuple):
     """So many records in a row, that moved together."""
 
     place: int
@@ -39,15 +39,15 @@ class Run(NamedTuple):
 
 
 @dataclass
-class Offsets:
+class RestoredOffsets:
     """Where the records of a backup went; runs that kept their offsets are not told."""
 
     records: int = 0
     moved: int = 0
     """Records whose offset is another one now."""
-    runs: list[Run] = field(default_factory=list)
+    runs: list[OffsetRun] = field(default_factory=list)
     """The first ones of those that moved."""
-    _run: Run | None = None
+    _run: OffsetRun | None = None
 
     def add(self, place: int, offset: int, new_offset: int) -> None:
         """The next record, in the order of the backup."""
@@ -61,7 +61,7 @@ class Offsets:
             self._run = run._replace(records=run.records + 1)
             return
         self.close()
-        self._run = Run(place, offset, new_offset, 1)
+        self._run = OffsetRun(place, offset, new_offset, 1)
 
     def close(self) -> None:
         """There is none behind the last."""
@@ -72,7 +72,7 @@ class Offsets:
                 self.runs.append(run)
 
 
-class Begun(NamedTuple):
+class RestoredLog(NamedTuple):
     """What a log holds of one metadata partition of a backup."""
 
     records: int
@@ -81,15 +81,15 @@ class Begun(NamedTuple):
     """Why the log cannot take the rest."""
 
 
-def begun(expected: Iterator[Row], present: Iterator[Row | Lost]) -> Begun:
+def begun(expected: Iterator[BackupRow], present: Iterator[BackupRow | LostOffsets]) -> RestoredLog:
     """How many of the *expected* records a log holds that holds *present*."""
     count = 0
     for found in present:
         wanted = next(expected, None)
         if wanted is None:
-            return Begun(count, f"offset {found.offset} is there, and the backup has no such")
-        if isinstance(found, Lost) or found.content != wanted.content:
+            return RestoredLog(count, f"offset {found.offset} is there, and the backup has no such")
+        if isinstance(found, LostOffsets) or found.content != wanted.content:
             why = f"offset {found.offset} holds another record than {wanted.offset} had"
-            return Begun(count, why)
+            return RestoredLog(count, why)
         count += 1
-    return Begun(count)
+    return RestoredLog(count)

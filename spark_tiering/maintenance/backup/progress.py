@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Written(Progress):
+class ExportProgress(Progress):
     """Events in a file, of the offsets that there are."""
 
     def line(self) -> str:
@@ -19,7 +19,7 @@ class Written(Progress):
         return f"{self.segments} of {self.segments_total} offsets read"
 
 
-class Appended(Progress):
+class AppendProgress(Progress):
     """Events in a log, of those in a file."""
 
     def line(self) -> str:

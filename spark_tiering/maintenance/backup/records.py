@@ -15,14 +15,14 @@ from rlmm.inspection.record_set_bounds import judged_batches
 from rlmm.metadata.opened import INFLATED_BYTES_MAX
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.damage import DamagedBatch, DamagedRecords
-from spark_tiering.maintenance.backup.rows import Lost, Row
+from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm.records.batch import Batch
     from rlmm.records.record_set import RecordSet
-    from spark_tiering.maintenance.backup.rows import Extent
+    from spark_tiering.maintenance.backup.rows import BackupExtent
 
     Read = Callable[[int, int], RecordSet | None]
     """The record set of a metadata partition from an offset on; None where none came in time."""
@@ -31,7 +31,7 @@ READ_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass
-class Passed:
+class SkippedRecords:
     """What of a metadata partition is no record of anybody's."""
 
     control: int = 0
@@ -40,7 +40,9 @@ class Passed:
     """Offsets that nothing stands at any more: compaction took them, or nobody ever wrote them."""
 
 
-def rows_of(read: Read, place: int, extent: Extent, passed: Passed) -> Iterator[Row | Lost]:
+def rows_of(
+    read: Read, place: int, extent: BackupExtent, passed: SkippedRecords
+) -> Iterator[BackupRow | LostOffsets]:
     """
     Every record in *extent*, and what was lost, by rising offset.
 
@@ -58,7 +60,7 @@ def rows_of(read: Read, place: int, extent: Extent, passed: Passed) -> Iterator[
         for row in _rows_in(record_set, position, end, passed):
             passed.holes += row.offset - reached
             reached = row.next_offset
-            if isinstance(row, Row | Lost):
+            if isinstance(row, BackupRow | LostOffsets):
                 yield row
         behind = record_set.next_offset
         stop = min(end, max(reached, position if behind is None else behind))
@@ -78,8 +80,8 @@ class _Control:
 
 
 def _rows_in(
-    record_set: RecordSet, position: int, end: int, passed: Passed
-) -> Iterator[Row | Lost | _Control]:
+    record_set: RecordSet, position: int, end: int, passed: SkippedRecords
+) -> Iterator[BackupRow | LostOffsets | _Control]:
     place = record_set.partition
     for found in judged_batches(record_set, position):
         if position >= end:
@@ -88,7 +90,7 @@ def _rows_in(
             behind = offset_behind(record_set, found, position)
             stop = end if behind is None else min(behind, end)
             if stop > position:
-                yield Lost(place, position, stop, f"{found.reason}: {found.detail}")
+                yield LostOffsets(place, position, stop, f"{found.reason}: {found.detail}")
             position = max(position, stop)
             continue
         if found.base_offset >= end:
@@ -102,13 +104,15 @@ def _rows_in(
         position = found.next_offset
 
 
-def _rows_of_batch(place: int, batch: Batch, position: int, end: int) -> Iterator[Row | Lost]:
+def _rows_of_batch(
+    place: int, batch: Batch, position: int, end: int
+) -> Iterator[BackupRow | LostOffsets]:
     for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):
         if isinstance(record, DamagedRecords):
             first, stop = max(position, record.first_offset), min(record.next_offset, end)
             if first < stop:
-                yield Lost(place, first, stop, f"{record.reason}: {record.detail}")
+                yield LostOffsets(place, first, stop, f"{record.reason}: {record.detail}")
         elif position <= record.offset < end:
-            yield Row(
+            yield BackupRow(
                 place, record.offset, record.timestamp_ms, record.key, record.value, record.headers
             )

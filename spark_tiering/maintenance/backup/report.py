@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.log.protocol import LogIdentity
-    from spark_tiering.maintenance.backup.log_comparison import Run
-    from spark_tiering.maintenance.backup.rows import Extent, Footer, Header, Lost
+    from spark_tiering.maintenance.backup.log_comparison import OffsetRun
+    from spark_tiering.maintenance.backup.rows import (
+        BackupExtent,
+        BackupHeader,
+        Footer,
+        LostOffsets,
+    )
 
 VERSION: Final = 1
 LOST_MAX: Final = 1_000
@@ -22,10 +27,10 @@ SHOWN: Final = 10
 
 
 @dataclass
-class PlaceTold:
+class ExportedPartition:
     """One metadata partition of an export."""
 
-    extent: Extent
+    extent: BackupExtent
     records: int = 0
     holes: int = 0
     control: int = 0
@@ -44,16 +49,16 @@ class PlaceTold:
 
 
 @dataclass
-class ExportReport:
+class BackupExportReport:
     """What was written."""
 
     file: str
-    header: Header
-    places: dict[int, PlaceTold] = field(default_factory=dict)
+    header: BackupHeader
+    places: dict[int, ExportedPartition] = field(default_factory=dict)
     footer: Footer | None = None
     undecodable: int = 0
     tombstones: int = 0
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[LostOffsets] = field(default_factory=list)
 
     @property
     def is_fine(self) -> bool:
@@ -124,7 +129,7 @@ class ImportReport:
 
     file: str
     target: str
-    header: Header
+    header: BackupHeader
     footer: Footer
     into: LogIdentity
     is_applied: bool
@@ -133,11 +138,11 @@ class ImportReport:
     appended: int = 0
     moved: int = 0
     """Events that have another offset than they had."""
-    runs: list[Run] = field(default_factory=list)
+    runs: list[OffsetRun] = field(default_factory=list)
     restamped: int = 0
     """Events to which the topic gave a time of its own."""
     holes: int = 0
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[LostOffsets] = field(default_factory=list)
     stopped_by: str = ""
 
     @property
@@ -228,7 +233,7 @@ def identity_fields(identity: LogIdentity) -> dict[str, Any]:
     }
 
 
-def lost_finding(one: Lost) -> Finding:
+def lost_finding(one: LostOffsets) -> Finding:
     """Records that could not be read."""
     count = one.next_offset - one.offset
     return Finding(

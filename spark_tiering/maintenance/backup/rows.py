@@ -28,7 +28,7 @@ _SIZE = struct.Struct(">i")
 _NONE = _SIZE.pack(-1)
 
 
-class Row(NamedTuple):
+class BackupRow(NamedTuple):
     """One record of the metadata topic."""
 
     place: int
@@ -64,7 +64,7 @@ class Row(NamedTuple):
         )
 
 
-class Lost(NamedTuple):
+class LostOffsets(NamedTuple):
     """Offsets [offset, next_offset) that were there and could not be read."""
 
     place: int
@@ -74,7 +74,7 @@ class Lost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class BackupExtent:
     """What a log held of one metadata partition when its backup was begun."""
 
     first_offset: int
@@ -82,11 +82,11 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class BackupHeader:
     """What stands before the records: whose they are, and which were to be had."""
 
     identity: LogIdentity
-    extents: Mapping[int, Extent]
+    extents: Mapping[int, BackupExtent]
     missing: Mapping[int, str] = field(default_factory=dict)
     """Metadata partitions that could not be read at all, and why."""
 
@@ -99,10 +99,10 @@ class Footer:
     lost: int
     """Offsets that could not be read."""
     sha256: str
-    """Of the records; see `Digest`."""
+    """Of the records; see `BackupDigest`."""
 
 
-class Digest:
+class BackupDigest:
     """Of everything that was told, in order."""
 
     def __init__(self) -> None:
@@ -110,9 +110,9 @@ class Digest:
         self.records = 0
         self.lost = 0
 
-    def add(self, row: Row | Lost) -> None:
+    def add(self, row: BackupRow | LostOffsets) -> None:
         """The next one."""
-        if isinstance(row, Lost):
+        if isinstance(row, LostOffsets):
             self.lost += row.next_offset - row.offset
             head = _HEAD.pack(b"L", row.place, row.offset, row.next_offset)
             self._hash.update(head + _part(row.why.encode()))
@@ -134,15 +134,15 @@ def _part(content: bytes | None) -> bytes:
     return _NONE if content is None else _SIZE.pack(len(content)) + content
 
 
-class Order:
+class BackupOrder:
     """Rows in the order that a backup has: by metadata partition, by offset, within its extent."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: BackupHeader) -> None:
         self._header = header
         self._place = -1
         self._next_offset = 0
 
-    def wrong(self, row: Row | Lost) -> str:
+    def wrong(self, row: BackupRow | LostOffsets) -> str:
         """What is wrong with *row* behind those that came before; empty where nothing is."""
         extent = self._header.extents.get(row.place)
         if extent is None:
@@ -155,7 +155,7 @@ class Order:
             return f"offset {row.offset} of metadata partition {row.place} comes too late"
         if not row.offset < row.next_offset <= extent.next_offset:
             return f"offset {row.offset} of metadata partition {row.place} is beyond the header's"
-        if isinstance(row, Row) and not -1 <= row.timestamp_ms <= INT64_MAX:
+        if isinstance(row, BackupRow) and not -1 <= row.timestamp_ms <= INT64_MAX:
             return f"offset {row.offset} of metadata partition {row.place} has no possible time"
         self._next_offset = row.next_offset
         return ""

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.lines import (
-    Malformed,
+    BackupLineFault,
     event_of,
     footer_fields,
     header_fields,
     parse_footer,
     parse_header,
 )
-from spark_tiering.maintenance.backup.rows import Lost, Row
+from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 from spark_tiering.maintenance.backup.streams import KeptOpen, arrow_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from spark_tiering.maintenance.backup.rows import Footer, Header
+    from spark_tiering.maintenance.backup.rows import BackupHeader, Footer
 
 HEADER_KEY, FOOTER_KEY = b"rlmm.backup.header", b"rlmm.backup.footer"
 ROWS_MAX: Final = 10_000
@@ -65,7 +65,7 @@ def schema_of(arrow: Any) -> Any:
 class TableWriter:
     """Writes one file; `close` writes what stands behind the records."""
 
-    def __init__(self, path: Path, file: BinaryIO, header: Header) -> None:
+    def __init__(self, path: Path, file: BinaryIO, header: BackupHeader) -> None:
         self._arrow = arrow_for(path)
         self._parquet = arrow_for(path, "pyarrow.parquet")
         schema = schema_of(self._arrow).with_metadata(
@@ -81,10 +81,10 @@ class TableWriter:
         self._held: list[dict[str, Any]] = []
         self._held_bytes = 0
 
-    def add(self, row: Row | Lost) -> None:
+    def add(self, row: BackupRow | LostOffsets) -> None:
         """The next record."""
         self._held.append(_columns(row))
-        self._held_bytes += row.size_bytes if isinstance(row, Row) else 0
+        self._held_bytes += row.size_bytes if isinstance(row, BackupRow) else 0
         if len(self._held) >= ROWS_MAX or self._held_bytes >= ROWS_BYTES_MAX:
             self._flush()
 
@@ -105,8 +105,8 @@ class TableWriter:
         self._writer.close()
 
 
-def _columns(row: Row | Lost) -> dict[str, Any]:
-    if isinstance(row, Lost):
+def _columns(row: BackupRow | LostOffsets) -> dict[str, Any]:
+    if isinstance(row, LostOffsets):
         return {
             "metadata_partition": row.place,
             "offset": row.offset,
@@ -128,8 +128,8 @@ def _columns(row: Row | Lost) -> dict[str, Any]:
 
 class TableReader:
     """
-    Reads one file. Raises `ConfigError` for what is no Parquet, and `Malformed` for what no backup
-    is.
+    Reads one file. Raises `ConfigError` for a file that is not Parquet, and `BackupLineFault` for
+    one that is not a backup.
     """
 
     def __init__(self, path: Path) -> None:
@@ -142,10 +142,12 @@ class TableReader:
         except OSError as error:
             raise ConfigError(f"{path}: {_first_line(error)}") from error
         except self._arrow.ArrowException as error:
-            raise Malformed(f"no Parquet, or not a whole file: {_first_line(error)}") from error
+            raise BackupLineFault(
+                f"no Parquet, or not a whole file: {_first_line(error)}"
+            ) from error
         self._metadata: dict[bytes, bytes] = self._file.metadata.metadata or {}
 
-    def header(self) -> Header:
+    def header(self) -> BackupHeader:
         """What stands before the records."""
         return parse_header(self._object(HEADER_KEY))
 
@@ -153,7 +155,7 @@ class TableReader:
         """What stands behind them."""
         return parse_footer(self._object(FOOTER_KEY))[0]
 
-    def rows(self) -> Iterator[Row | Lost]:
+    def rows(self) -> Iterator[BackupRow | LostOffsets]:
         """Every record."""
         names = ["metadata_partition", "offset", "timestamp_ms", "key", "value", "headers"]
         try:
@@ -163,7 +165,7 @@ class TableReader:
             ):
                 yield from map(_row, batch.to_pylist())
         except (self._arrow.ArrowException, OSError) as error:
-            raise Malformed(f"it is cut, or damaged: {_first_line(error)}") from error
+            raise BackupLineFault(f"it is cut, or damaged: {_first_line(error)}") from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -176,35 +178,37 @@ class TableReader:
                      "next_offset", "lost"):  # fmt: skip
             if name not in found.names or found.field(name).type != expected.field(name).type:
                 msg = f"its column {name} is not that of a backup"
-                raise Malformed(msg)
+                raise BackupLineFault(msg)
 
     def _object(self, key: bytes) -> dict[str, Any]:
         try:
             found = json.loads(self._metadata[key])
         except (KeyError, ValueError, RecursionError) as error:
-            raise Malformed("no backup of a metadata topic: a table of something else") from error
+            raise BackupLineFault(
+                "no backup of a metadata topic: a table of something else"
+            ) from error
         if not isinstance(found, dict):
-            raise Malformed("no backup of a metadata topic: a table of something else")
+            raise BackupLineFault("no backup of a metadata topic: a table of something else")
         return found
 
 
-def _row(found: dict[str, Any]) -> Row | Lost:
+def _row(found: dict[str, Any]) -> BackupRow | LostOffsets:
     place, offset = found["metadata_partition"], found["offset"]
     if place is None or offset is None or place < 0 or offset < 0:
-        raise Malformed("a record without its place")
+        raise BackupLineFault("a record without its place")
     if found["lost"] is not None:
         next_offset = found["next_offset"]
         if next_offset is None:
-            raise Malformed("records that were lost, without an end")
-        return Lost(place, offset, next_offset, found["lost"])
+            raise BackupLineFault("records that were lost, without an end")
+        return LostOffsets(place, offset, next_offset, found["lost"])
     if found["timestamp_ms"] is None:
-        raise Malformed("a record without a time")
+        raise BackupLineFault("a record without a time")
     headers = []
     for one in found["headers"] or ():
         if one is None or one["name"] is None:
-            raise Malformed("a header without a name")
+            raise BackupLineFault("a header without a name")
         headers.append((one["name"], one["value"]))
-    return Row(
+    return BackupRow(
         place, offset, found["timestamp_ms"], found["key"], found["value"], tuple(headers)
     )  # fmt: skip
 

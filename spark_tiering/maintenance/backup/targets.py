@@ -41,7 +41,7 @@ from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.records.header import BATCH_BYTES_MAX
 from rlmm.records.writer import build_batch
 from spark_tiering.maintenance.backup.records import READ_BYTES
-from spark_tiering.maintenance.backup.rows import Extent
+from spark_tiering.maintenance.backup.rows import BackupExtent
 from spark_tiering.tier_metadata.embedded import kafka_settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.records.record_set import RecordSet
-    from spark_tiering.maintenance.backup.rows import Row
+    from spark_tiering.maintenance.backup.rows import BackupRow
     from spark_tiering.tier_metadata.opening import AccessSettings
 
 IMPORTING: Final = ".importing"
@@ -60,14 +60,14 @@ TIMEOUT_S: Final = 60.0
 _DELETING: Final = ("retention.ms", "retention.bytes", "cleanup.policy")
 
 
-class Target(Protocol):
+class BackupTarget(Protocol):
     """A log that takes records."""
 
     where: str
     """For people."""
     identity: LogIdentity
 
-    def extents(self) -> dict[int, Extent]:
+    def extents(self) -> dict[int, BackupExtent]:
         """What it holds of each metadata partition."""
 
     def deletes(self) -> str:
@@ -77,7 +77,7 @@ class Target(Protocol):
     def read(self, place: int, position: int) -> RecordSet | None:
         """Record sets from *position* on; None where none came in time."""
 
-    def append(self, place: int, rows: Sequence[Row]) -> list[int]:
+    def append(self, place: int, rows: Sequence[BackupRow]) -> list[int]:
         """Store *rows* in their order, and give the offset of each."""
 
     def finish(self) -> None:
@@ -90,7 +90,9 @@ class Target(Protocol):
 
 
 @contextmanager
-def open_target(access: AccessSettings, like: LogIdentity, *, is_written: bool) -> Iterator[Target]:
+def open_target(
+    access: AccessSettings, like: LogIdentity, *, is_written: bool
+) -> Iterator[BackupTarget]:
     """
     The log of *access*; one that has to be begun becomes that of *like*.
 
@@ -113,7 +115,7 @@ def open_target(access: AccessSettings, like: LogIdentity, *, is_written: bool) 
 
 def _opened(
     access: EmbeddedAccess, like: LogIdentity, thread: LoopThread, *, is_written: bool
-) -> Target:
+) -> BackupTarget:
     folder = access.folder
     if folder is None:
         return TopicTarget(thread.wait(KafkaLog.open(kafka_settings(access))), thread, access.topic)
@@ -134,24 +136,24 @@ def _begun_like(like: LogIdentity) -> LogIdentity:
     )
 
 
-class _NoFolder(Target):
+class _NoFolder(BackupTarget):
     """A log that is not there, and is not begun: for who only looks."""
 
     def __init__(self, folder: Path, identity: LogIdentity) -> None:
         self.where = str(folder)
         self.identity = identity
 
-    def extents(self) -> dict[int, Extent]:
-        return dict.fromkeys(range(self.identity.partition_count), Extent(0, 0))
+    def extents(self) -> dict[int, BackupExtent]:
+        return dict.fromkeys(range(self.identity.partition_count), BackupExtent(0, 0))
 
     def read(self, place: int, position: int) -> RecordSet | None:
         raise InvalidArgument(f"{self.where} is not there: {place} at {position}")
 
-    def append(self, place: int, rows: Sequence[Row]) -> list[int]:
+    def append(self, place: int, rows: Sequence[BackupRow]) -> list[int]:
         raise InvalidArgument(f"{self.where} is not there: {place}, {len(rows)} records")
 
 
-class _OpenFolder(Target):
+class _OpenFolder(BackupTarget):
     """A log of our own that is there. Nobody else has it meanwhile."""
 
     def __init__(
@@ -179,13 +181,13 @@ class _OpenFolder(Target):
         ]
         self._logs = await asyncio.gather(*opened)
 
-    def extents(self) -> dict[int, Extent]:
-        return {log.number: Extent(log.log_start, log.next_offset) for log in self._logs}
+    def extents(self) -> dict[int, BackupExtent]:
+        return {log.number: BackupExtent(log.log_start, log.next_offset) for log in self._logs}
 
     def read(self, place: int, position: int) -> RecordSet | None:
         return self._thread.wait(self._logs[place].read(position, bytes_max=READ_BYTES))
 
-    def append(self, place: int, rows: Sequence[Row]) -> list[int]:
+    def append(self, place: int, rows: Sequence[BackupRow]) -> list[int]:
         records = [row.record._replace(offset=number) for number, row in enumerate(rows)]
         try:
             batch = build_batch(records, 0)
@@ -237,7 +239,7 @@ class _NewFolder(_OpenFolder):
             raise ConfigError(f"{self._folder}: {error.strerror or error}") from error
 
 
-class TopicTarget(Target):
+class TopicTarget(BackupTarget):
     """The topic of a cluster. Whoever else writes to it meanwhile is noticed."""
 
     def __init__(self, log: KafkaLog, thread: LoopThread, topic: str) -> None:
@@ -246,14 +248,14 @@ class TopicTarget(Target):
         self.identity = thread.wait(log.identity(timeout_s=TIMEOUT_S))
         self.where = f"the topic {topic} of cluster {self.identity.cluster_id}"
 
-    def extents(self) -> dict[int, Extent]:
+    def extents(self) -> dict[int, BackupExtent]:
         places = range(self.identity.partition_count)
-        found: dict[int, Extent] = {}
+        found: dict[int, BackupExtent] = {}
         bounds = self._thread.wait(self._log.bounds(places, timeout_s=TIMEOUT_S))
         for place, bound in bounds.items():
             if isinstance(bound, LogError):
                 raise bound
-            found[place] = Extent(bound.log_start, bound.next_offset)
+            found[place] = BackupExtent(bound.log_start, bound.next_offset)
         return found
 
     def deletes(self) -> str:
@@ -268,10 +270,10 @@ class TopicTarget(Target):
             self._log.read(place, position, timeout_s=TIMEOUT_S, bytes_max=READ_BYTES)
         )
 
-    def append(self, place: int, rows: Sequence[Row]) -> list[int]:
+    def append(self, place: int, rows: Sequence[BackupRow]) -> list[int]:
         return self._thread.wait(self._append(place, rows))
 
-    async def _append(self, place: int, rows: Sequence[Row]) -> list[int]:
+    async def _append(self, place: int, rows: Sequence[BackupRow]) -> list[int]:
         appended = [self._log.append_record(place, row.record, timeout_s=TIMEOUT_S) for row in rows]
         outcomes = await asyncio.gather(*appended, return_exceptions=True)
         for outcome in outcomes:

@@ -13,8 +13,8 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from spark_tiering.copy_job.request import NO_BROKER
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.executor.tasks import one_line
-from spark_tiering.job_registry.job_store import Topic
-from spark_tiering.maintenance.expire.object_removal import Removal, RemovalTask, remove
+from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.maintenance.expire.object_removal import RemovalResult, RemovalTask, remove
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
     from spark_tiering.job_registry.claims import Claims
-    from spark_tiering.maintenance.expire.object_removal import Target
-    from spark_tiering.maintenance.expire.options import Wish
+    from spark_tiering.maintenance.expire.object_removal import RemovalTarget
+    from spark_tiering.maintenance.expire.options import ExpireOptions
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.stores.opening import StoreSettings
 
@@ -35,8 +35,8 @@ UNIT_SEGMENTS: Final = 16
 UNITS_OF_SLOT: Final = 4
 
 
-class Hands(Protocol):
-    """See `TierHands`."""
+class ExpireActions(Protocol):
+    """See `TierExpireActions`."""
 
     @property
     def wave(self) -> int:
@@ -51,7 +51,7 @@ class Hands(Protocol):
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
         """That *segments* have come to *state*: why it is not heard of each, empty where it is."""
 
-    def remove(self, targets: Sequence[Target]) -> list[Removal]:
+    def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
         """Take away the objects of each; in the order of *targets*."""
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
@@ -61,10 +61,12 @@ class Hands(Protocol):
         """Whether the metadata has no segment of it any more."""
 
 
-class TierHands:
+class TierExpireActions:
     """The hands of a real run; for the one thread that publishes."""
 
-    def __init__(self, tier: Tier, store: StoreSettings, wish: Wish, claims: Claims) -> None:
+    def __init__(
+        self, tier: Tier, store: StoreSettings, wish: ExpireOptions, claims: Claims
+    ) -> None:
         self._tier = tier
         self._store = store
         self._wish = wish
@@ -79,8 +81,8 @@ class TierHands:
         return max(1, self._tier.engine().slots) * UNITS_OF_SLOT * UNIT_SEGMENTS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """See `Hands.why_not_ours`; where the store cannot say, nothing is done."""
-        topic = Topic(partition.topic, partition.topic_id)
+        """See `ExpireActions.why_not_ours`; where the store cannot say, nothing is done."""
+        topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=CLAIM_AGE_MS)
         except StoreError as error:
@@ -88,14 +90,14 @@ class TierHands:
         return "" if is_ours else f"topic {partition.topic} is not this run's any more"
 
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
-        """See `Hands.look`."""
+        """See `ExpireActions.look`."""
         try:
             return self._tier.writer().segment(segment_id, self._wish.publish_s)
         except RlmmError as error:
             return _text(error)
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
-        """See `Hands.move`; custom metadata is repeated, as it would be erased else (F104)."""
+        """See `ExpireActions.move`; custom metadata is repeated, else it would be erased (F104)."""
         now_ms = self._tier.now_ms()
         events = [
             SegmentUpdate(one.id, NO_BROKER, now_ms, one.custom_metadata, state) for one in segments
@@ -105,25 +107,25 @@ class TierHands:
         told = self._tier.writer().publish_all(events, self._wish.publish_s)
         return [_text(one) if isinstance(one, RlmmError) else "" for one in told]
 
-    def remove(self, targets: Sequence[Target]) -> list[Removal]:
-        """See `Hands.remove`; a unit from which nobody came back has removed nothing for sure."""
+    def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
+        """See `ExpireActions.remove`; a unit that did not return has removed nothing for sure."""
         groups = [
             tuple(targets[at : at + UNIT_SEGMENTS]) for at in range(0, len(targets), UNIT_SEGMENTS)
         ]
         prefix = self._tier.request.prefix
         units = [RemovalTask(self._store, prefix, self._old_prefixes, one) for one in groups]
-        removals: list[Removal] = []
+        removals: list[RemovalResult] = []
         outcomes = self._tier.engine().run_units(units, remove) if units else []
         for group, outcome in zip(groups, outcomes, strict=True):
             if isinstance(outcome, UnitLost):
                 why = one_line(outcome.why)
-                removals += [Removal(one.segment_id, False, False, why) for one in group]
+                removals += [RemovalResult(one.segment_id, False, False, why) for one in group]
             else:
                 removals += outcome
         return removals
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
-        """See `Hands.move_partition`."""
+        """See `ExpireActions.move_partition`."""
         event = PartitionDelete(partition, NO_BROKER, self._tier.now_ms(), state)
         try:
             self._tier.writer().put_partition_delete(event, self._wish.publish_s)
@@ -132,7 +134,7 @@ class TierHands:
         return ""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
-        """See `Hands.is_empty`."""
+        """See `ExpireActions.is_empty`."""
         try:
             image = self._tier.writer().image([partition], {}, self._wish.publish_s)
         except RlmmError as error:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.copy_plan.inputs import Writer
+from spark_tiering.copy_plan.inputs import OpenCopyWriter
 from spark_tiering.job_registry.job_store import JobStore
 from spark_tiering.job_registry.open_copy_evidence import writers_of
 from spark_tiering.maintenance.expire.decision import decide, may_be_at_work
-from spark_tiering.maintenance.expire.topic_ownership import ClusterFacts, rules_of, standing_of
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwners, rules_of, standing_of
 from spark_tiering.maintenance.request import unmet_notes
 
 if TYPE_CHECKING:
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import SegmentId, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.expire.decision import PartitionPlan
-    from spark_tiering.maintenance.expire.options import Wish
+    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
+    from spark_tiering.maintenance.expire.options import ExpireOptions
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 _FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExpireState:
     """One look at everything."""
 
     cluster_id: str
     """Of the metadata."""
-    plans: tuple[PartitionPlan, ...]
-    facts: ClusterFacts | None
+    plans: tuple[PartitionExpirePlan, ...]
+    facts: TopicOwners | None
     unmet: tuple[str, ...] = ()
     """What `--topic` names and the metadata does not know, as notes."""
 
 
 def know(
-    tier: Tier, wish: Wish, job_id: str, topics: Collection[tuple[str, Uuid]] | None = None
-) -> Known:
+    tier: Tier, wish: ExpireOptions, job_id: str, topics: Collection[tuple[str, Uuid]] | None = None
+) -> ExpireState:
     """
     Look at everything, and decide about every partition of *topics*, by name and id; None: of all
     that are wanted. Raises `ConfigError` where nobody can say whose business they are.
@@ -59,10 +59,10 @@ def know(
         _require_known(summaries, wish)
     facts = _facts(tier, moment, summaries, wish)
     plans = tuple(_plan(tier, moment, one, wish, facts, job_id) for one in summaries)
-    return Known(moment.identity.cluster_id, plans, facts, unmet_notes(tier.request, listed))
+    return ExpireState(moment.identity.cluster_id, plans, facts, unmet_notes(tier.request, listed))
 
 
-def _require_known(summaries: Sequence[PartitionSummary], wish: Wish) -> None:
+def _require_known(summaries: Sequence[PartitionSummary], wish: ExpireOptions) -> None:
     """A log start is for one partition that the metadata knows; anything else is a mistake."""
     known = Counter((one.partition.topic, one.partition.partition) for one in summaries)
     several = sorted(name for name in wish.log_starts if known[name] > 1)
@@ -81,8 +81,8 @@ def _require_known(summaries: Sequence[PartitionSummary], wish: Wish) -> None:
 
 
 def _facts(
-    tier: Tier, moment: TierMoment, summaries: Sequence[PartitionSummary], wish: Wish
-) -> ClusterFacts | None:
+    tier: Tier, moment: TierMoment, summaries: Sequence[PartitionSummary], wish: ExpireOptions
+) -> TopicOwners | None:
     cluster = tier.cluster
     if cluster is None:
         if tier.request.embedded is None and not wish.is_offline:
@@ -112,7 +112,7 @@ def _facts(
     absent = [name for name in names if name not in topics]
     rights = cluster.rights(absent).on_topic if absent else {}
     untold = frozenset(name for name in absent if rights.get(name) == frozenset())
-    told = ClusterFacts(cluster_id, is_own_log, topics, untold)
+    told = TopicOwners(cluster_id, is_own_log, topics, untold)
     there = [
         one.partition
         for one in summaries
@@ -120,17 +120,17 @@ def _facts(
     ]
     offsets = cluster.offsets(there) if there and (is_own_log or wish.asks_log_start) else {}
     starts = {one: ends.earliest for one, ends in offsets.items() if ends.earliest is not None}
-    return ClusterFacts(cluster_id, is_own_log, topics, untold, starts)
+    return TopicOwners(cluster_id, is_own_log, topics, untold, starts)
 
 
 def _plan(
     tier: Tier,
     moment: TierMoment,
     summary: PartitionSummary,
-    wish: Wish,
-    facts: ClusterFacts | None,
+    wish: ExpireOptions,
+    facts: TopicOwners | None,
     job_id: str,
-) -> PartitionPlan:
+) -> PartitionExpirePlan:
     partition, now_ms = summary.partition, tier.now_ms()
     segments = list(moment.segments(partition))
     alive = _alive(tier, segments, wish, now_ms, job_id)
@@ -147,7 +147,7 @@ def _plan(
 
 
 def _alive(
-    tier: Tier, segments: Sequence[SegmentMetadata], wish: Wish, now_ms: int, job_id: str
+    tier: Tier, segments: Sequence[SegmentMetadata], wish: ExpireOptions, now_ms: int, job_id: str
 ) -> set[SegmentId]:
     """Copies that a job which is alive deals with; who is young enough need not be asked about."""
     asked = [
@@ -160,4 +160,4 @@ def _alive(
         return set()
     jobs = JobStore(tier.store, tier.request.prefix, tier.now_ms)
     writers = writers_of(jobs, asked, job_id)
-    return {one for one, writer in writers.items() if writer is Writer.ALIVE}
+    return {one for one, writer in writers.items() if writer is OpenCopyWriter.ALIVE}

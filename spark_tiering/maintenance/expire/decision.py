@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.retention import Fate, due_of, start_after
-from spark_tiering.maintenance.expire.topic_ownership import Standing
+from rlmm.retention.retention import RetentionFate, due_of, start_after
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.retention.retention import Due, Rules
-    from spark_tiering.maintenance.expire.options import Wish
+    from rlmm.retention.retention import RetentionDecision, RetentionSettings
+    from spark_tiering.maintenance.expire.options import ExpireOptions
 
 _CS, _CF, _DS = (
     SegmentState.COPY_SEGMENT_STARTED,
@@ -30,7 +30,7 @@ _CS, _CF, _DS = (
 )
 
 
-class Reason(StrEnum):
+class ExpireReason(StrEnum):
     """Why a segment goes. A closed list."""
 
     TIME = "retention-ms"
@@ -49,46 +49,46 @@ class Reason(StrEnum):
 
 
 _OF_RULE: Final = {
-    Fate.TIME: Reason.TIME,
-    Fate.SIZE: Reason.SIZE,
-    Fate.BEFORE_LOG_START: Reason.LOG_START,
-    Fate.BEING_DELETED: Reason.BEGUN,
+    RetentionFate.TIME: ExpireReason.TIME,
+    RetentionFate.SIZE: ExpireReason.SIZE,
+    RetentionFate.BEFORE_LOG_START: ExpireReason.LOG_START,
+    RetentionFate.BEING_DELETED: ExpireReason.BEGUN,
 }
 
 
-class Doomed(NamedTuple):
+class ExpiredSegment(NamedTuple):
     """A segment that goes."""
 
     segment: SegmentMetadata
-    reason: Reason
+    reason: ExpireReason
 
 
-class Amount(NamedTuple):
+class SegmentAmount(NamedTuple):
     """Segments and the bytes of their logs."""
 
     segments: int = 0
     size_bytes: int = 0
 
     @classmethod
-    def of(cls, segments: Iterable[SegmentMetadata]) -> Amount:
+    def of(cls, segments: Iterable[SegmentMetadata]) -> SegmentAmount:
         """All of them."""
         sizes = [one.size_bytes for one in segments]
         return cls(len(sizes), sum(sizes))
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPlan:
+class PartitionExpirePlan:
     """What goes of one partition, in this order, and what stays."""
 
     partition: TopicIdPartition
-    standing: Standing
-    rules: Rules
-    doomed: tuple[Doomed, ...]
-    kept: Amount
+    standing: TopicOwner
+    rules: RetentionSettings
+    doomed: tuple[ExpiredSegment, ...]
+    kept: SegmentAmount
     """Finished segments that stay."""
-    waiting: Amount
+    waiting: SegmentAmount
     """Open copies that stay: perhaps somebody works at them, or nobody asked for their end."""
-    replaced: Amount
+    replaced: SegmentAmount
     """Segments of leader epochs that were replaced, which stay."""
     start_before: int | None
     """The lowest offset that a finished segment has; None without any."""
@@ -102,12 +102,12 @@ class PartitionPlan:
     @property
     def is_whole(self) -> bool:
         """Whether nothing of it is to stay."""
-        return self.delete is not None or self.standing is Standing.DELETED
+        return self.delete is not None or self.standing is TopicOwner.DELETED
 
     @property
-    def amount(self) -> Amount:
+    def amount(self) -> SegmentAmount:
         """What goes."""
-        return Amount.of(one.segment for one in self.doomed)
+        return SegmentAmount.of(one.segment for one in self.doomed)
 
     def by_reason(self) -> Mapping[str, int]:
         """How many segments go, and why."""
@@ -137,13 +137,13 @@ def decide(
     partition: TopicIdPartition,
     segments: Sequence[SegmentMetadata],
     *,
-    standing: Standing,
-    rules: Rules,
-    wish: Wish,
+    standing: TopicOwner,
+    rules: RetentionSettings,
+    wish: ExpireOptions,
     now_ms: int,
     at_work: Collection[SegmentId] = (),
     delete: PartitionDelete | None = None,
-) -> PartitionPlan:
+) -> PartitionExpirePlan:
     """
     What goes of *partition*, all of whose *segments* are given, of one moment.
 
@@ -153,33 +153,33 @@ def decide(
     after: int | None = None
     replaced: list[SegmentMetadata] = []
     if standing.is_refused:
-        doomed: list[Doomed] = []
-    elif delete is not None or standing is Standing.DELETED:
-        why = Reason.TOPIC_DELETED if delete is None else Reason.PARTITION_DELETED
+        doomed: list[ExpiredSegment] = []
+    elif delete is not None or standing is TopicOwner.DELETED:
+        why = ExpireReason.TOPIC_DELETED if delete is None else ExpireReason.PARTITION_DELETED
         doomed = [
-            Doomed(one, Reason.BEGUN if one.state is _DS else why)
+            ExpiredSegment(one, ExpireReason.BEGUN if one.state is _DS else why)
             for one in sorted(segments, key=lambda one: (one.start_offset, one.id.uuid))
             if one.id not in at_work
         ]
-    elif standing is Standing.GONE:
-        doomed = [Doomed(one, Reason.BEGUN) for one in segments if one.state is _DS]
+    elif standing is TopicOwner.GONE:
+        doomed = [ExpiredSegment(one, ExpireReason.BEGUN) for one in segments if one.state is _DS]
     else:
         dues = due_of(segments, rules, now_ms, being_copied=at_work)
         doomed = [*_doomed(dues, at_work, wish)]
         after = start_after(dues)
-        replaced = [one.segment for one in dues if one.fate is Fate.SUPERSEDED]
+        replaced = [one.segment for one in dues if one.fate is RetentionFate.SUPERSEDED]
     going = {one.segment.id for one in doomed}
     staying = [one for one in segments if one.id not in going]
     kept = [one for one in staying if one.state is _CF]
     lowest = min((one.start_offset for one in kept), default=None)
-    return PartitionPlan(
+    return PartitionExpirePlan(
         partition,
         standing,
         rules,
         tuple(doomed),
-        Amount.of(kept),
-        Amount.of(one for one in staying if one.state is _CS),
-        Amount.of(one for one in replaced if one.id not in going),
+        SegmentAmount.of(kept),
+        SegmentAmount.of(one for one in staying if one.state is _CS),
+        SegmentAmount.of(one for one in replaced if one.id not in going),
         min((one.start_offset for one in segments if one.state is _CF), default=None),
         # As a leader reckons: the log may begin inside a segment that stays.
         lowest if lowest is None or after is None else max(lowest, after),
@@ -188,14 +188,16 @@ def decide(
     )
 
 
-def _doomed(dues: Iterable[Due], at_work: Collection[SegmentId], wish: Wish) -> Iterable[Doomed]:
+def _doomed(
+    dues: Iterable[RetentionDecision], at_work: Collection[SegmentId], wish: ExpireOptions
+) -> Iterable[ExpiredSegment]:
     for one in dues:
         if one.segment.id in at_work:
             continue
         reason = _OF_RULE.get(one.fate)
-        if one.fate is Fate.SUPERSEDED and wish.drops_old_epochs:
-            reason = Reason.OLD_EPOCHS
+        if one.fate is RetentionFate.SUPERSEDED and wish.drops_old_epochs:
+            reason = ExpireReason.OLD_EPOCHS
         if one.segment.state is _CS and reason is None and wish.ends_open_copies:
-            reason = Reason.OPEN_COPY
+            reason = ExpireReason.OPEN_COPY
         if reason is not None:
-            yield Doomed(one.segment, reason)
+            yield ExpiredSegment(one.segment, reason)

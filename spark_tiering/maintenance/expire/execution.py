@@ -14,15 +14,19 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.maintenance.expire.object_removal import Target
+from spark_tiering.maintenance.expire.object_removal import RemovalTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.expire.actions import Hands
-    from spark_tiering.maintenance.expire.decision import Doomed, PartitionPlan, Reason
+    from spark_tiering.maintenance.expire.actions import ExpireActions
+    from spark_tiering.maintenance.expire.decision import (
+        ExpiredSegment,
+        ExpireReason,
+        PartitionExpirePlan,
+    )
 
 _CF, _DS, _DF = (
     SegmentState.COPY_SEGMENT_FINISHED,
@@ -34,7 +38,7 @@ _FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 MAX_DELETE = "max-delete"
 
 
-class Fate(StrEnum):
+class ExpireFate(StrEnum):
     """What became of a segment that was to go. A closed list."""
 
     WOULD_GO = "would-go"
@@ -49,12 +53,12 @@ class Fate(StrEnum):
     """Nothing was done to it."""
 
 
-class Receipt(NamedTuple):
+class ExpireReceipt(NamedTuple):
     """What became of one segment."""
 
     segment: SegmentMetadata
-    reason: Reason
-    fate: Fate
+    reason: ExpireReason
+    fate: ExpireFate
     detail: str = ""
     was_there: bool = True
     """Its manifest was found; of a segment that is not deleted nobody has looked."""
@@ -69,17 +73,17 @@ class PartitionEnd:
     detail: str = ""
 
 
-class CarryingOut:
+class ExpireExecution:
     """One run; *on_progress* is told how many segments came to an end, and whether all well."""
 
     def __init__(
         self,
-        plans: Sequence[PartitionPlan],
-        hands: Hands,
+        plans: Sequence[PartitionExpirePlan],
+        hands: ExpireActions,
         *,
         max_delete: int | None = None,
         why_stop: Callable[[], str] = lambda: "",
-        on_receipts: Callable[[Sequence[Receipt]], None] = lambda receipts: None,
+        on_receipts: Callable[[Sequence[ExpireReceipt]], None] = lambda receipts: None,
     ) -> None:
         self._plans = plans
         self._hands = hands
@@ -88,7 +92,7 @@ class CarryingOut:
         self._on_receipts = on_receipts
         self.stopped = ""
         """Why not everything was begun."""
-        self.receipts: list[Receipt] = []
+        self.receipts: list[ExpireReceipt] = []
         self.ends: list[PartitionEnd] = []
         self._barred: dict[TopicIdPartition, str] = {}
 
@@ -106,10 +110,10 @@ class CarryingOut:
         for plan in whole:
             self._end_partition(plan)
 
-    def _waves(self) -> Iterator[list[Doomed]]:
+    def _waves(self) -> Iterator[list[ExpiredSegment]]:
         """What goes, partition by partition, so many at a time, up to what a run may delete."""
         size = self._hands.wave
-        wave: list[Doomed] = []
+        wave: list[ExpiredSegment] = []
         for one in (one for plan in self._plans for one in plan.doomed):
             if self._left is not None:
                 if not self._left:
@@ -125,12 +129,12 @@ class CarryingOut:
 
     # ------------------------------------------------------------------------------ a wave
 
-    def _carry(self, wave: Sequence[Doomed]) -> None:
+    def _carry(self, wave: Sequence[ExpiredSegment]) -> None:
         looked = [one for one in wave if self._is_ours(one)]
         begun = self._begun([one for one in looked if self._is_as_decided(one)])
         ready = [one for one in begun if self._is_being_deleted(one)]
         targets = [
-            Target(one.segment.id, one.segment.start_offset, one.segment.state is _CF)
+            RemovalTarget(one.segment.id, one.segment.start_offset, one.segment.state is _CF)
             for one in ready
         ]
         removals = self._hands.remove(targets)
@@ -139,33 +143,35 @@ class CarryingOut:
             if removal.is_done:
                 gone.append((one, removal.was_there))
             else:
-                self._tell(one, Fate.LEFT, removal.detail or "its objects could not be deleted")
+                self._tell(
+                    one, ExpireFate.LEFT, removal.detail or "its objects could not be deleted"
+                )
         self._finish(gone)
 
-    def _is_ours(self, doomed: Doomed) -> bool:
+    def _is_ours(self, doomed: ExpiredSegment) -> bool:
         partition = doomed.segment.id.partition
         why = self._barred.get(partition) or self._hands.why_not_ours(partition)
         if why:
             # A topic that is lost stays lost; and what is not known now is not asked for each.
             self._barred[partition] = why
-            self._tell(doomed, Fate.NOT_BEGUN, why)
+            self._tell(doomed, ExpireFate.NOT_BEGUN, why)
         return not why
 
-    def _is_as_decided(self, doomed: Doomed) -> bool:
+    def _is_as_decided(self, doomed: ExpiredSegment) -> bool:
         now = self._hands.look(doomed.segment.id)
         if now == doomed.segment:
             return True
         if isinstance(now, str):
-            self._tell(doomed, Fate.NOT_BEGUN, now)
+            self._tell(doomed, ExpireFate.NOT_BEGUN, now)
         elif now is None:
-            self._tell(doomed, Fate.CHANGED, "somebody has deleted it meanwhile")
+            self._tell(doomed, ExpireFate.CHANGED, "somebody has deleted it meanwhile")
         elif now.state is _DS and doomed.segment.state is not _DS:
-            self._tell(doomed, Fate.CHANGED, "somebody else has begun to delete it meanwhile")
+            self._tell(doomed, ExpireFate.CHANGED, "somebody else has begun to delete it meanwhile")
         else:
-            self._tell(doomed, Fate.CHANGED, f"it is {now.state.name} meanwhile")
+            self._tell(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
         return False
 
-    def _begun(self, wave: Sequence[Doomed]) -> list[Doomed]:
+    def _begun(self, wave: Sequence[ExpiredSegment]) -> list[ExpiredSegment]:
         """Those whose deletion is started now: CS -> DS -> DF, never without the second (F115)."""
         fresh = [one for one in wave if one.segment.state is not _DS]
         told = self._hands.move([one.segment for one in fresh], _DS)
@@ -174,52 +180,52 @@ class CarryingOut:
         for one in wave:
             why = failed.get(one.segment.id, "")
             if why and not self._is_begun_all_the_same(one):
-                self._tell(one, Fate.NOT_BEGUN, why)
+                self._tell(one, ExpireFate.NOT_BEGUN, why)
             else:
                 begun.append(one)
         return begun
 
-    def _is_begun_all_the_same(self, doomed: Doomed) -> bool:
+    def _is_begun_all_the_same(self, doomed: ExpiredSegment) -> bool:
         now = self._hands.look(doomed.segment.id)
         return not isinstance(now, str) and now is not None and now.state is _DS
 
-    def _is_being_deleted(self, doomed: Doomed) -> bool:
+    def _is_being_deleted(self, doomed: ExpiredSegment) -> bool:
         """Looked at again just before its objects go; from here nothing leads back."""
         now = self._hands.look(doomed.segment.id)
         why = self._hands.why_not_ours(doomed.segment.id.partition)
         if isinstance(now, str) or why:
-            self._tell(doomed, Fate.LEFT, why or str(now))
+            self._tell(doomed, ExpireFate.LEFT, why or str(now))
             return False
         if now is None:
-            self._tell(doomed, Fate.CHANGED, "somebody has deleted it meanwhile")
+            self._tell(doomed, ExpireFate.CHANGED, "somebody has deleted it meanwhile")
             return False
         if now.state is not _DS:
-            self._tell(doomed, Fate.CHANGED, f"it is {now.state.name} meanwhile")
+            self._tell(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
             return False
         return True
 
-    def _finish(self, gone: Sequence[tuple[Doomed, bool]]) -> None:
+    def _finish(self, gone: Sequence[tuple[ExpiredSegment, bool]]) -> None:
         told = self._hands.move([one.segment for one, _ in gone], _DF)
         for (one, was_there), why in zip(gone, told, strict=True):
             if why and self._hands.look(one.segment.id) is not None:
-                self._tell(one, Fate.LEFT, why)
+                self._tell(one, ExpireFate.LEFT, why)
             else:
-                self._tell(one, Fate.DELETED, was_there=was_there)
+                self._tell(one, ExpireFate.DELETED, was_there=was_there)
 
-    def _not_begun(self, wave: Sequence[Doomed], why: str) -> None:
+    def _not_begun(self, wave: Sequence[ExpiredSegment], why: str) -> None:
         for one in wave:
-            self._tell(one, Fate.NOT_BEGUN, why)
+            self._tell(one, ExpireFate.NOT_BEGUN, why)
 
     def _tell(
-        self, doomed: Doomed, fate: Fate, detail: str = "", *, was_there: bool = True
+        self, doomed: ExpiredSegment, fate: ExpireFate, detail: str = "", *, was_there: bool = True
     ) -> None:
-        receipt = Receipt(doomed.segment, doomed.reason, fate, detail, was_there)
+        receipt = ExpireReceipt(doomed.segment, doomed.reason, fate, detail, was_there)
         self.receipts.append(receipt)
         self._on_receipts([receipt])
 
     # ------------------------------------------------------------------- a partition as a whole
 
-    def _begin_partition(self, plan: PartitionPlan) -> None:
+    def _begin_partition(self, plan: PartitionExpirePlan) -> None:
         """Its deletion was marked by somebody: it is started before anything of it goes."""
         assert plan.delete is not None
         why = self._hands.why_not_ours(plan.partition)
@@ -228,7 +234,7 @@ class CarryingOut:
         if why:
             self._barred[plan.partition] = why
 
-    def _end_partition(self, plan: PartitionPlan) -> None:
+    def _end_partition(self, plan: PartitionExpirePlan) -> None:
         """Finished when nothing of it is left: nothing may ever be said about it after that."""
         why = self._barred.get(plan.partition) or self.stopped
         why = why or self._hands.why_not_ours(plan.partition)

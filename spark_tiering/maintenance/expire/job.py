@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 from rlmm.errors import ConfigError, RlmmError, StoreNotPermitted
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.stop_signals import StopSigns
-from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.expire.actions import TierHands
+from spark_tiering.maintenance.expire.actions import TierExpireActions
 from spark_tiering.maintenance.expire.current_state import know
-from spark_tiering.maintenance.expire.execution import CarryingOut, Fate, Receipt
+from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.progress import DeletionMeter
 from spark_tiering.maintenance.expire.report import ExpireReport
 from spark_tiering.maintenance.job_lease import busy_text, open_care_life
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
-from spark_tiering.stores.results import Absent
+from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.maintenance.expire.current_state import Known
-    from spark_tiering.maintenance.expire.decision import PartitionPlan
-    from spark_tiering.maintenance.expire.options import Wish
-    from spark_tiering.maintenance.job_lease import CareLife
+    from spark_tiering.maintenance.expire.current_state import ExpireState
+    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
+    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.job_lease import MaintenanceLease
     from spark_tiering.maintenance.tier import Tier
 
 PROBED_MAX = 10
@@ -54,7 +54,7 @@ def nobody_listens(_: Progress) -> None:
 
 def expire(
     tier: Tier,
-    wish: Wish,
+    wish: ExpireOptions,
     *,
     is_applied: bool = False,
     why_stop: Callable[[], str] = nobody_stops,
@@ -83,7 +83,7 @@ def expire(
         return _applied(tier, wish, life, began_ms, todo, known, why_stop, on_progress)
 
 
-def _shown(tier: Tier, wish: Wish, known: Known, began_ms: int) -> ExpireReport:
+def _shown(tier: Tier, wish: ExpireOptions, known: ExpireState, began_ms: int) -> ExpireReport:
     receipts = _doomed(known)
     return ExpireReport(
         is_applied=False,
@@ -97,9 +97,9 @@ def _shown(tier: Tier, wish: Wish, known: Known, began_ms: int) -> ExpireReport:
     )
 
 
-def _doomed(known: Known) -> tuple[Receipt, ...]:
+def _doomed(known: ExpireState) -> tuple[ExpireReceipt, ...]:
     return tuple(
-        Receipt(one.segment, one.reason, Fate.WOULD_GO)
+        ExpireReceipt(one.segment, one.reason, ExpireFate.WOULD_GO)
         for plan in known.plans
         for one in plan.doomed
     )
@@ -107,11 +107,11 @@ def _doomed(known: Known) -> tuple[Receipt, ...]:
 
 def _applied(
     tier: Tier,
-    wish: Wish,
-    life: CareLife,
+    wish: ExpireOptions,
+    life: MaintenanceLease,
     began_ms: int,
-    todo: list[Topic],
-    before: Known,
+    todo: list[JobTopic],
+    before: ExpireState,
     why_stop: Callable[[], str],
     on_progress: Callable[[Progress], None],
 ) -> ExpireReport:
@@ -120,9 +120,9 @@ def _applied(
     known = know(tier, wish, life.job_id, held)
     meter = DeletionMeter(known.plans, wish.max_delete, on_progress)
     signs = StopSigns(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
-    carried = CarryingOut(
+    carried = ExpireExecution(
         known.plans,
-        TierHands(tier, tier.request.require_store, wish, life.claims),
+        TierExpireActions(tier, tier.request.require_store, wish, life.claims),
         max_delete=wish.max_delete,
         why_stop=signs.why_stop,
         on_receipts=meter.came_back,
@@ -155,7 +155,11 @@ def _applied(
 
 
 def _report(
-    tier: Tier, known: Known, began_ms: int, job_id: str, plans: tuple[PartitionPlan, ...]
+    tier: Tier,
+    known: ExpireState,
+    began_ms: int,
+    job_id: str,
+    plans: tuple[PartitionExpirePlan, ...],
 ) -> ExpireReport:
     """Nothing was to be done."""
     return ExpireReport(
@@ -170,7 +174,9 @@ def _report(
     )
 
 
-def _absent_notes(tier: Tier, wish: Wish, receipts: tuple[Receipt, ...]) -> tuple[str, ...]:
+def _absent_notes(
+    tier: Tier, wish: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
+) -> tuple[str, ...]:
     """
     Whether the first segments that would go are in the store at all: a mistyped store or prefix
     else deletes the metadata, and leaves the objects. Raises what says something of the store.
@@ -182,7 +188,7 @@ def _absent_notes(tier: Tier, wish: Wish, receipts: tuple[Receipt, ...]) -> tupl
             places = KeyPlaces(prefixes).candidates(segment.id, segment.start_offset)
             for keys in places:
                 found = tier.store.head(keys[ObjectKind.MANIFEST], is_sum_wanted=False)
-                if not isinstance(found, Absent):
+                if not isinstance(found, ObjectAbsent):
                     return ()
         except (SegmentUnreadable, StoreNotPermitted):
             return ()  # nobody can tell
@@ -194,7 +200,7 @@ def _absent_notes(tier: Tier, wish: Wish, receipts: tuple[Receipt, ...]) -> tupl
     )
 
 
-def _notes(known: Known) -> tuple[str, ...]:
+def _notes(known: ExpireState) -> tuple[str, ...]:
     """Topics that no limit is known of: nothing of them goes but what was begun."""
     without = sorted(
         {
@@ -216,5 +222,5 @@ def _notes(known: Known) -> tuple[str, ...]:
     )
 
 
-def _topics(plans: Iterable[PartitionPlan]) -> list[Topic]:
-    return sorted({Topic(one.partition.topic, one.partition.topic_id) for one in plans})
+def _topics(plans: Iterable[PartitionExpirePlan]) -> list[JobTopic]:
+    return sorted({JobTopic(one.partition.topic, one.partition.topic_id) for one in plans})

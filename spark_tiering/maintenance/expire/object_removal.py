@@ -16,7 +16,7 @@ from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.tasks import one_line
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.results import Absent
+from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
 
 
-class Target(NamedTuple):
+class RemovalTarget(NamedTuple):
     """The objects of one segment."""
 
     segment_id: SegmentId
@@ -40,10 +40,10 @@ class RemovalTask:
     store: StoreSettings
     prefix: str
     old_prefixes: tuple[str, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[RemovalTarget, ...]
 
 
-class Removal(NamedTuple):
+class RemovalResult(NamedTuple):
     """
     What became of one segment's objects. Where it is not done some may be there still, and *detail*
     says why. *was_there*: its manifest was found, under whatever prefix.
@@ -55,27 +55,27 @@ class Removal(NamedTuple):
     detail: str = ""
 
 
-def remove(task: RemovalTask) -> list[Removal]:
+def remove(task: RemovalTask) -> list[RemovalResult]:
     """
     Take away what *task* names; whatever is gone is fine (F118). Behind a segment that the store
     fails at none is tried: it would fail as well, and each take its time.
     """
-    removals: list[Removal] = []
+    removals: list[RemovalResult] = []
     failure = ""
     for target in task.targets:
         if failure:
-            removals.append(Removal(target.segment_id, False, False, failure))
+            removals.append(RemovalResult(target.segment_id, False, False, failure))
             continue
         try:
             removal = _remove(process_store(task.store), target, task)
         except RlmmError as error:
-            removal = Removal(target.segment_id, False, False, one_line(str(error)))
+            removal = RemovalResult(target.segment_id, False, False, one_line(str(error)))
         failure = "" if removal.is_done else removal.detail or "the store failed"
         removals.append(removal)
     return removals
 
 
-def _remove(store: ObjectStore, target: Target, task: RemovalTask) -> Removal:
+def _remove(store: ObjectStore, target: RemovalTarget, task: RemovalTask) -> RemovalResult:
     was_there = _has_manifest(store, target, task.prefix)
     # What is under the present prefix was written there, and is nowhere else. One whose manifest is
     # not there may have been begun there, or be elsewhere: all places then.
@@ -90,10 +90,10 @@ def _remove(store: ObjectStore, target: Target, task: RemovalTask) -> Removal:
             with_uploads=not target.was_finished,
         )
         if not deletion.is_done:
-            return Removal(target.segment_id, False, was_there, one_line(deletion.detail))
-    return Removal(target.segment_id, True, was_there)
+            return RemovalResult(target.segment_id, False, was_there, one_line(deletion.detail))
+    return RemovalResult(target.segment_id, True, was_there)
 
 
-def _has_manifest(store: ObjectStore, target: Target, prefix: str) -> bool:
+def _has_manifest(store: ObjectStore, target: RemovalTarget, prefix: str) -> bool:
     key = object_key(target.segment_id, target.start_offset, ObjectKind.MANIFEST, prefix)
-    return not isinstance(store.head(key, is_sum_wanted=False), Absent)
+    return not isinstance(store.head(key, is_sum_wanted=False), ObjectAbsent)

@@ -17,7 +17,7 @@ PartitionName = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExpireOptions:
     """
     Limits that are given count before those of the cluster; where neither says anything, none is
     applied, and only what was begun is finished.

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from spark_tiering.copy_job.progress import MEGABYTE, Progress, span_text
-from spark_tiering.maintenance.expire.execution import Fate
+from spark_tiering.maintenance.expire.execution import ExpireFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spark_tiering.maintenance.expire.decision import PartitionPlan
-    from spark_tiering.maintenance.expire.execution import Receipt
+    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
+    from spark_tiering.maintenance.expire.execution import ExpireReceipt
 
 
 class DeletionProgress(Progress):
@@ -35,7 +35,7 @@ class DeletionMeter:
 
     def __init__(
         self,
-        plans: Sequence[PartitionPlan],
+        plans: Sequence[PartitionExpirePlan],
         max_delete: int | None,
         listener: Callable[[Progress], None],
         now_s: Callable[[], float] = time.monotonic,
@@ -47,13 +47,13 @@ class DeletionMeter:
         self._began_s = now_s()
         self._segments = self._failed = self._bytes = 0
 
-    def came_back(self, receipts: Sequence[Receipt]) -> None:
+    def came_back(self, receipts: Sequence[ExpireReceipt]) -> None:
         """Some more."""
         for one in receipts:
-            if one.fate is Fate.DELETED:
+            if one.fate is ExpireFate.DELETED:
                 self._segments += 1
                 self._bytes += one.segment.size_bytes
-            elif one.fate is not Fate.NOT_BEGUN:
+            elif one.fate is not ExpireFate.NOT_BEGUN:
                 self._failed += 1
         segments_total, bytes_total = self._total
         self._listener(

@@ -12,15 +12,15 @@ from rlmm.findings.finding import Finding, Severity, of_partition
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.summary import size_text
 from spark_tiering.executor.tasks import one_line
-from spark_tiering.maintenance.expire.decision import Amount
-from spark_tiering.maintenance.expire.execution import MAX_DELETE, Fate
-from spark_tiering.maintenance.expire.topic_ownership import Standing
+from spark_tiering.maintenance.expire.decision import SegmentAmount
+from spark_tiering.maintenance.expire.execution import MAX_DELETE, ExpireFate
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spark_tiering.maintenance.expire.decision import PartitionPlan
-    from spark_tiering.maintenance.expire.execution import PartitionEnd, Receipt
+    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
+    from spark_tiering.maintenance.expire.execution import ExpireReceipt, PartitionEnd
 
 FORMAT: Final = "rlmm-tier-expire"
 VERSION: Final = 1
@@ -29,11 +29,11 @@ SEGMENTS_MAX: Final = 10_000
 """Of the document: more are counted by partition."""
 
 _REFUSALS = {
-    Standing.LIVE: (kinds.EXPIRE_LIVE, "refused, nothing of it was touched"),
-    Standing.UNTOLD: (kinds.EXPIRE_UNTOLD, "refused, nothing of it was touched"),
-    Standing.NO_TOPIC: (kinds.EXPIRE_SKIPPED, "no broker has a topic of this name"),
+    TopicOwner.LIVE: (kinds.EXPIRE_LIVE, "refused, nothing of it was touched"),
+    TopicOwner.UNTOLD: (kinds.EXPIRE_UNTOLD, "refused, nothing of it was touched"),
+    TopicOwner.NO_TOPIC: (kinds.EXPIRE_SKIPPED, "no broker has a topic of this name"),
 }
-_OPEN = (Fate.LEFT, Fate.CHANGED, Fate.NOT_BEGUN)
+_OPEN = (ExpireFate.LEFT, ExpireFate.CHANGED, ExpireFate.NOT_BEGUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class ExpireReport:
     """Empty for a dry run, which is no job."""
     began_ms: int
     ended_ms: int
-    plans: tuple[PartitionPlan, ...]
-    receipts: tuple[Receipt, ...]
+    plans: tuple[PartitionExpirePlan, ...]
+    receipts: tuple[ExpireReceipt, ...]
     ends: tuple[PartitionEnd, ...] = ()
     busy: Mapping[tuple[str, str], str] | None = None
     """By topic and id: who works on it."""
@@ -70,9 +70,9 @@ class ExpireReport:
             for one in self.findings()
         )
 
-    def count(self, fate: Fate) -> Amount:
+    def count(self, fate: ExpireFate) -> SegmentAmount:
         """Segments with this fate."""
-        return Amount.of(one.segment for one in self.receipts if one.fate is fate)
+        return SegmentAmount.of(one.segment for one in self.receipts if one.fate is fate)
 
     # --------------------------------------------------------------------------- findings
 
@@ -96,8 +96,8 @@ class ExpireReport:
             fields = {"topic": name, "topic_id": topic_id}
             yield Finding(kinds.EXPIRE_BUSY, name, who, fields=fields)
 
-    def _of_plan(self, plan: PartitionPlan) -> Iterator[Finding]:
-        if plan.delete is not None or plan.standing in (Standing.GONE, Standing.DELETED):
+    def _of_plan(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
+        if plan.delete is not None or plan.standing in (TopicOwner.GONE, TopicOwner.DELETED):
             yield from self._of_deletion(plan)
         if plan.replaced.segments:
             yield of_partition(
@@ -110,7 +110,7 @@ class ExpireReport:
                 **plan.waiting._asdict(),
             )  # fmt: skip
 
-    def _of_deletion(self, plan: PartitionPlan) -> Iterator[Finding]:
+    def _of_deletion(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
         """How much is left of what is being deleted, and since when nothing happened (F116)."""
         partition = plan.partition
         end = next((one for one in self.ends if one.partition == partition), None)
@@ -119,10 +119,10 @@ class ExpireReport:
         gone = {
             one.segment.id
             for one in self.receipts
-            if one.fate is Fate.DELETED and one.segment.id.partition == partition
+            if one.fate is ExpireFate.DELETED and one.segment.id.partition == partition
         }
         going = [one.segment for one in plan.doomed if one.segment.id not in gone]
-        left = Amount.of(going)
+        left = SegmentAmount.of(going)
         segments = left.segments + plan.kept.segments + plan.waiting.segments
         size_bytes = left.size_bytes + plan.kept.size_bytes + plan.waiting.size_bytes
         if not segments and plan.delete is None:
@@ -144,7 +144,7 @@ class ExpireReport:
             one.segment.id.partition
             for one in self.receipts
             # What somebody began to delete before may be gone from there already.
-            if one.fate is Fate.DELETED
+            if one.fate is ExpireFate.DELETED
             and not one.was_there
             and one.segment.state is SegmentState.COPY_SEGMENT_FINISHED
         )
@@ -152,10 +152,10 @@ class ExpireReport:
             detail = f"{segments} finished segments were not there, and are deleted now"
             yield of_partition(kinds.EXPIRE_ABSENT, partition, detail, segments=segments)
         for kind, fates in (
-            (kinds.EXPIRE_LEFT, (Fate.LEFT,)),
-            (kinds.EXPIRE_SKIPPED, (Fate.CHANGED, Fate.NOT_BEGUN)),
+            (kinds.EXPIRE_LEFT, (ExpireFate.LEFT,)),
+            (kinds.EXPIRE_SKIPPED, (ExpireFate.CHANGED, ExpireFate.NOT_BEGUN)),
         ):
-            by_partition: dict[Any, list[Receipt]] = {}
+            by_partition: dict[Any, list[ExpireReceipt]] = {}
             for one in self.receipts:
                 # What a limit left is as it was asked for.
                 if one.fate in fates and one.detail not in (MAX_DELETE, self.stopped or MAX_DELETE):
@@ -181,7 +181,7 @@ class ExpireReport:
             "endedMs": self.ended_ms,
             "isFine": self.is_fine,
             "stopped": self.stopped,
-            "totals": {fate.value: _amount_fields(self.count(fate)) for fate in Fate},
+            "totals": {fate.value: _amount_fields(self.count(fate)) for fate in ExpireFate},
             "partitions": [_plan_fields(one) for one in self.plans],
             "segments": [_receipt_fields(one) for one in shown],
             "segmentsLeftOut": len(self.receipts) - len(shown),
@@ -211,14 +211,14 @@ class ExpireReport:
 
     def _head(self) -> str:
         if not self.is_applied:
-            would = _amount_text(self.count(Fate.WOULD_GO))
+            would = _amount_text(self.count(ExpireFate.WOULD_GO))
             return f"dry run: {would} would go, nothing was changed; --apply deletes them"
-        gone = _amount_text(self.count(Fate.DELETED))
+        gone = _amount_text(self.count(ExpireFate.DELETED))
         total = len(self.receipts)
         return f"job {self.job_id or '-'}: {gone} deleted, of {total} segments that were to go"
 
 
-def _amount_fields(amount: Amount) -> dict[str, int]:
+def _amount_fields(amount: SegmentAmount) -> dict[str, int]:
     return {"segments": amount.segments, "sizeBytes": amount.size_bytes}
 
 
@@ -227,13 +227,13 @@ def _amount_text(amount: Sequence[int]) -> str:
     return f"{segments} segment{'' if segments == 1 else 's'}, {size_text(size_bytes)}"
 
 
-def _plan_line(plan: PartitionPlan) -> str:
+def _plan_line(plan: PartitionExpirePlan) -> str:
     name = f"{plan.partition.topic}-{plan.partition.partition}"
     why = ", ".join(f"{count} by {reason}" for reason, count in plan.by_reason().items())
     return f"  {name}: {_amount_text(plan.amount)} ({why}); {_start_text(plan)}"
 
 
-def _start_text(plan: PartitionPlan) -> str:
+def _start_text(plan: PartitionExpirePlan) -> str:
     if plan.start_before is None:
         return "nothing finished is there"
     if plan.start_after is None:
@@ -243,7 +243,7 @@ def _start_text(plan: PartitionPlan) -> str:
     return f"start {plan.start_before} -> {plan.start_after}"
 
 
-def _plan_fields(plan: PartitionPlan) -> dict[str, Any]:
+def _plan_fields(plan: PartitionExpirePlan) -> dict[str, Any]:
     rules, delete = plan.rules, plan.delete
     return {
         "topic": plan.partition.topic,
@@ -266,7 +266,7 @@ def _plan_fields(plan: PartitionPlan) -> dict[str, Any]:
     }
 
 
-def _receipt_fields(one: Receipt) -> dict[str, Any]:
+def _receipt_fields(one: ExpireReceipt) -> dict[str, Any]:
     segment = one.segment
     return {
         "topic": segment.id.partition.topic,

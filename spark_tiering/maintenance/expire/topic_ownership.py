@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition
-from rlmm.retention.retention import Rules
+from rlmm.retention.retention import RetentionSettings
 from spark_tiering.layout.object_names import main_key
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from rlmm.inspection.cluster_facts import TopicFacts
     from rlmm.metadata.ids import Uuid
-    from spark_tiering.maintenance.expire.options import Wish
+    from spark_tiering.maintenance.expire.options import ExpireOptions
 
 
-class Standing(StrEnum):
+class TopicOwner(StrEnum):
     """Who expires a topic. A closed list."""
 
     OURS = "ours"
@@ -40,11 +40,11 @@ class Standing(StrEnum):
     @property
     def is_refused(self) -> bool:
         """Whether nothing of it may be touched."""
-        return self in (Standing.LIVE, Standing.UNTOLD, Standing.NO_TOPIC)
+        return self in (TopicOwner.LIVE, TopicOwner.UNTOLD, TopicOwner.NO_TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterFacts:
+class TopicOwners:
     """What a cluster told, of the topics that the metadata knows."""
 
     cluster_id: str
@@ -61,22 +61,24 @@ class ClusterFacts:
         return found if found is not None and found.topic_id == topic_id else None
 
 
-def standing_of(name: str, topic_id: Uuid, facts: ClusterFacts | None, wish: Wish) -> Standing:
+def standing_of(
+    name: str, topic_id: Uuid, facts: TopicOwners | None, wish: ExpireOptions
+) -> TopicOwner:
     """Whose business it is; without *facts* who asks has said so already."""
     if not _is_possible(name, topic_id):
-        return Standing.NO_TOPIC
+        return TopicOwner.NO_TOPIC
     if facts is None:
-        return Standing.OURS
+        return TopicOwner.OURS
     found = facts.topic(name, topic_id)
     if found is not None:
         if found.settings is None:
-            return Standing.UNTOLD
-        return Standing.LIVE if found.is_tiered else Standing.OURS
+            return TopicOwner.UNTOLD
+        return TopicOwner.LIVE if found.is_tiered else TopicOwner.OURS
     if name in facts.untold:
-        return Standing.UNTOLD
+        return TopicOwner.UNTOLD
     if not facts.is_own_log:
-        return Standing.OURS  # the archive of a topic that is gone
-    return Standing.DELETED if wish.drops_deleted_topics else Standing.GONE
+        return TopicOwner.OURS  # the archive of a topic that is gone
+    return TopicOwner.DELETED if wish.drops_deleted_topics else TopicOwner.GONE
 
 
 def _is_possible(name: str, topic_id: Uuid) -> bool:
@@ -87,7 +89,9 @@ def _is_possible(name: str, topic_id: Uuid) -> bool:
     return True
 
 
-def rules_of(partition: TopicIdPartition, facts: ClusterFacts | None, wish: Wish) -> Rules:
+def rules_of(
+    partition: TopicIdPartition, facts: TopicOwners | None, wish: ExpireOptions
+) -> RetentionSettings:
     """
     What applies to *partition*: what was asked for, else what the cluster says of its topic.
 
@@ -96,12 +100,12 @@ def rules_of(partition: TopicIdPartition, facts: ClusterFacts | None, wish: Wish
     """
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
-    told = Rules.of(topic, None)
+    told = RetentionSettings.of(topic, None)
     log_start = wish.log_starts.get(name)
     is_believed = facts is not None and (facts.is_own_log or wish.asks_log_start)
     if log_start is None and topic is not None and facts is not None and is_believed:
         log_start = facts.log_starts.get(partition)
-    return Rules(
+    return RetentionSettings(
         told.retention_ms if wish.retention_ms is None else wish.retention_ms,
         told.retention_bytes if wish.retention_bytes is None else wish.retention_bytes,
         log_start,

@@ -16,9 +16,9 @@ from spark_tiering.maintenance.backup.streams import read_lines
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for, taken_by_a_service
 from spark_tiering.maintenance.rebuild.document import (
     LINE_BYTES_MAX,
-    Entry,
-    Head,
-    Malformed,
+    EventsFileFault,
+    EventsFileHeader,
+    RestoredSegment,
     parse_end,
     parse_entry,
     parse_head,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.rebuild.apply_steps import Step
-    from spark_tiering.maintenance.rebuild.publishing import Event, Publishes
+    from spark_tiering.maintenance.rebuild.apply_steps import ApplyStep
+    from spark_tiering.maintenance.rebuild.publishing import Event, RebuildPublisher
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.tier_metadata.opening import AccessSettings
 
@@ -45,13 +45,13 @@ class EventsFile:
     """A file of events that was read whole once, and its digest was right."""
 
     path: Path
-    head: Head
+    head: EventsFileHeader
     segments: frozenset[SegmentId]
     """All that it is about."""
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[RestoredSegment]:
         """The segments in it, once more."""
-        return (one for one in _read(self.path) if isinstance(one, Entry))
+        return (one for one in _read(self.path) if isinstance(one, RestoredSegment))
 
 
 def open_events(path: Path) -> EventsFile:
@@ -59,13 +59,13 @@ def open_events(path: Path) -> EventsFile:
     The file, read to its end. Raises `ConfigError`, in one line, for what is none, is of another
     version, is cut, or is not what was written.
     """
-    head: Head | None = None
+    head: EventsFileHeader | None = None
     found: list[SegmentId] = []
     is_whole = False
     for one in _read(path):
-        if isinstance(one, Head):
+        if isinstance(one, EventsFileHeader):
             head = one
-        elif isinstance(one, Entry):
+        elif isinstance(one, RestoredSegment):
             found.append(one.start.id)
         else:
             is_whole = True
@@ -77,13 +77,13 @@ def open_events(path: Path) -> EventsFile:
     return EventsFile(path, head, segments)
 
 
-def _read(path: Path) -> Iterator[Head | Entry | bool]:
+def _read(path: Path) -> Iterator[EventsFileHeader | RestoredSegment | bool]:
     """What stands in a file, in order; True at its end, when its digest was right."""
     parser, number = _Parser(), 0
     for number, line in enumerate(read_lines(path, LINE_BYTES_MAX), 1):
         try:
             found = parser.parse(line)
-        except Malformed as error:
+        except EventsFileFault as error:
             where = f"{path}, line {number}" if number > 1 else str(path)
             raise ConfigError(f"{where}: {error}") from error
         if found is not None:
@@ -93,19 +93,19 @@ def _read(path: Path) -> Iterator[Head | Entry | bool]:
 
 
 class _Parser:
-    """Line by line; raises `Malformed`."""
+    """Line by line; raises `EventsFileFault`."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
-        self._head: Head | None = None
+        self._head: EventsFileHeader | None = None
         self._first: dict[str, object] | None = None
         self._events = 0
         self._is_over = False
 
-    def parse(self, line: bytes) -> Head | Entry | bool | None:
+    def parse(self, line: bytes) -> EventsFileHeader | RestoredSegment | bool | None:
         """What *line* completes, if anything."""
         if self._is_over:
-            raise Malformed("more stands behind the end")
+            raise EventsFileFault("more stands behind the end")
         found = parse_line(line)
         if "end" in found:
             self._end(found)
@@ -124,12 +124,12 @@ class _Parser:
     def _end(self, found: dict[str, object]) -> None:
         events, sha256 = parse_end(found)
         if self._head is None:
-            raise Malformed("no file of `rlmm tier rebuild`: it has an end and no begin")
+            raise EventsFileFault("no file of `rlmm tier rebuild`: it has an end and no begin")
         if self._first is not None or events != self._events:
             msg = f"{self._events} events, its end says {events}"
-            raise Malformed(msg)
+            raise EventsFileFault(msg)
         if sha256 != self._hash.hexdigest():
-            raise Malformed("not what was written: its digest differs; make the file anew")
+            raise EventsFileFault("not what was written: its digest differs; make the file anew")
         self._is_over = True
 
 
@@ -178,7 +178,7 @@ def apply(
     return report
 
 
-def _require_same_log(events: EventsFile, publisher: Publishes) -> None:
+def _require_same_log(events: EventsFile, publisher: RebuildPublisher) -> None:
     meant, there = events.head.identity, publisher.identity
     if meant is None or there is None or meant == there:
         return
@@ -200,7 +200,7 @@ class _Application:
         self,
         tier: Tier,
         events: EventsFile,
-        publisher: Publishes,
+        publisher: RebuildPublisher,
         report: ApplyReport,
         why_stop: Callable[[], str],
     ) -> None:
@@ -211,7 +211,7 @@ class _Application:
         self._why_stop = why_stop
         self._failed: set[TopicIdPartition] = set()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ApplyStep]:
         """What is to be done, a user partition after the other, each as it is when it comes."""
         by_partition = groupby(self._events.entries(), lambda entry: entry.start.id.partition)
         for partition, found in by_partition:
@@ -226,7 +226,7 @@ class _Application:
                 self._report.refuse(*refusal)
             yield from told.steps
 
-    def publish(self, group: Sequence[Step]) -> None:
+    def publish(self, group: Sequence[ApplyStep]) -> None:
         """The starts of a group, and then the finishes of those that took effect."""
         report = self._report
         if not report.stopped_by:
@@ -250,7 +250,7 @@ class _Application:
                 report.published += 1
                 report.resumed += not one.needs_start
 
-    def _is_failed(self, step: Step) -> bool:
+    def _is_failed(self, step: ApplyStep) -> bool:
         """Whether a segment that may have to come before it is not there."""
         return step.entry.start.id.partition in self._failed
 

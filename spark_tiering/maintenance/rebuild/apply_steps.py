@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.maintenance.rebuild.decision import Covers, differences
+from spark_tiering.maintenance.rebuild.decision import ReadableCover, differences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.rebuild.document import Entry
+    from spark_tiering.maintenance.rebuild.document import RestoredSegment
 
 GROUP_MAX: Final = 500
 """Segments that are published together."""
 GONE: Final = "its deletion is finished by now"
 
 
-class Step(NamedTuple):
+class ApplyStep(NamedTuple):
     """What is to be done for one segment."""
 
-    entry: Entry
+    entry: RestoredSegment
     needs_start: bool
     """Off where an application before this one came so far."""
 
 
-class Refusal(NamedTuple):
+class ApplyRefusal(NamedTuple):
     """A segment of which nothing is published."""
 
     segment_id: SegmentId
@@ -41,21 +41,21 @@ class Refusal(NamedTuple):
 
 
 @dataclass
-class Steps:
+class ApplySteps:
     """What is to be done for one user partition."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ApplyStep] = field(default_factory=list)
     equal: int = 0
     """Segments that are there already."""
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[ApplyRefusal] = field(default_factory=list)
 
 
 def steps_for(
-    entries: Sequence[Entry],
+    entries: Sequence[RestoredSegment],
     present: Mapping[SegmentId, SegmentMetadata],
     gone: Collection[SegmentId] = (),
     deletion: str = "",
-) -> Steps:
+) -> ApplySteps:
     """
     What is to be done for *entries* of one user partition where the metadata has *present*.
 
@@ -63,9 +63,9 @@ def steps_for(
     partition is. A segment of which only the start is there is finished where that start is the
     file's own: an application was broken off between the two.
     """
-    told = Steps()
+    told = ApplySteps()
     named = {entry.start.id for entry in entries}
-    covers = Covers(one for one in present.values() if one.id not in named)
+    covers = ReadableCover(one for one in present.values() if one.id not in named)
     for entry in entries:
         start = entry.start
         known = present.get(start.id)
@@ -73,15 +73,15 @@ def steps_for(
         if not why:
             why = _why_not(entry, known, covers) or ("" if known or start.id not in gone else GONE)
         if why:
-            told.refused.append(Refusal(start.id, start.start_offset, why))
+            told.refused.append(ApplyRefusal(start.id, start.start_offset, why))
         elif known is not None and known.state is SegmentState.COPY_SEGMENT_FINISHED:
             told.equal += 1
         else:
-            told.steps.append(Step(entry, needs_start=known is None))
+            told.steps.append(ApplyStep(entry, needs_start=known is None))
     return told
 
 
-def _why_not(entry: Entry, known: SegmentMetadata | None, covers: Covers) -> str:
+def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: ReadableCover) -> str:
     """What of the metadata as it is contradicts *entry*; empty where nothing does."""
     if known is None:
         holder = covers.holder(entry.start)
@@ -98,13 +98,13 @@ def _why_not(entry: Entry, known: SegmentMetadata | None, covers: Covers) -> str
     return f"it is {known.state.name} by now"
 
 
-def taken_by_a_service(steps: Steps) -> Steps:
+def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
     """
     The same for a service, which lets nobody finish a copy that adds nothing to one of another
     broker: brokers would do that, so it is not published by halves.
     """
     shard = PythonShard(0)
-    found = Steps(equal=steps.equal, refused=list(steps.refused))
+    found = ApplySteps(equal=steps.equal, refused=list(steps.refused))
     for step in steps.steps:
         shard.apply_event(step.entry.start)
         if shard.admit(step.entry.finish) is None:
@@ -116,16 +116,16 @@ def taken_by_a_service(steps: Steps) -> Steps:
                 "a service refuses a copy of what another broker has copied as well: publish it by"
                 " --bootstrap-server or --embedded"
             )
-            found.refused.append(Refusal(start.id, start.start_offset, why))
+            found.refused.append(ApplyRefusal(start.id, start.start_offset, why))
     return found
 
 
-def groups(steps: Iterable[Step], most: int = GROUP_MAX) -> Iterator[list[Step]]:
+def groups(steps: Iterable[ApplyStep], most: int = GROUP_MAX) -> Iterator[list[ApplyStep]]:
     """
     *steps* in their order, those together that may be: of segments that overlap the later one has
     to come behind the earlier one's verdict.
     """
-    group: list[Step] = []
+    group: list[ApplyStep] = []
     reached: dict[TopicIdPartition, tuple[int, int]] = {}
     for step in steps:
         start = step.entry.start

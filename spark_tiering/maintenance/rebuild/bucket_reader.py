@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.layout.metadata_recovery import CustomFields
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
@@ -50,7 +50,7 @@ class BucketReader:
     """Among the objects of partitions, those that are no segment's."""
     _listed: dict[TopicIdPartition, list[ListedSet]] = field(default_factory=dict)
 
-    def waves(self, engine: Callable[[], Engine]) -> Iterator[Wave]:
+    def waves(self, engine: Callable[[], ExecutionEngine]) -> Iterator[Wave]:
         """Every partition once, by topic, topic id and number; all of its sets together."""
         held = 0
         for partition in self._partitions():
@@ -91,7 +91,7 @@ class BucketReader:
             for (segment_id, start), found in sizes.items()
         ]
 
-    def _read(self, engine: Callable[[], Engine]) -> Wave:
+    def _read(self, engine: Callable[[], ExecutionEngine]) -> Wave:
         listed, self._listed = self._listed, {}
         sets = [one for members in listed.values() for one in members]
         tasks = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.rebuild.object_sets import ReadSet
 
 
-class Fate(StrEnum):
+class RebuildFate(StrEnum):
     """What a segment is, by objects and metadata together. A closed list."""
 
     MISSING = "missing"
@@ -41,10 +41,10 @@ class Fate(StrEnum):
     """Finished in the metadata, and not in the store."""
 
 
-class Decided(NamedTuple):
+class SegmentDecision(NamedTuple):
     """One segment, and what it is."""
 
-    fate: Fate
+    fate: RebuildFate
     segment_id: SegmentId
     start_offset: int
     segment: SegmentMetadata | None = None
@@ -60,13 +60,15 @@ class PartitionDifference:
     """All of one user partition."""
 
     partition: TopicIdPartition
-    decided: list[Decided] = field(default_factory=list)
+    decided: list[SegmentDecision] = field(default_factory=list)
     """Those that are missing, by the order of their events, are the first."""
 
     @property
     def missing(self) -> list[SegmentMetadata]:
         """What is to be brought back, in the order of events."""
-        return [one.segment for one in self.decided if one.fate is Fate.MISSING and one.segment]
+        return [
+            one.segment for one in self.decided if one.fate is RebuildFate.MISSING and one.segment
+        ]
 
 
 FIELDS = ("start_offset", "last_offset", "epochs", "size_bytes", "max_timestamp_ms")
@@ -112,16 +114,17 @@ def decide(
     far that of the whole partition is, known from anywhere; of a topic that is not known nothing is
     brought back.
     """
-    covers = Covers(present.values())
+    covers = ReadableCover(present.values())
     decided = [_of_set(one, present, past, covers, deletion) for one in found]
     if not is_topic_known:
         decided = [
-            one._replace(fate=Fate.UNKNOWN) if one.fate is Fate.MISSING else one for one in decided
+            one._replace(fate=RebuildFate.UNKNOWN) if one.fate is RebuildFate.MISSING else one
+            for one in decided
         ]
     there = {one.segment_id for one in found}
     for segment_id, segment in present.items():
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED and segment_id not in there:
-            decided.append(Decided(Fate.LOST, segment_id, segment.start_offset))
+            decided.append(SegmentDecision(RebuildFate.LOST, segment_id, segment.start_offset))
     decided.sort(key=_in_order)
     return PartitionDifference(partition, decided)
 
@@ -130,36 +133,38 @@ def _of_set(
     one: ReadSet,
     present: Mapping[SegmentId, SegmentMetadata],
     past: Mapping[SegmentId, SegmentState],
-    covers: Covers,
+    covers: ReadableCover,
     deletion: str,
-) -> Decided:
+) -> SegmentDecision:
     known = present.get(one.segment_id)
     state = past.get(one.segment_id) if known is None else known.state
-    fate, detail = Fate.MISSING, ""
+    fate, detail = RebuildFate.MISSING, ""
     if state in _DELETED:
         assert state is not None
-        fate, detail = Fate.DELETED, state.name
+        fate, detail = RebuildFate.DELETED, state.name
     elif deletion:
-        fate, detail = Fate.DELETED, f"all of the partition: {deletion}"
+        fate, detail = RebuildFate.DELETED, f"all of the partition: {deletion}"
     elif one.segment is None:
-        return Decided(
-            Fate.BROKEN, one.segment_id, one.start_offset, None, one.detail, one.code,
+        return SegmentDecision(
+            RebuildFate.BROKEN, one.segment_id, one.start_offset, None, one.detail, one.code,
             one.modified_ms,
         )  # fmt: skip
     elif known is not None and known.state is SegmentState.COPY_SEGMENT_STARTED:
-        fate, detail = Fate.OPEN, f"begun by broker {known.broker_id}"
+        fate, detail = RebuildFate.OPEN, f"begun by broker {known.broker_id}"
     elif known is not None:
         differing = differences(one.segment, known)
-        fate, detail = (Fate.DIFFERENT, "; ".join(differing)) if differing else (Fate.EQUAL, "")
+        fate, detail = (
+            (RebuildFate.DIFFERENT, "; ".join(differing)) if differing else (RebuildFate.EQUAL, "")
+        )
     elif (holder := covers.holder(one.segment)) is not None:
-        fate = Fate.SUPERSEDED
+        fate = RebuildFate.SUPERSEDED
         detail = f"{holder.id.uuid} holds offsets {holder.start_offset} to {holder.last_offset}"
-    return Decided(
+    return SegmentDecision(
         fate, one.segment_id, one.start_offset, one.segment, detail, "", one.modified_ms
     )  # fmt: skip
 
 
-class Covers:
+class ReadableCover:
     """Segments that are read, or are about to be: which of them holds all offsets of another."""
 
     def __init__(self, present: Iterable[SegmentMetadata]) -> None:
@@ -181,18 +186,18 @@ class Covers:
         return furthest if furthest.last_offset >= segment.last_offset else None
 
 
-def _in_order(one: Decided) -> tuple[object, ...]:
+def _in_order(one: SegmentDecision) -> tuple[object, ...]:
     """Events by their time; the rest behind them, by offset."""
-    if one.fate is Fate.MISSING and one.segment is not None:
+    if one.fate is RebuildFate.MISSING and one.segment is not None:
         return 0, one.segment.event_timestamp_ms, one.start_offset, one.segment_id.uuid
     return 1, one.start_offset, 0, one.segment_id.uuid
 
 
-class Overlap(NamedTuple):
+class SegmentOverlap(NamedTuple):
     """Two segments that are brought back and hold the same offsets."""
 
-    first: Decided
-    second: Decided
+    first: SegmentDecision
+    second: SegmentDecision
     """Its events come later: it is the one that is found, where both begin at one offset."""
 
     @property
@@ -201,21 +206,21 @@ class Overlap(NamedTuple):
         return self.first.modified_ms > self.second.modified_ms
 
 
-def overlaps(difference: PartitionDifference) -> list[Overlap]:
+def overlaps(difference: PartitionDifference) -> list[SegmentOverlap]:
     """
     Neighbours by offset, among what is brought back, that hold the same offsets: each segment with
     the one before it that reaches furthest.
     """
-    events = [one for one in difference.decided if one.fate is Fate.MISSING]
+    events = [one for one in difference.decided if one.fate is RebuildFate.MISSING]
     turn = {id(one): number for number, one in enumerate(events)}
-    found: list[Overlap] = []
-    furthest: Decided | None = None
+    found: list[SegmentOverlap] = []
+    furthest: SegmentDecision | None = None
     for one in sorted(events, key=lambda one: (one.start_offset, turn[id(one)])):
         assert one.segment is not None
         if furthest is not None and furthest.segment is not None:
             if one.segment.start_offset <= furthest.segment.last_offset:
                 first, second = sorted((furthest, one), key=lambda each: turn[id(each)])
-                found.append(Overlap(first, second))
+                found.append(SegmentOverlap(first, second))
             if one.segment.last_offset < furthest.segment.last_offset:
                 continue
         furthest = one

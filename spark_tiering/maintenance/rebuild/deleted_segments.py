@@ -16,8 +16,8 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.snapshot.files import naming
-from spark_tiering.maintenance.backup.records import READ_BYTES, Passed, rows_of
-from spark_tiering.maintenance.backup.rows import Extent, Row
+from spark_tiering.maintenance.backup.records import READ_BYTES, SkippedRecords, rows_of
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FIN
 
 
 @dataclass
-class Deleted:
+class DeletedSegments:
     """What is known to be deleted, or to be on its way there."""
 
     segments: dict[SegmentId, SegmentState] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class Deleted:
             self.partitions[partition] = state
 
 
-class Past(Protocol):
+class DeletionHistory(Protocol):
     """Somebody who knows of former times."""
 
-    def tell(self, wanted: Collection[SegmentId], into: Deleted) -> None:
+    def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
         """What is known of the segments that are *wanted*, and of any partition."""
         ...
 
@@ -67,10 +67,10 @@ class OfRecords:
     def __init__(self, rows: Callable[[], Iterable[object]]) -> None:
         self._rows = rows
 
-    def tell(self, wanted: Collection[SegmentId], into: Deleted) -> None:
-        """See `Past`."""
+    def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
+        """See `DeletionHistory`."""
         for row in self._rows():
-            if not isinstance(row, Row) or row.value is None or not may_delete(row.value):
+            if not isinstance(row, BackupRow) or row.value is None or not may_delete(row.value):
                 continue
             match decode(row.value):
                 case SegmentUpdate(id=segment_id, state=state) if segment_id in wanted:
@@ -99,9 +99,9 @@ def of_log(log: TierLog) -> OfRecords:
             bound = bounds[place]
             if isinstance(bound, LogError):
                 raise bound
-            extent = Extent(bound.log_start, bound.next_offset)
+            extent = BackupExtent(bound.log_start, bound.next_offset)
             read = lambda at, position: log.read(at, position, bytes_max=READ_BYTES)  # noqa: E731
-            yield from rows_of(read, place, extent, Passed())
+            yield from rows_of(read, place, extent, SkippedRecords())
 
     return OfRecords(rows)
 
@@ -113,8 +113,8 @@ class OfSnapshots:
         """*files* with the names that they are told by."""
         self._files = files
 
-    def tell(self, wanted: Collection[SegmentId], into: Deleted) -> None:
-        """See `Past`. Raises a `SnapshotError` for a file that is none, or damaged."""
+    def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
+        """See `DeletionHistory`. Raises a `SnapshotError` for a file that is none, or damaged."""
         for name, opener in self._files:
             with opener() as file, naming(name):
                 header = file.verify()
@@ -129,9 +129,9 @@ class OfSnapshots:
                             into.add_segment(segment.id, segment.state)
 
 
-def told_by(pasts: Iterable[Past], wanted: Collection[SegmentId]) -> Deleted:
+def told_by(pasts: Iterable[DeletionHistory], wanted: Collection[SegmentId]) -> DeletedSegments:
     """What all of them know together."""
-    found = Deleted()
+    found = DeletedSegments()
     for past in pasts:
         past.tell(wanted, found)
     return found

@@ -42,11 +42,11 @@ LINE_BYTES_MAX: Final = 1024 * 1024
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Malformed(Exception):
+class EventsFileFault(Exception):
     """Says in a line what is wrong with one; whoever reads the file says where."""
 
 
-class Entry(NamedTuple):
+class RestoredSegment(NamedTuple):
     """A segment that is brought back: the two events of its copy."""
 
     start: SegmentMetadata
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class EventsFileHeader:
     """What stands before the events."""
 
     store: str
@@ -73,7 +73,7 @@ class Head:
     """Segments by what they are, see `deciding.Fate`."""
 
 
-def entry_of(segment: SegmentMetadata) -> Entry:
+def entry_of(segment: SegmentMetadata) -> RestoredSegment:
     """The events that make *segment*, which is finished."""
     start = SegmentMetadata(
         segment.id,
@@ -95,13 +95,13 @@ def entry_of(segment: SegmentMetadata) -> Entry:
         segment.custom_metadata,
         SegmentState.COPY_SEGMENT_FINISHED,
     )
-    return Entry(start, finish)
+    return RestoredSegment(start, finish)
 
 
 # ------------------------------------------------------------------------------------- writing
 
 
-def head_fields(head: Head) -> dict[str, Any]:
+def head_fields(head: EventsFileHeader) -> dict[str, Any]:
     """The first line."""
     identity = head.identity
     return {
@@ -125,7 +125,7 @@ def head_fields(head: Head) -> dict[str, Any]:
     }
 
 
-def entry_fields(entry: Entry, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def entry_fields(entry: RestoredSegment, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both lines of a segment. Raises `NotPublishable` for what no broker could digest."""
     start, finish = entry
     partition = start.id.partition
@@ -183,35 +183,35 @@ def _text(content: bytes) -> str:
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The object that a line is; raises `Malformed`."""
+    """The object that a line is; raises `EventsFileFault`."""
     if not line.endswith(b"\n"):
-        raise Malformed("the file ends in the middle of this line")
+        raise EventsFileFault("the file ends in the middle of this line")
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
         msg = f"no JSON: {str(error)[:100]}"
-        raise Malformed(msg) from error
+        raise EventsFileFault(msg) from error
     if not isinstance(found, dict):
-        raise Malformed("no object of JSON")
+        raise EventsFileFault("no object of JSON")
     return found
 
 
-def parse_head(found: Mapping[str, Any]) -> Head:
-    """The first line; raises `Malformed`."""
+def parse_head(found: Mapping[str, Any]) -> EventsFileHeader:
+    """The first line; raises `EventsFileFault`."""
     if found.get("format") != FORMAT:
-        raise Malformed("no file of `rlmm tier rebuild`: its first line is another one's")
+        raise EventsFileFault("no file of `rlmm tier rebuild`: its first line is another one's")
     if type(found.get("version")) is not int or found["version"] != VERSION:
         msg = f"version {str(found.get('version'))[:40]!r}, this build reads {VERSION}"
-        raise Malformed(msg)
+        raise EventsFileFault(msg)
     source = found.get("source")
     if not isinstance(source, dict) or not all(
         isinstance(source.get(name), str) for name in ("store", "prefix", "custom_metadata")
     ):
-        raise Malformed("source: store, prefix and custom_metadata are missing")
+        raise EventsFileFault("source: store, prefix and custom_metadata are missing")
     counts = found.get("counts")
     if not isinstance(counts, dict) or type(found.get("made_ms")) is not int:
-        raise Malformed("counts, or made_ms, is missing")
-    return Head(
+        raise EventsFileFault("counts, or made_ms, is missing")
+    return EventsFileHeader(
         source["store"],
         source["prefix"],
         source["custom_metadata"],
@@ -225,20 +225,22 @@ def _identity(found: object) -> LogIdentity | None:
     if found is None:
         return None
     if not isinstance(found, dict):
-        raise Malformed("identity: an object, or null")
+        raise EventsFileFault("identity: an object, or null")
     count = found.get("partition_count")
     if type(count) is not int or not 1 <= count <= PARTITION_COUNT_MAX:
-        raise Malformed("identity: a number of partitions is missing")
+        raise EventsFileFault("identity: a number of partitions is missing")
     try:
         return LogIdentity(
             str(found.get("cluster_id")), Uuid.parse(str(found.get("topic_id"))), count
         )
     except InvalidArgument as error:
-        raise Malformed(f"identity: {str(error)[:200]}") from error
+        raise EventsFileFault(f"identity: {str(error)[:200]}") from error
 
 
-def parse_entry(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str) -> Entry:
-    """The segment that two lines are of; raises `Malformed`."""
+def parse_entry(
+    first: Mapping[str, Any], second: Mapping[str, Any], prefix: str
+) -> RestoredSegment:
+    """The segment that two lines are of; raises `EventsFileFault`."""
     start, finish = _event(first), _event(second)
     if (
         not isinstance(start, SegmentMetadata)
@@ -246,25 +248,25 @@ def parse_entry(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str
         or start.id != finish.id
         or finish.state is not SegmentState.COPY_SEGMENT_FINISHED
     ):
-        raise Malformed("a start and the finish of the same copy are expected in two lines")
-    entry = Entry(start, finish)
+        raise EventsFileFault("a start and the finish of the same copy are expected in two lines")
+    entry = RestoredSegment(start, finish)
     try:
         expected = entry_fields(entry, prefix)
     except (NotPublishable, InvalidArgument) as error:
-        raise Malformed(str(error)[:300]) from error
+        raise EventsFileFault(str(error)[:300]) from error
     for line, should in zip((first, second), expected, strict=True):
         wrong = [name for name in {**line, **should} if line.get(name) != should.get(name)]
         if wrong:
             msg = f"{', '.join(sorted(wrong))[:200]}: not what the record in `value` says"
-            raise Malformed(msg)
+            raise EventsFileFault(msg)
     return entry
 
 
 def parse_end(found: Mapping[str, Any]) -> tuple[int, str]:
-    """Events and digest of the last line; raises `Malformed`."""
+    """Events and digest of the last line; raises `EventsFileFault`."""
     events, sha256 = found.get("events"), found.get("sha256")
     if type(events) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise Malformed("the last line has neither a count nor a digest")
+        raise EventsFileFault("the last line has neither a count nor a digest")
     return events, sha256
 
 
@@ -274,5 +276,5 @@ def _event(found: Mapping[str, Any]) -> object:
         if isinstance(value, str):
             return decode(base64.b64decode(value, validate=True))
     except (ValueError, binascii.Error) as error:
-        raise Malformed("value: no base64") from error
-    raise Malformed("value: the record is missing")
+        raise EventsFileFault("value: no base64") from error
+    raise EventsFileFault("value: the record is missing")

@@ -17,10 +17,10 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.object_verification import StoredObject, verify_objects
 from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.results import Archived
+from spark_tiering.stores.results import ObjectArchived
 
 if TYPE_CHECKING:
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
@@ -68,9 +68,9 @@ def _read(task: ReadTask, one: ListedSet) -> ReadSet:
     return _broken(one, *content)
 
 
-def _got(store: ObjectStore, key: str, size_bytes: int) -> bytes | tuple[Kind, str]:
+def _got(store: ObjectStore, key: str, size_bytes: int) -> bytes | tuple[FindingKind, str]:
     found = store.get(key, 0, size_bytes - 1)
-    if isinstance(found, Archived):
+    if isinstance(found, ObjectArchived):
         return kinds.OBJECT_ARCHIVED, str(found)
     if not isinstance(found, bytes):
         return kinds.INCOMPLETE_SET, "its manifest was deleted meanwhile"
@@ -107,5 +107,5 @@ def _faults(one: ListedSet, manifest: Manifest) -> tuple[LayoutFinding, ...]:
     return verify_objects(manifest, stored)
 
 
-def _broken(one: ListedSet, kind: Kind, detail: str) -> ReadSet:
+def _broken(one: ListedSet, kind: FindingKind, detail: str) -> ReadSet:
     return ReadSet(one.segment_id, one.start_offset, one.modified_ms, None, kind.code, detail[:600])

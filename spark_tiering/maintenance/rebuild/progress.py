@@ -14,7 +14,7 @@ UNKNOWN: Final = -1
 """As a total: nobody knows when it is over."""
 
 
-class Listing(Progress):
+class ListingProgress(Progress):
     """Sets of objects that were listed."""
 
     def line(self) -> str:
@@ -22,7 +22,7 @@ class Listing(Progress):
         return f"{self.segments} segments' objects listed"
 
 
-class Reading(Progress):
+class ManifestProgress(Progress):
     """Manifests that were read, of those that are listed so far."""
 
     def line(self) -> str:
@@ -31,7 +31,7 @@ class Reading(Progress):
         return f"{self.segments} of {self.segments_total} manifests read, {pace:.0f} a second"
 
 
-class Publication(Progress):
+class PublishProgress(Progress):
     """Segments of a file that were dealt with."""
 
     def line(self) -> str:
@@ -56,16 +56,16 @@ class RebuildMeter:
     def listed(self, sets: int) -> None:
         """So many more are listed."""
         self._listed += sets
-        self._tell(Listing, self._listed, UNKNOWN)
+        self._tell(ListingProgress, self._listed, UNKNOWN)
 
     def read(self, sets: int) -> None:
         """The manifests of so many more are read."""
         self._read += sets
-        self._tell(Reading, self._read, self._listed)
+        self._tell(ManifestProgress, self._read, self._listed)
 
     def dealt(self, published: int, failed: int, total: int) -> None:
         """So far with so many segments of a file."""
-        self._tell(Publication, published, total, failed)
+        self._tell(PublishProgress, published, total, failed)
 
     def _tell(self, step: type[Progress], done: int, total: int, failed: int = 0) -> None:
         elapsed_s = self._now_s() - self._began_s

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import LogUnavailable, RlmmError
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.protocol import LogIdentity
@@ -22,14 +22,19 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Rejected, Undecodable
-from spark_tiering.maintenance.rebuild.deleted_segments import Deleted, may_delete, of_log, told_by
+from spark_tiering.maintenance.rebuild.deleted_segments import (
+    DeletedSegments,
+    may_delete,
+    of_log,
+    told_by,
+)
 from spark_tiering.tier_metadata.embedded import has_log, kafka_settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rlmm.inspection.replay import Chunk
+    from rlmm.inspection.replay import AppliedChunk
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 60.0
 
 
-class Known(NamedTuple):
+class PartitionMetadata(NamedTuple):
     """What the metadata has of one user partition now."""
 
     segments: Mapping[SegmentId, SegmentMetadata]
@@ -50,7 +55,7 @@ class Known(NamedTuple):
     """How far the deletion of the whole partition is."""
 
 
-class Publishes(Protocol):
+class RebuildPublisher(Protocol):
     """Who is told of events."""
 
     where: str
@@ -60,7 +65,7 @@ class Publishes(Protocol):
     judges: bool
     """Whether it refuses copies that brokers would be let finish."""
 
-    def known(self, partition: TopicIdPartition) -> Known:
+    def known(self, partition: TopicIdPartition) -> PartitionMetadata:
         """What is there of *partition* now."""
         ...
 
@@ -80,7 +85,7 @@ def open_publisher(
     count: int | None,
     *,
     is_written: bool,
-) -> Publishes:
+) -> RebuildPublisher:
     """
     Who publishes to what *access* says. A folder without a log is begun with *count* metadata
     partitions; where nothing is written, it is left as it is.
@@ -121,9 +126,9 @@ class _Nothing:
         self.where = where
         self.identity: LogIdentity | None = None
 
-    def known(self, partition: TopicIdPartition) -> Known:
+    def known(self, partition: TopicIdPartition) -> PartitionMetadata:
         del partition
-        return Known({})
+        return PartitionMetadata({})
 
     def publish(self, events: Sequence[Event]) -> list[str]:
         return [f"{self.where}: there is no log"] * len(events)
@@ -136,12 +141,12 @@ class _Nothing:
 class _Place:
     """One metadata partition, read as far as it goes."""
 
-    replay: Replay
+    replay: PartitionReplay
     gone: set[SegmentId] = field(default_factory=set)
     verdicts: dict[int, str] = field(default_factory=dict)
     """By offset, what became of events that took no effect."""
 
-    def take(self, chunk: Chunk, wanted: Collection[SegmentId]) -> None:
+    def take(self, chunk: AppliedChunk, wanted: Collection[SegmentId]) -> None:
         for offset, entry in chunk.entries.items():
             if isinstance(entry.verdict, Rejected | Undecodable):
                 self.verdicts[offset] = str(entry.verdict.reason)
@@ -171,12 +176,12 @@ class _ByLog:
         self._found: LogIdentity = thread.wait(log.identity(timeout_s=TIMEOUT_S))
         self.identity: LogIdentity | None = self._found
 
-    def known(self, partition: TopicIdPartition) -> Known:
+    def known(self, partition: TopicIdPartition) -> PartitionMetadata:
         place = self._thread.wait(self._read_on(self._place_of(partition)))
         place.verdicts.clear()
         shard = place.replay.shard
         delete = shard.partition_delete(partition)
-        return Known(
+        return PartitionMetadata(
             {one.id: one for one in shard.segments(partition)},
             place.gone,
             "" if delete is None else delete.state.name,
@@ -210,10 +215,10 @@ class _ByLog:
         """All of a metadata partition, up to the end that it has now."""
         place = self._places.get(number)
         if place is None:
-            replay = Replay(self._log, number, Bound(), timeout_s=TIMEOUT_S)
+            replay = PartitionReplay(self._log, number, ReplayEnd(), timeout_s=TIMEOUT_S)
             place = self._places[number] = _Place(replay)
         else:
-            place.replay.go_on(Bound())
+            place.replay.go_on(ReplayEnd())
         async for chunk in place.replay.chunks():
             place.take(chunk, self._wanted)
         return place
@@ -241,9 +246,11 @@ class _ByService:
             found.cluster_id, found.topic_id, found.partition_count
         )
         self.where = f"the service of cluster {found.cluster_id}"
-        self._gone: Deleted = told_by([of_log(tier.log)], wanted) if wanted else Deleted()
+        self._gone: DeletedSegments = (
+            told_by([of_log(tier.log)], wanted) if wanted else DeletedSegments()
+        )
 
-    def known(self, partition: TopicIdPartition) -> Known:
+    def known(self, partition: TopicIdPartition) -> PartitionMetadata:
         (image,) = self._writer.image([partition], {}, TIMEOUT_S).partitions
         gone = [
             segment_id
@@ -251,7 +258,7 @@ class _ByService:
             if state is SegmentState.DELETE_SEGMENT_FINISHED
         ]
         state = image.delete
-        return Known(
+        return PartitionMetadata(
             {one.id: one for one in image.segments},
             set(gone),
             "" if state is None else state.name,

@@ -24,15 +24,15 @@ from spark_tiering.maintenance.backup.new_file import new_file, require_free
 from spark_tiering.maintenance.backup.streams import compressing
 from spark_tiering.maintenance.rebuild.bucket_reader import WAVE_SETS, BucketReader
 from spark_tiering.maintenance.rebuild.decision import (
-    Decided,
-    Fate,
     PartitionDifference,
+    RebuildFate,
+    SegmentDecision,
     decide,
     overlaps,
 )
-from spark_tiering.maintenance.rebuild.deleted_segments import Deleted, of_log, told_by
+from spark_tiering.maintenance.rebuild.deleted_segments import DeletedSegments, of_log, told_by
 from spark_tiering.maintenance.rebuild.document import (
-    Head,
+    EventsFileHeader,
     end_fields,
     entry_fields,
     entry_of,
@@ -42,7 +42,7 @@ from spark_tiering.maintenance.rebuild.document import (
 from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.report import RebuildReport
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.results import Absent
+from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.maintenance.rebuild.bucket_reader import Wave
-    from spark_tiering.maintenance.rebuild.deleted_segments import Past
+    from spark_tiering.maintenance.rebuild.deleted_segments import DeletionHistory
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 PIECE_BYTES: Final = 1024 * 1024
@@ -64,7 +64,7 @@ class RebuildOptions:
     fields: CustomFields = CustomFields.NONE
     """What brokers keep as custom metadata."""
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX
-    pasts: Sequence[Past] = ()
+    pasts: Sequence[DeletionHistory] = ()
     """Snapshots and backups."""
     wave_sets: int = WAVE_SETS
 
@@ -110,7 +110,7 @@ class _Rebuild:
                 self._judge(wave, body)
             self._judge_unlisted()
             report.unknown_keys = self._reader.unknown_keys
-            if path is not None and report.counts[Fate.MISSING]:
+            if path is not None and report.counts[RebuildFate.MISSING]:
                 self._write(path, body)
                 report.file = str(path)
         report.elapsed_s = time.monotonic() - began_s
@@ -147,7 +147,7 @@ class _Rebuild:
 
     def _deleted(
         self, wave: Wave, present: dict[TopicIdPartition, dict[SegmentId, SegmentMetadata]]
-    ) -> Deleted:
+    ) -> DeletedSegments:
         """What is known of the deletion of sets that the metadata does not have."""
         wanted = {
             one.segment_id
@@ -156,8 +156,8 @@ class _Rebuild:
             if one.segment_id not in present[partition]
         }
         if not wanted:
-            return Deleted()
-        pasts: list[Past] = list(self._options.pasts)
+            return DeletedSegments()
+        pasts: list[DeletionHistory] = list(self._options.pasts)
         if self._report.identity is not None:
             pasts.append(of_log(self._tier.log))
         return told_by(pasts, wanted)
@@ -182,7 +182,7 @@ class _Rebuild:
         report = self._report
         report.partitions += 1
         decided = [one for one in difference.decided if not self._is_there_by_now(one)]
-        kept: list[Decided] = []
+        kept: list[SegmentDecision] = []
         for one in decided:
             judged = one if body is None else self._put(one, body)
             kept.append(judged)
@@ -190,33 +190,33 @@ class _Rebuild:
         for overlap in overlaps(PartitionDifference(difference.partition, kept)):
             report.add_overlap(overlap)
 
-    def _put(self, one: Decided, body: BinaryIO) -> Decided:
+    def _put(self, one: SegmentDecision, body: BinaryIO) -> SegmentDecision:
         """Its events into the file; one that no broker could digest is broken."""
-        if one.fate is not Fate.MISSING or one.segment is None:
+        if one.fate is not RebuildFate.MISSING or one.segment is None:
             return one
         try:
             lines = entry_fields(entry_of(one.segment), self._tier.request.prefix)
         except NotPublishable as error:
             return one._replace(
-                fate=Fate.BROKEN, code=kinds.MANIFEST_MALFORMED.code, detail=str(error)
+                fate=RebuildFate.BROKEN, code=kinds.MANIFEST_MALFORMED.code, detail=str(error)
             )
         body.writelines(line_of(line) for line in lines)
         return one
 
-    def _is_there_by_now(self, one: Decided) -> bool:
+    def _is_there_by_now(self, one: SegmentDecision) -> bool:
         """Whether what the listing did not have was copied since."""
-        if one.fate is not Fate.LOST:
+        if one.fate is not RebuildFate.LOST:
             return False
         key = object_key(
             one.segment_id, one.start_offset, ObjectKind.MANIFEST, self._tier.request.prefix
         )
-        return not isinstance(self._tier.store.head(key, is_sum_wanted=False), Absent)
+        return not isinstance(self._tier.store.head(key, is_sum_wanted=False), ObjectAbsent)
 
     # ------------------------------------------------------------------------------ the file
 
     def _write(self, path: Path, body: BinaryIO) -> None:
         report, request = self._report, self._tier.request
-        head = Head(
+        head = EventsFileHeader(
             store_name(self._tier),
             request.prefix,
             str(self._options.fields),
@@ -233,7 +233,7 @@ class _Rebuild:
             while piece := body.read(PIECE_BYTES):
                 digest.update(piece)
                 write(piece)
-            write(line_of(end_fields(2 * report.counts[Fate.MISSING], digest.hexdigest())))
+            write(line_of(end_fields(2 * report.counts[RebuildFate.MISSING], digest.hexdigest())))
 
 
 def _present(moment: TierMoment, partition: TopicIdPartition) -> dict[SegmentId, SegmentMetadata]:

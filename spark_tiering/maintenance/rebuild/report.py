@@ -8,53 +8,53 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding, Severity
-from spark_tiering.maintenance.rebuild.decision import Fate
+from spark_tiering.maintenance.rebuild.decision import RebuildFate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.ids import SegmentId
-    from spark_tiering.maintenance.rebuild.decision import Decided, Overlap
+    from spark_tiering.maintenance.rebuild.decision import SegmentDecision, SegmentOverlap
 
 VERSION: Final = 1
 FINDINGS_MAX: Final = 10_000
 """That are kept one by one; all of them are counted."""
 SHOWN: Final = 20
 
-_KIND_OF: Final[dict[Fate, Kind]] = {
-    Fate.MISSING: kinds.METADATA_LOST,
-    Fate.DIFFERENT: kinds.METADATA_DIFFERS,
-    Fate.OPEN: kinds.COPY_OPEN,
-    Fate.DELETED: kinds.DELETED_NOT_GONE,
-    Fate.SUPERSEDED: kinds.EXTENT_OVERLAP,
-    Fate.UNKNOWN: kinds.TOPIC_UNKNOWN,
-    Fate.LOST: kinds.OBJECT_MISSING,
+_KIND_OF: Final[dict[RebuildFate, FindingKind]] = {
+    RebuildFate.MISSING: kinds.METADATA_LOST,
+    RebuildFate.DIFFERENT: kinds.METADATA_DIFFERS,
+    RebuildFate.OPEN: kinds.COPY_OPEN,
+    RebuildFate.DELETED: kinds.DELETED_NOT_GONE,
+    RebuildFate.SUPERSEDED: kinds.EXTENT_OVERLAP,
+    RebuildFate.UNKNOWN: kinds.TOPIC_UNKNOWN,
+    RebuildFate.LOST: kinds.OBJECT_MISSING,
 }
 _KIND_BY_CODE: Final = {kind.code: kind for kind in kinds.COMMON}
 _WORDS: Final = {
-    Fate.MISSING: "whole in the store and not in the metadata: their events are in the file",
-    Fate.EQUAL: "in both, and equal",
-    Fate.DIFFERENT: "in both, with fields that differ",
-    Fate.OPEN: "whole in the store, and their copy never told as finished",
-    Fate.DELETED: "deleted in the metadata, and still in the store: not brought back",
-    Fate.SUPERSEDED: "not in the metadata, where another segment holds their offsets",
-    Fate.UNKNOWN: "of topics that the cluster does not have: not brought back",
-    Fate.BROKEN: "not whole in the store, or not readable: not brought back",
-    Fate.LOST: "finished in the metadata, and not in the store",
+    RebuildFate.MISSING: "whole in the store and not in the metadata: their events are in the file",
+    RebuildFate.EQUAL: "in both, and equal",
+    RebuildFate.DIFFERENT: "in both, with fields that differ",
+    RebuildFate.OPEN: "whole in the store, and their copy never told as finished",
+    RebuildFate.DELETED: "deleted in the metadata, and still in the store: not brought back",
+    RebuildFate.SUPERSEDED: "not in the metadata, where another segment holds their offsets",
+    RebuildFate.UNKNOWN: "of topics that the cluster does not have: not brought back",
+    RebuildFate.BROKEN: "not whole in the store, or not readable: not brought back",
+    RebuildFate.LOST: "finished in the metadata, and not in the store",
 }
 
 
 @dataclass
-class Told:
+class FindingCounts:
     """Findings, counted by code; the first ones are kept."""
 
     findings: list[Finding] = field(default_factory=list)
     by_code: Counter[str] = field(default_factory=Counter)
     worst: Severity = Severity.NOTE
 
-    def add(self, kind: Kind, segment_id: SegmentId, start_offset: int, detail: str) -> None:
+    def add(self, kind: FindingKind, segment_id: SegmentId, start_offset: int, detail: str) -> None:
         """One more, about a segment."""
         self.by_code[kind.code] += 1
         self.worst = max(self.worst, kind.severity)
@@ -97,37 +97,41 @@ class RebuildReport:
     """Where the events are; empty where there are none, or only the difference was wanted."""
     store: str = ""
     identity: LogIdentity | None = None
-    counts: Counter[Fate] = field(default_factory=Counter)
+    counts: Counter[RebuildFate] = field(default_factory=Counter)
     partitions: int = 0
     """User partitions that were looked at."""
     unknown_keys: int = 0
     overlaps: int = 0
     doubtful: int = 0
     """Overlaps of which the order of the finishes is not that of the starts."""
-    told: Told = field(default_factory=Told)
+    told: FindingCounts = field(default_factory=FindingCounts)
     elapsed_s: float = 0.0
 
     @property
     def is_fine(self) -> bool:
         """Whether metadata and store say the same."""
-        return all(fate is Fate.EQUAL for fate, count in self.counts.items() if count)
+        return all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
 
-    def add(self, one: Decided) -> None:
+    def add(self, one: SegmentDecision) -> None:
         """A segment was judged."""
         self.counts[one.fate] += 1
-        kind = _KIND_BY_CODE.get(one.code) if one.fate is Fate.BROKEN else _KIND_OF.get(one.fate)
+        kind = (
+            _KIND_BY_CODE.get(one.code)
+            if one.fate is RebuildFate.BROKEN
+            else _KIND_OF.get(one.fate)
+        )
         if kind is None:
             return
         detail = one.detail
-        if one.fate is Fate.MISSING and one.segment is not None:
+        if one.fate is RebuildFate.MISSING and one.segment is not None:
             detail = f"to {one.segment.last_offset}, {one.segment.size_bytes} bytes"
-        elif one.fate is Fate.UNKNOWN:
+        elif one.fate is RebuildFate.UNKNOWN:
             detail = f"the cluster has no topic of id {one.segment_id.partition.topic_id}"
-        elif one.fate is Fate.LOST:
+        elif one.fate is RebuildFate.LOST:
             detail = "finished, and none of its objects is there"
         self.told.add(kind, one.segment_id, one.start_offset, detail)
 
-    def add_overlap(self, one: Overlap) -> None:
+    def add_overlap(self, one: SegmentOverlap) -> None:
         """Two segments that are brought back hold the same offsets."""
         self.overlaps += 1
         self.doubtful += one.is_order_doubtful
@@ -140,7 +144,7 @@ class RebuildReport:
     def lines(self) -> Iterator[str]:
         """For people."""
         yield f"{self.partitions} user partitions of {self.store}"
-        for fate in Fate:
+        for fate in RebuildFate:
             if self.counts[fate]:
                 yield f"{self.counts[fate]:>9}  {_WORDS[fate]}"
         if not self.counts:
@@ -154,11 +158,12 @@ class RebuildReport:
             yield f"{self.unknown_keys:>9}  objects beside them have other names, and were left out"
         yield from self.told.lines()
         if self.file:
+            events = 2 * self.counts[RebuildFate.MISSING]
             yield (
-                f"{2 * self.counts[Fate.MISSING]} events are in {self.file}: look at it, then"
-                " `rlmm tier rebuild --apply` it"
+                f"{events} events are in {self.file}: look at it, then "
+                "`rlmm tier rebuild --apply` it"
             )
-        elif not self.counts[Fate.MISSING]:
+        elif not self.counts[RebuildFate.MISSING]:
             yield "nothing is to be brought back: no file was made"
 
     def document(self) -> dict[str, Any]:
@@ -171,7 +176,7 @@ class RebuildReport:
             "store": self.store,
             "clusterId": None if identity is None else identity.cluster_id,
             "partitions": self.partitions,
-            "segments": {str(fate): self.counts[fate] for fate in Fate},
+            "segments": {str(fate): self.counts[fate] for fate in RebuildFate},
             "overlaps": self.overlaps,
             "doubtfulOverlaps": self.doubtful,
             "unknownKeys": self.unknown_keys,
@@ -199,7 +204,7 @@ class ApplyReport:
     stopped_by: str = ""
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    told: Told = field(default_factory=Told)
+    told: FindingCounts = field(default_factory=FindingCounts)
     elapsed_s: float = 0.0
 
     @property

@@ -13,11 +13,11 @@ from rlmm.retention.segment_lineage import began_behind
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.maintenance.verify.object_checks import of_unreadable
-from spark_tiering.maintenance.verify.salvage import Salvage, positions_of
-from spark_tiering.maintenance.verify.segment_files import LogFile, stream_of
-from spark_tiering.maintenance.verify.values import Fault, plain
+from spark_tiering.maintenance.verify.salvage import DamagedLogReader, positions_of
+from spark_tiering.maintenance.verify.segment_files import SegmentLogFile, stream_of
+from spark_tiering.maintenance.verify.values import SegmentFault, plain
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.leader_epochs import EpochsJudge, epochs_of_file, epochs_within
 from spark_tiering.segments.log_pass import CompanionsOfLog, OffsetOrder, SegmentPass
@@ -31,7 +31,7 @@ from spark_tiering.segments.transactions import TxnIndexJudge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from rlmm.metadata.segment import Epochs, SegmentMetadata
     from spark_tiering.maintenance.verify.values import Offsets
     from spark_tiering.segment_reading.tiered import TieredSegment
@@ -41,10 +41,10 @@ INTERVAL_BYTES: Final = 4096
 """Of the indexes that are made on the way, and looked at by nobody."""
 
 
-class Content(NamedTuple):
+class SegmentContent(NamedTuple):
     """What is wrong in a segment, and the producers behind it as its snapshot has them."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[SegmentFault, ...]
     snapshot: bytes | None = None
     is_closed: bool = False
     """It is encrypted, and nothing opens it."""
@@ -57,7 +57,7 @@ def check_content(
     snapshot_before: bytes | None,
     *,
     allows_holes: bool,
-) -> Content:
+) -> SegmentContent:
     """
     Read and judge a segment of whose log *readable_bytes* are there.
 
@@ -83,7 +83,7 @@ class _Check:
         self._readable_bytes = readable_bytes
         self._listed = ListedSegment(segment.start_offset, segment.last_offset + 1)
         self._allows_holes = allows_holes
-        self._faults: list[Fault] = []
+        self._faults: list[SegmentFault] = []
         self._parts: dict[SegmentPart, bytes] = {}
         self._next_offset = segment.start_offset
 
@@ -91,13 +91,13 @@ class _Check:
     def _whole(self) -> Offsets:
         return ((self._segment.start_offset, self._segment.last_offset),)
 
-    def run(self, snapshot_before: bytes | None) -> Content:
+    def run(self, snapshot_before: bytes | None) -> SegmentContent:
         """All of it."""
         try:
             _ = self._source.cipher
         except SegmentUnreadable as unreadable:  # no key for it
             self._faults.append(of_unreadable(unreadable, ObjectKind.MANIFEST, ()))
-            return Content(tuple(self._faults), is_closed=True)
+            return SegmentContent(tuple(self._faults), is_closed=True)
         self._read_indexes()
         producers = self._producers_at_start(snapshot_before)
         is_whole = producers is not None
@@ -107,13 +107,13 @@ class _Check:
         passed = self._pass_over(made, is_whole=is_whole)
         if passed is None or passed.log_finding is not None:
             self._seal_suspected()
-            return Content(tuple(self._faults))
+            return SegmentContent(tuple(self._faults))
         self._faults += [self._of_index(found) for found in passed.findings]
         self._faults += self._lacking_transactions(made, is_whole=is_whole)
         self._faults += self._wrong_snapshot(made, is_whole=is_whole)
         self._faults += self._wrong_epochs()
         self._faults += self._wrong_time(made)
-        return Content(tuple(self._faults), self._parts.get(SegmentPart.PRODUCER_SNAPSHOT))
+        return SegmentContent(tuple(self._faults), self._parts.get(SegmentPart.PRODUCER_SNAPSHOT))
 
     def _read_indexes(self) -> None:
         for part in INDEX_PARTS:
@@ -138,7 +138,7 @@ class _Check:
 
     def _pass_over(self, made: CompanionsOfLog, *, is_whole: bool) -> SegmentPass | None:
         """The log against its indexes; `None` where it could not be read to its end."""
-        file = LogFile(ObjectKind.LOG, self._source, self._readable_bytes)
+        file = SegmentLogFile(ObjectKind.LOG, self._source, self._readable_bytes)
         size = self._source.log_bytes
         walk = LogWalk(FileStream(file, ObjectKind.LOG, size, SegmentPart.LOG))
         order = _Order(self._listed, allows_holes=self._allows_holes)
@@ -152,14 +152,14 @@ class _Check:
             self._faults.append(of_unreadable(unreadable, ObjectKind.LOG, lost))
             return None
         found = passed.log_finding
-        if found is not None and found.kind is not FindingKind.CHANGED:
+        if found is not None and found.kind is not SegmentFindingKind.CHANGED:
             self._faults.append(self._of_log(found, order, walk.stop))
         elif found is not None:
             # It is shorter than its manifest says, which was told; what is lost was not.
             lost = self._lost(walk.stop, order.next_offset)
             detail = f"readable up to byte {walk.stop} of {size}"
             self._faults.append(
-                Fault(
+                SegmentFault(
                     tier_kinds.OBJECT_LENGTH.code,
                     ObjectKind.LOG,
                     self._source.where,
@@ -185,7 +185,7 @@ class _Check:
             epochs=_EpochsFrom(began_behind(self._segment), self._segment.epochs),
         )
 
-    def _of_log(self, found: Finding, order: _Order, stop: int) -> Fault:
+    def _of_log(self, found: SegmentFinding, order: _Order, stop: int) -> SegmentFault:
         kind, part = tier_kinds.BATCH_DAMAGED, ObjectKind.LOG
         lost = order.lost
         if order.fault_at is _At.START:
@@ -194,7 +194,7 @@ class _Check:
             kind = tier_kinds.NEXT_OFFSET
         if not order.fault_at:
             lost = self._lost(stop, order.next_offset)
-        return Fault(kind.code, part, self._source.where, plain(found.detail), lost)
+        return SegmentFault(kind.code, part, self._source.where, plain(found.detail), lost)
 
     def _lost(self, position: int, next_offset: int) -> Offsets:
         """Which offsets from *next_offset* on cannot be read."""
@@ -202,7 +202,7 @@ class _Check:
         is_cut = manifest.is_compressed or manifest.is_encrypted
         chunk_bytes = manifest.chunks.original_chunk_bytes if is_cut else 0
         positions = positions_of(self._parts.get(SegmentPart.OFFSET_INDEX))
-        salvage = Salvage(self._source, self._readable_bytes, chunk_bytes, positions)
+        salvage = DamagedLogReader(self._source, self._readable_bytes, chunk_bytes, positions)
         return salvage.lost(position, next_offset, self._segment.last_offset)
 
     def _seal_suspected(self) -> None:
@@ -214,7 +214,7 @@ class _Check:
         key = self._source.keys[ObjectKind.MANIFEST]
         code = tier_kinds.MANIFEST_MISMATCH.code
         self._faults = [one for one in self._faults if one not in damaged]
-        self._faults.append(Fault(code, ObjectKind.MANIFEST, key, detail, self._whole))
+        self._faults.append(SegmentFault(code, ObjectKind.MANIFEST, key, detail, self._whole))
 
     def _is_sealed_throughout(self) -> bool:
         """Whether it is encrypted, and no index that has bytes could be opened."""
@@ -224,17 +224,19 @@ class _Check:
 
     # ------------------------------------------------------------------------------ the indexes
 
-    def _index_fault(self, kind: Kind, part: SegmentPart, detail: str) -> Fault:
+    def _index_fault(self, kind: FindingKind, part: SegmentPart, detail: str) -> SegmentFault:
         key = self._source.keys[ObjectKind.INDEXES]
-        return Fault(kind.code, part.value, key, plain(detail))
+        return SegmentFault(kind.code, part.value, key, plain(detail))
 
-    def _of_index(self, found: Finding) -> Fault:
+    def _of_index(self, found: SegmentFinding) -> SegmentFault:
         kind = tier_kinds.INDEX_WRONG
         if found.part is SegmentPart.LEADER_EPOCHS:
             kind = tier_kinds.EPOCH_ORDER
         return self._index_fault(kind, found.part, f"{found.kind}: {found.detail}")
 
-    def _lacking_transactions(self, made: CompanionsOfLog, *, is_whole: bool) -> Iterator[Fault]:
+    def _lacking_transactions(
+        self, made: CompanionsOfLog, *, is_whole: bool
+    ) -> Iterator[SegmentFault]:
         part = SegmentPart.TXN_INDEX
         is_told = any(one.part == part.value for one in self._faults)
         if self._parts.get(part) or is_told or not made.aborted or made.producers.fault:
@@ -243,7 +245,7 @@ class _Check:
         detail = f"the log has aborted transactions{known}, and there are no entries"
         yield self._index_fault(tier_kinds.INDEX_WRONG, part, detail)
 
-    def _wrong_snapshot(self, made: CompanionsOfLog, *, is_whole: bool) -> Iterator[Fault]:
+    def _wrong_snapshot(self, made: CompanionsOfLog, *, is_whole: bool) -> Iterator[SegmentFault]:
         part = SegmentPart.PRODUCER_SNAPSHOT
         content = self._parts.get(part)
         if content is None:
@@ -257,13 +259,13 @@ class _Check:
             if found is not None:
                 yield self._index_fault(tier_kinds.INDEX_WRONG, part, found.detail)
 
-    def _wrong_epochs(self) -> Iterator[Fault]:
+    def _wrong_epochs(self) -> Iterator[SegmentFault]:
         part = SegmentPart.LEADER_EPOCHS
         content = self._parts.get(part)
         if content is None:
             return
         history = epochs_of_file(part.value, content)
-        if isinstance(history, Finding):
+        if isinstance(history, SegmentFinding):
             yield self._index_fault(tier_kinds.INDEX_WRONG, part, history.detail)
             return
         segment = self._segment
@@ -272,12 +274,12 @@ class _Check:
             detail = f"{own or 'nothing'} for the segment, the metadata has {segment.epochs}"
             yield self._index_fault(tier_kinds.EPOCH_ORDER, part, detail)
 
-    def _wrong_time(self, made: CompanionsOfLog) -> Iterator[Fault]:
+    def _wrong_time(self, made: CompanionsOfLog) -> Iterator[SegmentFault]:
         newest_ms, told_ms = made.max_timestamp_ms, self._segment.max_timestamp_ms
         if newest_ms >= 0 and newest_ms != told_ms:
             detail = f"the newest record is of {newest_ms}, the metadata says {told_ms}"
             code = tier_kinds.TIMESTAMP_WRONG.code
-            yield Fault(code, ObjectKind.LOG, self._source.where, detail)
+            yield SegmentFault(code, ObjectKind.LOG, self._source.where, detail)
 
 
 class _At(StrEnum):
@@ -299,20 +301,20 @@ class _Order(OffsetOrder):
         self._first = segment.base_offset
         self._behind = segment.next_offset or 0
 
-    def note(self, batch: LogBatch) -> tuple[FindingKind, str] | None:
+    def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
         """See `OffsetOrder.note`."""
         expected = self.next_offset
         fault = super().note(batch)
         if fault is not None:
             self.fault_at = _At.START if expected == self._first else _At.MIDDLE
-            if fault[0] is FindingKind.OUTSIDE and self.fault_at is _At.MIDDLE:
+            if fault[0] is SegmentFindingKind.OUTSIDE and self.fault_at is _At.MIDDLE:
                 self.fault_at = _At.END
-            is_hole = fault[0] is FindingKind.HOLE
+            is_hole = fault[0] is SegmentFindingKind.HOLE
             last = batch.base_offset - 1 if is_hole else self._behind - 1
             self.lost = ((expected, last),) if last >= expected else ()
         return fault
 
-    def finish(self) -> tuple[FindingKind, str] | None:
+    def finish(self) -> tuple[SegmentFindingKind, str] | None:
         """See `OffsetOrder.finish`."""
         fault = super().finish()
         if fault is not None:

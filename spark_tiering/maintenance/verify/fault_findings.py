@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.findings import tier_findings as tier_kinds
 from rlmm.findings.finding import of_partition
-from rlmm.retention.segment_lineage import Stretch, covered_by, not_in
+from rlmm.retention.segment_lineage import EpochStretch, covered_by, not_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from rlmm.findings.finding import Finding, Kind
+    from rlmm.findings.finding import Finding, FindingKind
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.maintenance.verify.extents import ExtentFault
-    from spark_tiering.maintenance.verify.values import Fault, Offsets
+    from spark_tiering.maintenance.verify.values import Offsets, SegmentFault
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, FindingKind]] = {
     kind.code: kind for kind in tier_kinds.KINDS_BY_COMMAND["tier verify"]
 }
 
 
-def finding_of(segment: SegmentMetadata, fault: Fault) -> Finding:
+def finding_of(segment: SegmentMetadata, fault: SegmentFault) -> Finding:
     """What is wrong with one segment."""
     where = f"segment {segment.id.uuid}, offsets {segment.start_offset} to {segment.last_offset}"
     text = f"{where}: {fault.detail}"
@@ -75,14 +75,16 @@ def lost_of(
     for segment, ranges in broken:
         for epoch, first, last in covered_by(segment):
             for start, end in ranges:
-                wanted = Stretch(epoch, max(first, start), min(last, end))
+                wanted = EpochStretch(epoch, max(first, start), min(last, end))
                 if wanted.first <= wanted.last:
                     parts = [one for one in whole if one.epoch == epoch]
                     lost |= {(gap.first, gap.last) for gap in not_in(wanted, parts)}
     return tuple(_joined(sorted(lost)))
 
 
-def _stretches_of(finished: Iterable[SegmentMetadata], without: Collection[Uuid]) -> list[Stretch]:
+def _stretches_of(
+    finished: Iterable[SegmentMetadata], without: Collection[Uuid]
+) -> list[EpochStretch]:
     return [
         stretch for one in finished if one.id.uuid not in without for stretch in covered_by(one)
     ]

@@ -12,15 +12,15 @@ from spark_tiering.layout.findings import LayoutFault
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.object_verification import verify_objects, verify_segment
-from spark_tiering.maintenance.verify.values import Fault, plain
+from spark_tiering.maintenance.verify.values import SegmentFault, plain
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
 from spark_tiering.segment_reading.tiered import find_manifest
-from spark_tiering.stores.results import Archived, ObjectFacts
+from spark_tiering.stores.results import ObjectArchived, ObjectFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.findings.finding import Kind
+    from rlmm.findings.finding import FindingKind
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.findings import LayoutFinding
     from spark_tiering.layout.manifest import Manifest
@@ -32,30 +32,32 @@ OBJECTS: Final = len(ObjectKind)
 REQUESTS: Final = 3
 """For a segment with nothing wrong: one read, of its manifest, and two looks."""
 
-_KINDS: Final[Mapping[LayoutFault, Kind]] = {
+_KINDS: Final[Mapping[LayoutFault, FindingKind]] = {
     LayoutFault.MISSING: tier_kinds.OBJECT_MISSING,
     LayoutFault.LENGTH: tier_kinds.OBJECT_LENGTH,
     LayoutFault.DAMAGED: tier_kinds.OBJECT_DAMAGED,
 }
 
 
-class Examined(NamedTuple):
+class ObjectChecks(NamedTuple):
     """What is wrong, and what is needed to read the segment, where that is possible."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[SegmentFault, ...]
     keys: Keys | None = None
     manifest: Manifest | None = None
     stored_bytes: Mapping[ObjectKind, int] = {}
     """Of what is there and can be read at once."""
 
 
-def examine_objects(store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces) -> Examined:
+def examine_objects(
+    store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces
+) -> ObjectChecks:
     """Everything that can be told of a segment without reading it; raises what the store raises."""
     whole = ((segment.start_offset, segment.last_offset),)
     try:
         keys, manifest = find_manifest(store, segment, places)
     except SegmentUnreadable as unreadable:
-        return Examined(_without_manifest(store, segment, places, unreadable, whole))
+        return ObjectChecks(_without_manifest(store, segment, places, unreadable, whole))
     note = manifest.described
     is_sum_wanted = isinstance(note, SegmentDescription) and note.note is not None
     facts = {}
@@ -75,7 +77,7 @@ def examine_objects(store: ObjectReader, segment: SegmentMetadata, places: KeyPl
         if one.is_archived
     ]
     sizes = {kind: one.size_bytes for kind, one in facts.items() if not one.is_archived}
-    return Examined(tuple(faults), keys, manifest, sizes)
+    return ObjectChecks(tuple(faults), keys, manifest, sizes)
 
 
 def _without_manifest(
@@ -84,7 +86,7 @@ def _without_manifest(
     places: KeyPlaces,
     unreadable: SegmentUnreadable,
     whole: Offsets,
-) -> tuple[Fault, ...]:
+) -> tuple[SegmentFault, ...]:
     """That there is none, or none to go by, and what else is not there where it should be."""
     faults = [of_unreadable(unreadable, ObjectKind.MANIFEST, whole)]
     if unreadable.fault is ReadFault.MISMATCH:  # no store can have such keys
@@ -93,28 +95,30 @@ def _without_manifest(
     for kind in (ObjectKind.LOG, ObjectKind.INDEXES):
         if not isinstance(store.head(keys[kind], is_sum_wanted=False), ObjectFacts):
             detail = f"{kind}: there is no such object"
-            faults.append(Fault(_code(tier_kinds.OBJECT_MISSING), kind, keys[kind], detail, whole))
+            faults.append(
+                SegmentFault(_code(tier_kinds.OBJECT_MISSING), kind, keys[kind], detail, whole)
+            )
     return tuple(faults)
 
 
-def of_unreadable(unreadable: SegmentUnreadable, part: str, lost: Offsets) -> Fault:
+def of_unreadable(unreadable: SegmentUnreadable, part: str, lost: Offsets) -> SegmentFault:
     """What stood in the way of reading."""
     kind = finding_kind(unreadable.fault)
-    return Fault(kind.code, part, plain(unreadable.where), plain(unreadable.detail), lost)
+    return SegmentFault(kind.code, part, plain(unreadable.where), plain(unreadable.detail), lost)
 
 
-def _of_object(found: LayoutFinding, keys: Keys, whole: Offsets) -> Fault:
+def _of_object(found: LayoutFinding, keys: Keys, whole: Offsets) -> SegmentFault:
     """A finding of `verify_objects`, which begins with the object's kind."""
     name = ObjectKind(found.detail.partition(":")[0])
     kind = _KINDS.get(found.kind)
     if kind is None:  # the manifest contradicts itself
         return _mismatch(found, keys, whole)
-    return Fault(_code(kind), name, keys[name], plain(found.detail), whole)
+    return SegmentFault(_code(kind), name, keys[name], plain(found.detail), whole)
 
 
-def _mismatch(found: LayoutFinding, keys: Keys, lost: Offsets) -> Fault:
+def _mismatch(found: LayoutFinding, keys: Keys, lost: Offsets) -> SegmentFault:
     code, key = _code(tier_kinds.MANIFEST_MISMATCH), keys[ObjectKind.MANIFEST]
-    return Fault(code, ObjectKind.MANIFEST, key, plain(found.detail), lost)
+    return SegmentFault(code, ObjectKind.MANIFEST, key, plain(found.detail), lost)
 
 
 def _is_about_size(manifest: Manifest, segment: SegmentMetadata, found: LayoutFinding) -> bool:
@@ -123,10 +127,10 @@ def _is_about_size(manifest: Manifest, segment: SegmentMetadata, found: LayoutFi
     return is_other_size and found.detail.startswith("a log of")
 
 
-def _archived(keys: Keys, kind: ObjectKind, storage_class: str, whole: Offsets) -> Fault:
-    detail = str(Archived(keys[kind], storage_class))
-    return Fault(_code(tier_kinds.OBJECT_ARCHIVED), kind, keys[kind], plain(detail), whole)
+def _archived(keys: Keys, kind: ObjectKind, storage_class: str, whole: Offsets) -> SegmentFault:
+    detail = str(ObjectArchived(keys[kind], storage_class))
+    return SegmentFault(_code(tier_kinds.OBJECT_ARCHIVED), kind, keys[kind], plain(detail), whole)
 
 
-def _code(kind: Kind) -> str:
+def _code(kind: FindingKind) -> str:
     return kind.code

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rlmm.findings.finding import Finding
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.verify.settings import Sample
-    from spark_tiering.maintenance.verify.values import Offsets, Work
+    from spark_tiering.maintenance.verify.settings import SegmentSample
+    from spark_tiering.maintenance.verify.values import Offsets, VerifyWork
 
 FORMAT: Final = "rlmm-tier-verify"
 VERSION: Final = 1
@@ -43,13 +43,13 @@ class VerifyReport:
     partitions: int
     segments_total: int
     """Finished ones of the topics that were wanted."""
-    work: Work
+    work: VerifyWork
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
     lost: Mapping[TopicIdPartition, Offsets]
     gone: int = 0
     """Segments with something wrong that were deleted, or are being deleted, by the end."""
-    sample: Sample | None = None
+    sample: SegmentSample | None = None
     stopped: str = ""
     """Why not everything was looked at that was to be; empty where it was."""
     after: str = ""
@@ -159,7 +159,7 @@ class VerifyReport:
             yield f"  fix: {kind.fix}"
 
 
-def _sample_fields(sample: Sample) -> dict[str, Any]:
+def _sample_fields(sample: SegmentSample) -> dict[str, Any]:
     return {"count": sample.count, "share": sample.share, "seed": sample.seed}
 
 

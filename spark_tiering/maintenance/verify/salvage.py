@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
-from spark_tiering.maintenance.verify.segment_files import LogFile
+from spark_tiering.maintenance.verify.segment_files import SegmentLogFile
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_walk import LogWalk
@@ -41,7 +41,7 @@ def positions_of(offset_index: bytes | None) -> list[int]:
     return sorted({position for _, position in _ENTRY.iter_unpack(whole) if position > 0})
 
 
-class Salvage:
+class DamagedLogReader:
     """
     Reads on behind damage. *chunk_bytes* is how much of the log is opened at once, 0 where it is
     stored as it is; *positions* are those of `positions_of`.
@@ -86,7 +86,7 @@ class Salvage:
 
     def _read_on(self, position: int, end: int, last_offset: int) -> tuple[int, int | None]:
         """Batches from *position* on; where they stop, and where nothing can be read any more."""
-        file = LogFile("log", self._source, end)
+        file = SegmentLogFile("log", self._source, end)
         stream = FileStream(file, "log", end, SegmentPart.LOG)
         stream.position = position
         walk = LogWalk(stream)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.verify.settings import Sample, VerifyOptions
+    from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 
 SEGMENTS_MAX: Final = 100
 """Of a unit: some seconds of requests."""
@@ -33,7 +33,7 @@ DEEP_BYTES_MAX: Final = 1024 * 1024 * 1024
 HASH_BYTES: Final = 8
 
 
-class Place(NamedTuple):
+class SegmentRank(NamedTuple):
     """Where a segment stands in the order."""
 
     topic: str
@@ -43,14 +43,14 @@ class Place(NamedTuple):
     uuid: bytes
 
     @classmethod
-    def of(cls, segment_id: SegmentId, start_offset: int) -> Place:
+    def of(cls, segment_id: SegmentId, start_offset: int) -> SegmentRank:
         """The place of a segment."""
         own = segment_id.partition
         uuid = bytes(segment_id.uuid)
         return cls(own.topic, own.partition, bytes(own.topic_id), start_offset, uuid)
 
 
-def parse_after(token: str) -> Place | None:
+def parse_after(token: str) -> SegmentRank | None:
     """Behind which place a run begins; `None` for an empty text. Raises `ConfigError`."""
     if not token:
         return None
@@ -58,7 +58,7 @@ def parse_after(token: str) -> Place | None:
     if found is None:
         msg = f"{token[:300]!r} is no place to go on behind: a report has one as `after`"
         raise ConfigError(msg)
-    return Place.of(found.segment_id, found.start_offset)
+    return SegmentRank.of(found.segment_id, found.start_offset)
 
 
 def token_of(segment: SegmentMetadata) -> str:
@@ -66,21 +66,23 @@ def token_of(segment: SegmentMetadata) -> str:
     return main_key(segment.id, segment.start_offset)
 
 
-def is_passed(partition: TopicIdPartition, after: Place | None) -> bool:
+def is_passed(partition: TopicIdPartition, after: SegmentRank | None) -> bool:
     """Whether all of a partition lies before the place to begin behind."""
     own = (partition.topic, partition.partition, bytes(partition.topic_id))
     return after is not None and own < after[:3]
 
 
-def behind(segments: Iterable[SegmentMetadata], after: Place | None) -> Iterator[SegmentMetadata]:
+def behind(
+    segments: Iterable[SegmentMetadata], after: SegmentRank | None
+) -> Iterator[SegmentMetadata]:
     """Those that come after a place."""
     for one in segments:
-        if after is None or Place.of(one.id, one.start_offset) > after:
+        if after is None or SegmentRank.of(one.id, one.start_offset) > after:
             yield one
 
 
 def sampled(
-    segments: Iterable[SegmentMetadata], sample: Sample | None
+    segments: Iterable[SegmentMetadata], sample: SegmentSample | None
 ) -> Iterable[SegmentMetadata]:
     """Those that are drawn, in order; a number of them is known only when all have passed by."""
     if sample is None:
@@ -95,10 +97,10 @@ def sampled(
         below = int(sample.share * 2 ** (8 * HASH_BYTES))
         return (one for one in segments if drawn(one) < below)
     least = heapq.nsmallest(sample.count or 1, segments, key=drawn)
-    return iter(sorted(least, key=lambda one: Place.of(one.id, one.start_offset)))
+    return iter(sorted(least, key=lambda one: SegmentRank.of(one.id, one.start_offset)))
 
 
-def expected_of(total: int, sample: Sample | None) -> int:
+def expected_of(total: int, sample: SegmentSample | None) -> int:
     """About how many of *total* segments are looked at."""
     if sample is None:
         return total

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_tiering.segments.partition_files import PIECE_BYTES, FileFacts, FileStream
+from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, SourceFileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.findings import SegmentPart
 
 
-class LogFile:
+class SegmentLogFile:
     """The log of a segment as the only file of a partition, of which *readable_bytes* are there."""
 
     piece_bytes = PIECE_BYTES
@@ -33,9 +33,9 @@ class LogFile:
         self._held = memoryview(b"")
         self._position = -1
 
-    def facts(self) -> Mapping[str, FileFacts]:
+    def facts(self) -> Mapping[str, SourceFileFacts]:
         """The log as long as it should be."""
-        return {self.name: FileFacts(self._source.log_bytes, -1)}
+        return {self.name: SourceFileFacts(self._source.log_bytes, -1)}
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """The bytes [start, start + size) of the log; fewer where what is readable ends."""
@@ -69,7 +69,7 @@ class MemoryFile:
     def __init__(self, content: bytes) -> None:
         self._content = content
 
-    def facts(self) -> Mapping[str, FileFacts]:
+    def facts(self) -> Mapping[str, SourceFileFacts]:
         """Nobody asks."""
         return {}
 

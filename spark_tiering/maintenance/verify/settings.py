@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError
-from spark_tiering.executor.throttle import UNBOUND, Pace
+from spark_tiering.executor.throttle import UNBOUND, PaceLimits
 
 if TYPE_CHECKING:
     from spark_tiering.segment_reading.key_files import KeyRingSettings
@@ -16,7 +16,7 @@ SAMPLE_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SegmentSample:
     """Some of the segments, drawn at random; the same *seed* draws the same ones."""
 
     count: int | None = None
@@ -42,10 +42,10 @@ class VerifyOptions:
 
     is_deep: bool = False
     """Logs and indexes are read and judged as well."""
-    sample: Sample | None = None
+    sample: SegmentSample | None = None
     max_requests: int | None = None
     """Of the whole: no segment is begun that could take more."""
-    pace: Pace = UNBOUND
+    pace: PaceLimits = UNBOUND
     """Of the whole; each slot gets its share."""
     old_prefixes: tuple[str, ...] = ()
     """Under which objects were written before."""

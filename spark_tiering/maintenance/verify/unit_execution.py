@@ -16,7 +16,13 @@ from spark_tiering.executor.throttle import throttle_of
 from spark_tiering.layout.object_names import ObjectKind, parse_object_key
 from spark_tiering.maintenance.verify.content_checks import check_content
 from spark_tiering.maintenance.verify.object_checks import OBJECTS, examine_objects
-from spark_tiering.maintenance.verify.values import Fault, SegmentFaults, UnitVerdict, Work, plain
+from spark_tiering.maintenance.verify.values import (
+    SegmentFault,
+    SegmentFaults,
+    UnitVerdict,
+    VerifyWork,
+    plain,
+)
 from spark_tiering.segment_reading.key_files import process_key_ring
 from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segment_reading.tiered import TieredSegment
@@ -27,10 +33,10 @@ if TYPE_CHECKING:
     from spark_tiering.executor.throttle import Throttle
     from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.layout.manifest import Manifest
-    from spark_tiering.maintenance.verify.object_checks import Examined
+    from spark_tiering.maintenance.verify.object_checks import ObjectChecks
     from spark_tiering.maintenance.verify.values import VerifyUnit
     from spark_tiering.segment_reading.protocol import ObjectReader
-    from spark_tiering.stores.results import Absent, GetOutcome, ObjectFacts
+    from spark_tiering.stores.results import GetOutcome, ObjectAbsent, ObjectFacts
 
 REFUSALS_MAX: Final = 5
 """Segments in a row at which a store fails before the rest of the unit is left alone."""
@@ -42,7 +48,7 @@ def verify_unit(unit: VerifyUnit) -> UnitVerdict:
         store = process_store(unit.store)
         ring = process_key_ring(unit.key_ring)
     except (StoreError, ConfigError) as error:
-        return UnitVerdict(unit.number, (), Work(), plain(str(error)))
+        return UnitVerdict(unit.number, (), VerifyWork(), plain(str(error)))
     return carry_out(unit, store, ring, throttle_of(unit.job_id, unit.pace))
 
 
@@ -50,7 +56,7 @@ def carry_out(
     unit: VerifyUnit, store: ObjectReader, ring: KeyRing | None, throttle: Throttle
 ) -> UnitVerdict:
     """The same with a store, a ring and a pace of the caller's."""
-    looking = _Looking(unit, PacedReader(store, throttle), ring)
+    looking = _Looking(unit, ThrottledReader(store, throttle), ring)
     found = []
     for at, segment in enumerate(unit.segments):
         faults = looking.at(segment)
@@ -59,7 +65,7 @@ def carry_out(
     return UnitVerdict(unit.number, tuple(found), looking.work)
 
 
-class PacedReader:
+class ThrottledReader:
     """A store, each question counted and at the pace; bytes are paid for by who asks next."""
 
     def __init__(self, store: ObjectReader, throttle: Throttle) -> None:
@@ -67,7 +73,7 @@ class PacedReader:
         self._store = store
         self._throttle = throttle
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
         """See `ObjectReader.head`."""
         self._ask()
         return self._store.head(key, is_sum_wanted=is_sum_wanted)
@@ -88,7 +94,7 @@ class PacedReader:
 class _Looking:
     """The segments of one unit, in order."""
 
-    def __init__(self, unit: VerifyUnit, store: PacedReader, ring: KeyRing | None) -> None:
+    def __init__(self, unit: VerifyUnit, store: ThrottledReader, ring: KeyRing | None) -> None:
         self._unit = unit
         self._store = store
         self._ring = ring
@@ -99,15 +105,15 @@ class _Looking:
         self._snapshot: tuple[SegmentMetadata, bytes] | None = None
 
     @property
-    def work(self) -> Work:
+    def work(self) -> VerifyWork:
         """What was done so far."""
         objects = OBJECTS * self._segments
         requests = self._store.requests
-        return Work(
+        return VerifyWork(
             self._segments, objects, requests, self._read_bytes, self._elsewhere, self._opened
         )
 
-    def at(self, segment: SegmentMetadata) -> tuple[Fault, ...]:
+    def at(self, segment: SegmentMetadata) -> tuple[SegmentFault, ...]:
         """What is wrong with one segment."""
         if self._refused >= REFUSALS_MAX:
             return (_not_looked_at(f"left alone after {self._refused} failures: {self._why}"),)
@@ -121,7 +127,7 @@ class _Looking:
         self._segments += 1
         return faults
 
-    def _look(self, segment: SegmentMetadata) -> tuple[Fault, ...]:
+    def _look(self, segment: SegmentMetadata) -> tuple[SegmentFault, ...]:
         seen = examine_objects(self._store, segment, self._places)
         keys, manifest = seen.keys, seen.manifest
         if keys is None or manifest is None:
@@ -173,7 +179,7 @@ def readable_bytes(manifest: Manifest, stored_bytes: int) -> int:
     return whole
 
 
-def merged(seen: Examined, content: tuple[Fault, ...]) -> tuple[Fault, ...]:
+def merged(seen: ObjectChecks, content: tuple[SegmentFault, ...]) -> tuple[SegmentFault, ...]:
     """
     Both looks at one segment. What reading tells of the log is exact; of an object that is not
     there, or too short, it tells nothing new.
@@ -192,5 +198,5 @@ def merged(seen: Examined, content: tuple[Fault, ...]) -> tuple[Fault, ...]:
     return (*faults, *(one for one in content if (one.code, one.where) not in known))
 
 
-def _not_looked_at(why: str) -> Fault:
-    return Fault(tier_kinds.UNREADABLE.code, "", "", plain(why))
+def _not_looked_at(why: str) -> SegmentFault:
+    return SegmentFault(tier_kinds.UNREADABLE.code, "", "", plain(why))

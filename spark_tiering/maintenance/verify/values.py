@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.executor.throttle import Pace
+    from spark_tiering.executor.throttle import PaceLimits
     from spark_tiering.segment_reading.key_files import KeyRingSettings
     from spark_tiering.stores.opening import StoreSettings
 
@@ -17,7 +17,7 @@ Offsets = tuple[tuple[int, int], ...]
 DETAIL_CHARACTERS_MAX = 500
 
 
-class Fault(NamedTuple):
+class SegmentFault(NamedTuple):
     """One thing that is wrong with one segment."""
 
     code: str
@@ -42,7 +42,7 @@ class VerifyUnit:
     is_deep: bool
     key_ring: KeyRingSettings | None
     allows_holes: bool
-    pace: Pace
+    pace: PaceLimits
 
 
 class SegmentFaults(NamedTuple):
@@ -50,10 +50,10 @@ class SegmentFaults(NamedTuple):
 
     at: int
     """Which one of the unit's."""
-    faults: tuple[Fault, ...]
+    faults: tuple[SegmentFault, ...]
 
 
-class Work(NamedTuple):
+class VerifyWork(NamedTuple):
     """What was done, in figures that add up."""
 
     segments: int = 0
@@ -67,9 +67,9 @@ class Work(NamedTuple):
     opened: int = 0
     """Segments that were encrypted, and were read."""
 
-    def plus(self, other: Work) -> Work:
+    def plus(self, other: VerifyWork) -> VerifyWork:
         """Both."""
-        return Work(*(one + more for one, more in zip(self, other, strict=True)))
+        return VerifyWork(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class UnitVerdict:
 
     number: int
     found: tuple[SegmentFaults, ...]
-    work: Work
+    work: VerifyWork
     failed: str = ""
     """Why it could not look at anything."""
 

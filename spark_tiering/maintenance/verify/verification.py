@@ -31,7 +31,13 @@ from spark_tiering.maintenance.verify.segment_choice import (
     token_of,
 )
 from spark_tiering.maintenance.verify.unit_execution import verify_unit
-from spark_tiering.maintenance.verify.values import Fault, UnitVerdict, VerifyUnit, Work, plain
+from spark_tiering.maintenance.verify.values import (
+    SegmentFault,
+    UnitVerdict,
+    VerifyUnit,
+    VerifyWork,
+    plain,
+)
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
 
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.tier import Tier, TierMoment
     from spark_tiering.maintenance.verify.settings import VerifyOptions
     from spark_tiering.maintenance.verify.values import Offsets
@@ -55,11 +61,11 @@ SUSPECTS_MAX: Final = 1_000
 BUDGET: Final = "the budget of requests is used up"
 
 
-class Suspect(NamedTuple):
+class SuspectSegment(NamedTuple):
     """A segment with something wrong, as it was when it was listed."""
 
     segment: SegmentMetadata
-    faults: tuple[Fault, ...]
+    faults: tuple[SegmentFault, ...]
 
 
 def verify_tier(
@@ -93,11 +99,11 @@ class _Verification:
         self._on_progress = on_progress
         self._after = parse_after(options.after)
         self._job_id = uuid.uuid4().hex
-        self._work = Work()
+        self._work = VerifyWork()
         self._planned_requests = 0
         self._findings: list[Finding] = []
         self._counts: Counter[str] = Counter()
-        self._suspects: list[Suspect] = []
+        self._suspects: list[SuspectSegment] = []
         self._extents: dict[TopicIdPartition, int | None] = {}
         """Partitions in which something is wrong between segments, with where their log begins."""
         self._lost: dict[TopicIdPartition, Offsets] = {}
@@ -220,7 +226,9 @@ class _Verification:
         except (SegmentUnreadable, StoreNotPermitted):
             return  # this one alone may be so: who looks at it tells
 
-    def _unit(self, number: int, group: tuple[SegmentMetadata, ...], engine: Engine) -> VerifyUnit:
+    def _unit(
+        self, number: int, group: tuple[SegmentMetadata, ...], engine: ExecutionEngine
+    ) -> VerifyUnit:
         options, request = self._options, self._tier.request
         return VerifyUnit(
             number,
@@ -234,7 +242,7 @@ class _Verification:
             options.pace.share(engine.slots),
         )
 
-    def _run(self, engine: Engine, units: list[VerifyUnit], meter: VerifyMeter) -> None:
+    def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: VerifyMeter) -> None:
         """One wave; what it did not come to is left for the next run."""
 
         def arrived(outcome: UnitVerdict | UnitLost) -> None:
@@ -275,7 +283,7 @@ class _Verification:
                 self._tell(extent_finding_of(partition, found))
 
     def _tell_of(
-        self, moment: TierMoment, partition: TopicIdPartition, suspects: list[Suspect]
+        self, moment: TierMoment, partition: TopicIdPartition, suspects: list[SuspectSegment]
     ) -> None:
         """What is left of one partition's."""
         try:
@@ -315,13 +323,13 @@ def _finished(moment: TierMoment, partition: TopicIdPartition) -> Iterator[Segme
             yield one
 
 
-def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[Suspect]:
+def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[SuspectSegment]:
     """What a unit found; where nobody came back, that nothing is known of its segments."""
     if isinstance(outcome, UnitVerdict) and not outcome.failed:
-        return [Suspect(unit.segments[one.at], one.faults) for one in outcome.found]
+        return [SuspectSegment(unit.segments[one.at], one.faults) for one in outcome.found]
     why = outcome.why if isinstance(outcome, UnitLost) else outcome.failed
-    fault = Fault(tier_kinds.UNREADABLE.code, "", "", plain(why))
-    return [Suspect(one, (fault,)) for one in unit.segments]
+    fault = SegmentFault(tier_kinds.UNREADABLE.code, "", "", plain(why))
+    return [SuspectSegment(one, (fault,)) for one in unit.segments]
 
 
 def _is_still_there(shard: Shard, segment: SegmentMetadata) -> bool:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.execution.in_process import InProcess
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from tests.support.spark_sessions import SLOTS, TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
 
 ON_SPARK = ("rdd", "arrow", pytest.param("connect", marks=pytest.mark.long))
 SLOW = ("arrow", "connect")
@@ -28,41 +28,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(params=KINDS)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+def engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
     """One of every kind."""
     with made(request, request.param) as engine:
         yield engine
 
 
 @pytest.fixture(params=ON_SPARK)
-def spark_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+def spark_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
     """One of every kind whose units run in other processes."""
     with made(request, request.param) as engine:
         yield engine
 
 
 @pytest.fixture
-def rdd_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+def rdd_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
     """The engine of a classic session."""
     with made(request, "rdd") as engine:
         yield engine
 
 
 @pytest.fixture(params=["rdd", *(pytest.param(kind, marks=pytest.mark.long) for kind in SLOW)])
-def dying_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+def dying_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
     """One of every kind, for tests that kill many workers; some kinds are slow to start one."""
     with made(request, request.param) as engine:
         yield engine
 
 
 @pytest.fixture(params=[ON_SPARK[0], ON_SPARK[2]])
-def early_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+def early_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
     """One of every kind that hears of outcomes while its job runs."""
     with made(request, request.param) as engine:
         yield engine
 
 
-def made(request: pytest.FixtureRequest, kind: str) -> Engine:
+def made(request: pytest.FixtureRequest, kind: str) -> ExecutionEngine:
     """An engine; Spark is started for the first who asks."""
     if kind == "in-process":
         return InProcess()
@@ -71,7 +71,7 @@ def made(request: pytest.FixtureRequest, kind: str) -> Engine:
     from spark_tiering.execution.opening import open_engine  # noqa: PLC0415 - large
 
     if kind == "connect":
-        return open_engine(EngineSettings(request.getfixturevalue("spark_connect")))
+        return open_engine(ExecutionSettings(request.getfixturevalue("spark_connect")))
     from spark_tiering.execution.arrow import ArrowJobs  # noqa: PLC0415 - large
     from spark_tiering.execution.opening import engine_over  # noqa: PLC0415
     from spark_tiering.execution.spark_engine import SparkEngine  # noqa: PLC0415

@@ -13,18 +13,18 @@ import pytest
 from rlmm.errors import EngineUnfit
 from spark_tiering.execution import spark_engine as rounds
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
-from spark_tiering.execution.task_entry import Errand
+from spark_tiering.execution.task_entry import TaskContext
 from tests.support.units_at_work import Unit, is_running, runs, wait_for, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
 
 
 def test_unit_when_its_worker_is_killed_once_then_is_run_again(
-    spark_engine: Engine, tmp_path: Path
+    spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """A worker that was killed costs a second try within the same job, and no result."""
     units = [Unit(3, "", tmp_path), Unit(4, "die-once", tmp_path), Unit(5, "", tmp_path)]
@@ -34,7 +34,7 @@ def test_unit_when_its_worker_is_killed_once_then_is_run_again(
 
 
 def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
-    dying_engine: Engine, tmp_path: Path
+    dying_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """The job fails, and all but the one unit have their results; it was tried in two jobs."""
     told: list[object] = []
@@ -47,7 +47,7 @@ def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
 
 
 def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_time(
-    dying_engine: Engine, tmp_path: Path
+    dying_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """The worker of a job that failed has ended before its unit is given to another one."""
     units = [Unit(1, "hang-once", tmp_path), Unit(2, "die-beside", tmp_path)]
@@ -57,7 +57,7 @@ def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_t
 
 
 def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
-    early_engine: Engine, tmp_path: Path
+    early_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """The second unit waits for what happens when the first one's outcome is told."""
 
@@ -69,14 +69,16 @@ def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
     assert early_engine.run_units(units, work, hear) == [1, 4]
 
 
-def test_units_when_they_are_run_then_each_is_a_task_of_its_own(spark_engine: Engine) -> None:
+def test_units_when_they_are_run_then_each_is_a_task_of_its_own(
+    spark_engine: ExecutionEngine,
+) -> None:
     """No two units share a task: what kills one has killed no other."""
     tasks = spark_engine.run_units([Unit(number, "task") for number in range(20)], work)
     assert len(set(tasks)) == 20
 
 
 def test_units_when_they_are_run_then_each_is_run_once(
-    spark_engine: Engine, tmp_path: Path
+    spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """Nothing makes Spark run a job a second time."""
     spark_engine.run_units([Unit(number, "", tmp_path) for number in range(12)], work)
@@ -84,7 +86,7 @@ def test_units_when_they_are_run_then_each_is_run_once(
 
 
 def test_call_when_it_is_cancelled_then_no_worker_goes_on(
-    spark_engine: Engine, tmp_path: Path
+    spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """A unit that hangs is ended with its worker before the call returns."""
 
@@ -101,7 +103,7 @@ def test_call_when_it_is_cancelled_then_no_worker_goes_on(
 
 
 def test_call_when_it_is_interrupted_then_no_worker_goes_on(
-    spark_engine: Engine, tmp_path: Path
+    spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """An interrupt from the keyboard ends the call with its job and workers; the next one works."""
 
@@ -130,16 +132,18 @@ def of_the_driver_alone(
 
 
 def test_engine_when_workers_have_another_version_then_is_unfit(
-    rdd_engine: Engine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
+    rdd_engine: ExecutionEngine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Driver and workers that are not of one version are told so, and nothing is run."""
-    monkeypatch.setattr(rounds, "Errand", partial(Errand, version="0.0.1"))
+    monkeypatch.setattr(rounds, "TaskContext", partial(TaskContext, version="0.0.1"))
     with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
         rdd_engine.run_units([Unit(1), Unit(2)], work)
 
 
 def test_engine_when_workers_cannot_import_the_function_then_is_unfit(
-    dying_engine: Engine, not_waiting: None, of_the_driver_alone: Callable[[object], object]
+    dying_engine: ExecutionEngine,
+    not_waiting: None,
+    of_the_driver_alone: Callable[[object], object],
 ) -> None:
     """A package that was not shipped is named in one line."""
     said = (

@@ -14,18 +14,18 @@ from tests.support.units_at_work import Unit, runs, work
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.protocol import ExecutionEngine
 
 
 def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(
-    engine: Engine,
+    engine: ExecutionEngine,
 ) -> None:
     """Each unit has its outcome, whichever was done first."""
     units = [Unit(number) for number in range(20)]
     assert engine.run_units(units, work) == [number**2 for number in range(20)]
 
 
-def test_outcomes_when_there_are_no_units_then_are_none(engine: Engine) -> None:
+def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine) -> None:
     """Nothing to do is done at once, and nobody is told anything."""
     told: list[object] = []
     assert engine.run_units([], work, told.append) == []
@@ -33,7 +33,7 @@ def test_outcomes_when_there_are_no_units_then_are_none(engine: Engine) -> None:
 
 
 def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
-    engine: Engine,
+    engine: ExecutionEngine,
 ) -> None:
     """Who asks to be told needs no lock, and hears of each unit once."""
     told: list[object] = []
@@ -57,7 +57,9 @@ def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
         ("unsendable", "its result cannot be sent: "),
     ],
 )
-def test_unit_when_it_fails_then_it_alone_is_lost(engine: Engine, does: str, why: str) -> None:
+def test_unit_when_it_fails_then_it_alone_is_lost(
+    engine: ExecutionEngine, does: str, why: str
+) -> None:
     """What raises, leaves or gives what cannot be sent is lost by itself, with the reason."""
     outcomes = engine.run_units([Unit(4), Unit(5, does), Unit(6)], work)
     lost = outcomes[1]
@@ -67,14 +69,16 @@ def test_unit_when_it_fails_then_it_alone_is_lost(engine: Engine, does: str, why
     assert [outcomes[0], outcomes[2]] == [16, 36]
 
 
-def test_unit_when_it_fails_then_is_not_tried_again(engine: Engine, tmp_path: Path) -> None:
+def test_unit_when_it_fails_then_is_not_tried_again(
+    engine: ExecutionEngine, tmp_path: Path
+) -> None:
     """What a unit says of itself is believed: only a worker that died is a reason to try again."""
     engine.run_units([Unit(1, "raise", tmp_path)], work)
     assert runs(tmp_path, 1) == 1
 
 
 def test_unit_when_its_function_changes_it_then_the_caller_keeps_it_as_it_was(
-    engine: Engine,
+    engine: ExecutionEngine,
 ) -> None:
     """A unit travels as a copy, also to where it would not have to."""
     unit = Unit(2)
@@ -82,7 +86,7 @@ def test_unit_when_its_function_changes_it_then_the_caller_keeps_it_as_it_was(
     assert unit.seen == []
 
 
-def test_function_when_it_is_a_closure_then_is_run(engine: Engine) -> None:
+def test_function_when_it_is_a_closure_then_is_run(engine: ExecutionEngine) -> None:
     """A function need not be importable by its name."""
     added = 10
     assert engine.run_units([1, 2], lambda unit: unit + added) == [11, 12]
@@ -90,7 +94,7 @@ def test_function_when_it_is_a_closure_then_is_run(engine: Engine) -> None:
 
 
 def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
-    engine: Engine, tmp_path: Path
+    engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """The driver's own trouble ends the call, and the next one works."""
 
@@ -106,7 +110,7 @@ def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
 
 
 def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
-    engine: Engine, tmp_path: Path
+    engine: ExecutionEngine, tmp_path: Path
 ) -> None:
     """All units of a later call are lost, for the one reason."""
     engine.cancel()
@@ -115,6 +119,6 @@ def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
     assert runs(tmp_path, 1) == runs(tmp_path, 2) == 0
 
 
-def test_slots_when_asked_then_are_as_many_as_were_given(engine: Engine) -> None:
+def test_slots_when_asked_then_are_as_many_as_were_given(engine: ExecutionEngine) -> None:
     """An engine says how much it does at a time."""
     assert engine.slots in (1, 2)

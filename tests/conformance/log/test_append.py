@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendRefused
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, TimestampType, walk
 from rlmm.records.records import Record
 from tests.conformance.log.under_test import ANSWER_S, PARTITION_COUNT, read_on, read_until
@@ -98,7 +98,7 @@ async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
         await under_test.log.append(0, bytes(under_test.value_bytes_max + 1), timeout_s=ANSWER_S)
     assert await under_test.log.append(0, b"next", timeout_s=ANSWER_S) == 0
     bounds = await under_test.log.bounds([0], timeout_s=ANSWER_S)
-    assert bounds == {0: Bounds(0, 1)}
+    assert bounds == {0: LogBounds(0, 1)}
 
 
 async def test_append_when_opened_again_then_is_still_there(under_test: LogUnderTest) -> None:
@@ -120,4 +120,4 @@ async def test_observer_when_it_appends_then_is_refused_and_reads_on(
         await observer.append(0, b"more", timeout_s=ANSWER_S)
     assert await read_until(observer, 0, 0, 1) == [(0, b"event")]
     bounds = await observer.bounds([0], timeout_s=ANSWER_S)
-    assert bounds == {0: Bounds(0, 1)}
+    assert bounds == {0: LogBounds(0, 1)}

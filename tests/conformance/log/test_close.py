@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendUncertain, LogError, LogUnavailable
-from rlmm.log.protocol import Bounds, LogStatistics
+from rlmm.log.protocol import LogBounds, LogStatistics
 from tests.conformance.log.under_test import ANSWER_S, read_until, settled
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ async def test_close_when_appends_are_in_flight_then_each_is_told_or_uncertain(
     outcomes = await asyncio.gather(*appends, return_exceptions=True)
     log = await under_test.reopen()
     bounds = (await log.bounds([0], timeout_s=ANSWER_S))[0]
-    assert isinstance(bounds, Bounds)
+    assert isinstance(bounds, LogBounds)
     found = dict(await read_until(log, 0, 0, bounds.next_offset))
     for value, outcome in zip(values, outcomes, strict=True):
         match outcome:

@@ -17,7 +17,7 @@ from rlmm.errors import (
 )
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import TOPIC
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.partition_log.disk import Disk
 from rlmm.records.control import ControlType
 from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
@@ -100,7 +100,7 @@ async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_
         build_control_batch(ControlType.ABORT, 0, producer=marker, timestamp_ms=1),
     ):
         await partition.append(batch)
-    assert await files.log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 3)}
+    assert await files.log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 3)}
     assert await read_until(files.log, 0, 0, 3) == [(0, b"0"), (1, b"aborted")]
     assert (await read_on(files.log, 0, 2)).next_offset == 3
 
@@ -119,7 +119,7 @@ async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
     await files.open()
     bounds = await files.log.bounds([0, 1, 2], timeout_s=ANSWER_S)
     assert isinstance(bounds.pop(1), LogDamaged)
-    assert bounds == {0: Bounds(0, 1), 2: Bounds(0, 1)}
+    assert bounds == {0: LogBounds(0, 1), 2: LogBounds(0, 1)}
     assert await files.log.append(0, b"more", timeout_s=ANSWER_S) == 1
     for call in (
         files.log.read(1, 0, timeout_s=ANSWER_S),
@@ -143,7 +143,10 @@ async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_w
         asyncio.create_task(files.log.append(1, b"more", timeout_s=3)),
     ]
     await files.clock.until_waiting(3)
-    assert await files.log.bounds([0, 2], timeout_s=ANSWER_S) == {0: Bounds(0, 1), 2: Bounds(0, 1)}
+    assert await files.log.bounds([0, 2], timeout_s=ANSWER_S) == {
+        0: LogBounds(0, 1),
+        2: LogBounds(0, 1),
+    }
     assert await read_until(files.log, 2, 0, 1) == [(0, b"2")]
     assert await files.log.append(2, b"more", timeout_s=ANSWER_S) == 1
     assert not any(call.done() for call in slow)
@@ -151,11 +154,11 @@ async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_w
     bounds, read, append = await asyncio.gather(*slow, return_exceptions=True)
     assert isinstance(bounds, dict)
     assert isinstance(bounds.pop(1), LogUnavailable)
-    assert bounds == {0: Bounds(0, 1), 2: Bounds(0, 1)}
+    assert bounds == {0: LogBounds(0, 1), 2: LogBounds(0, 1)}
     assert read is None
     assert isinstance(append, AppendRefused)
     files.disk.may_go_on.set()
-    assert await files.log.bounds([1], timeout_s=ANSWER_S) == {1: Bounds(0, 1)}
+    assert await files.log.bounds([1], timeout_s=ANSWER_S) == {1: LogBounds(0, 1)}
 
 
 async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_any_more(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import ANSWER_S, PARTITION_COUNT
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def test_bounds_when_nothing_was_written_then_begin_and_end_at_zero(
     """An empty partition is known to be empty: bounds, not an error and not a missing answer."""
     partitions = range(PARTITION_COUNT)
     bounds = await under_test.log.bounds(partitions, timeout_s=ANSWER_S)
-    assert bounds == dict.fromkeys(partitions, Bounds(0, 0))
+    assert bounds == dict.fromkeys(partitions, LogBounds(0, 0))
 
 
 async def test_bounds_when_written_then_each_partition_has_its_own(
@@ -61,7 +61,7 @@ async def test_bounds_when_written_then_each_partition_has_its_own(
         for number in range(count):
             await under_test.log.append(partition, b"%d" % number, timeout_s=ANSWER_S)
     bounds = await under_test.log.bounds([0, 1, 2], timeout_s=ANSWER_S)
-    assert bounds == {0: Bounds(0, 3), 1: Bounds(0, 0), 2: Bounds(0, 1)}
+    assert bounds == {0: LogBounds(0, 3), 1: LogBounds(0, 0), 2: LogBounds(0, 1)}
 
 
 async def test_bounds_when_an_append_was_acknowledged_then_include_it(
@@ -71,7 +71,7 @@ async def test_bounds_when_an_append_was_acknowledged_then_include_it(
     for _ in range(3):
         offset = await under_test.log.append(1, b"a", timeout_s=ANSWER_S)
         bounds = await under_test.log.bounds({1}, timeout_s=ANSWER_S)
-        assert bounds == {1: Bounds(0, offset + 1)}
+        assert bounds == {1: LogBounds(0, offset + 1)}
 
 
 async def test_bounds_when_nothing_is_asked_for_then_nothing_is_told(
@@ -89,7 +89,7 @@ async def test_bounds_when_records_were_deleted_then_begin_where_the_log_does(
         await under_test.log.append(3, b"%d" % number, timeout_s=ANSWER_S)
     await under_test.delete_records(3, 2)
     bounds = await under_test.log.bounds([3], timeout_s=ANSWER_S)
-    assert bounds == {3: Bounds(2, 5)}
+    assert bounds == {3: LogBounds(2, 5)}
 
 
 def calls_of(log: MetadataLog, partition: int) -> list[Coroutine[Any, Any, object]]:

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import LogTruncated
 from rlmm.log.history_reader import read_aside
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import (
     ANSWER_S,
     SHORT_S,
@@ -251,7 +251,7 @@ async def test_f28_read_when_the_log_begins_at_40_then_begins_there(
     await write(under_test.log, 0, *(b"%d" % number for number in range(40)))
     await under_test.delete_records(0, 40)
     bounds = await under_test.log.bounds([0], timeout_s=ANSWER_S)
-    assert bounds == {0: Bounds(40, 40)}
+    assert bounds == {0: LogBounds(40, 40)}
     waiting = reading(under_test.log, 0, 40)
     await settled()
     assert not waiting.done()

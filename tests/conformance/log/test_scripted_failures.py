@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import ConfigError, LogNotPermitted, LogRecreated, LogTruncated, LogUnavailable
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.partition import BoundsFault
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.memory_log import MemoryLogUnderTest
 from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, settled, values_of
 
@@ -55,7 +55,7 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
     """Failure scenario F31: reading on ends at the log's end, whatever the last offsets hold."""
     tail(topic.script)
     bounds = (await topic.log.bounds([0], timeout_s=ANSWER_S))[0]
-    assert isinstance(bounds, Bounds)
+    assert isinstance(bounds, LogBounds)
     assert bounds.next_offset > 1
     position: int | None = 1
     while position != bounds.next_offset:
@@ -80,7 +80,7 @@ async def test_f38_call_when_one_partition_has_no_leader_then_the_others_answer(
     topic.script.lose_leader(3)
     bounds = await topic.log.bounds(TEN, timeout_s=ANSWER_S)
     assert isinstance(bounds.pop(3), LogUnavailable)
-    assert bounds == dict.fromkeys(set(TEN) - {3}, Bounds(0, 1))
+    assert bounds == dict.fromkeys(set(TEN) - {3}, LogBounds(0, 1))
     for partition in set(TEN) - {3}:
         assert await topic.log.append(partition, b"more", timeout_s=ANSWER_S) == 1
         found = await read_until(topic.log, partition, 0, 2)
@@ -97,7 +97,7 @@ async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
     """Failure scenario F39: a partition that nobody told about is an error, never empty."""
     topic.script.fail_bounds(2, BoundsFault.MISSING)
     bounds = await topic.log.bounds([1, 2], timeout_s=ANSWER_S)
-    assert bounds[1] == Bounds(0, 1)
+    assert bounds[1] == LogBounds(0, 1)
     assert isinstance(bounds[2], LogUnavailable)
 
 
@@ -130,7 +130,7 @@ async def test_f41_call_when_the_brokers_come_back_then_works_without_being_open
         await topic.log.append(0, b"lost", timeout_s=ANSWER_S)
     topic.script.restore()
     assert await topic.log.append(0, b"more", timeout_s=ANSWER_S) == 1
-    assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 2)}
+    assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 2)}
 
 
 async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits(
@@ -140,13 +140,13 @@ async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits
     topic.script.fail_bounds(5, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([4, 5], timeout_s=3))
     await topic.clock.until_waiting()
-    assert await topic.log.bounds([4], timeout_s=ANSWER_S) == {4: Bounds(0, 1)}
+    assert await topic.log.bounds([4], timeout_s=ANSWER_S) == {4: LogBounds(0, 1)}
     assert await topic.log.append(5, b"more", timeout_s=ANSWER_S) == 1
     assert await read_until(topic.log, 5, 0, 2) == [(0, b"5"), (1, b"more")]
     assert not hanging.done()
     topic.clock.advance(3)
     bounds = await hanging
-    assert bounds[4] == Bounds(0, 1)
+    assert bounds[4] == LogBounds(0, 1)
     assert isinstance(bounds[5], LogUnavailable)
     assert topic.reads_waiting() == 0
 
@@ -158,7 +158,7 @@ async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogU
         bounds = await topic.log.bounds([0], timeout_s=ANSWER_S)
         assert isinstance(bounds[0], LogUnavailable)
     topic.script.heal_bounds(0)
-    assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}
+    assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
 
 
 async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
@@ -169,7 +169,7 @@ async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
     hanging = asyncio.create_task(topic.log.bounds([0], timeout_s=3))
     await topic.clock.until_waiting()
     topic.script.heal_bounds(0)
-    assert await hanging == {0: Bounds(0, 1)}
+    assert await hanging == {0: LogBounds(0, 1)}
 
 
 async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_says_so(
@@ -218,7 +218,7 @@ async def test_f69_read_when_the_fetch_is_dead_then_the_bounds_give_it_away(
     await settled()
     topic.clock.advance(3)
     assert await waiting is None
-    assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 2)}
+    assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 2)}
     topic.script.resume(0)
     assert values_of(await read_on(topic.log, 0, 1)) == [(1, b"undelivered")]
 

@@ -12,12 +12,12 @@ from rlmm.errors import InvalidArgument, StoreAbsent
 from spark_tiering.stores.abandoned_uploads import sweep
 from spark_tiering.stores.object_reading import read_whole
 from spark_tiering.stores.results import (
-    Absent,
-    Folder,
-    Listed,
+    ListedFolder,
+    ListedObject,
+    ObjectAbsent,
     ObjectFacts,
-    OutOfRange,
-    Written,
+    ObjectWritten,
+    RangeBeyondObject,
 )
 from tests.support.object_places import bytes_of, content
 
@@ -38,8 +38,8 @@ def test_f124_range_when_asked_is_inclusive_and_cut_to_the_object(
     assert store.get(key, 10, 19) == whole[10:20]
     assert store.get(key, 990, 5_000) == whole[990:]
     assert store.get(key, 0, 10**12) == whole
-    assert store.get(key, 1_000, 1_001) == OutOfRange(key, 1_000)
-    assert store.get(f"{prefix}other", 0, 1) == Absent(f"{prefix}other")
+    assert store.get(key, 1_000, 1_001) == RangeBeyondObject(key, 1_000)
+    assert store.get(f"{prefix}other", 0, 1) == ObjectAbsent(f"{prefix}other")
     with pytest.raises(InvalidArgument, match="the end lies before the start"):
         store.get(key, 5, 4)
     with pytest.raises(InvalidArgument):
@@ -52,7 +52,7 @@ def test_range_of_an_empty_object_when_asked_is_out_of_range(
     """An empty object has no byte, and is not the same as none."""
     key = f"{prefix}empty"
     store.put(key, content(0))
-    assert store.get(key, 0, 0) == OutOfRange(key, 0)
+    assert store.get(key, 0, 0) == RangeBeyondObject(key, 0)
     assert list(read_whole(store, key, 0)) == []
 
 
@@ -60,7 +60,7 @@ def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, pr
     """Every key comes once, over pages, and begins with the prefix."""
     names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b"]
     for number, name in enumerate(reversed(names)):
-        assert isinstance(store.put(f"{prefix}{name}", content(number)), Written)
+        assert isinstance(store.put(f"{prefix}{name}", content(number)), ObjectWritten)
     found = sorted(store.list(prefix))
     assert [listed.key for listed in found] == [f"{prefix}{name}" for name in names]
     assert [listed.size_bytes for listed in found] == list(range(len(names) - 1, -1, -1))
@@ -75,14 +75,14 @@ def test_level_when_asked_tells_its_objects_and_each_folder_once(
     """Over pages; a folder is what keys share up to the slash behind the prefix."""
     names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b", "c/1", "d/1/2/3"]
     for number, name in enumerate(names):
-        assert isinstance(store.put(f"{prefix}{name}", content(number)), Written)
+        assert isinstance(store.put(f"{prefix}{name}", content(number)), ObjectWritten)
 
     def level(begin: str) -> list[str]:
         found = sorted(store.level(f"{prefix}{begin}"), key=lambda one: one.key)
         for one in found:
-            is_folder = isinstance(one, Folder)
+            is_folder = isinstance(one, ListedFolder)
             assert is_folder == one.key.endswith("/")
-            if isinstance(one, Listed):
+            if isinstance(one, ListedObject):
                 assert one in list(store.list(one.key))
         return [one.key.removeprefix(prefix) for one in found]
 

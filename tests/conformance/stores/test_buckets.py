@@ -9,8 +9,8 @@ import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreNotPermitted
 from spark_tiering.stores.abandoned_uploads import left_behind
-from spark_tiering.stores.content import Stream, sum_of
-from spark_tiering.stores.results import Written
+from spark_tiering.stores.content import ContentStream, sum_of
+from spark_tiering.stores.results import ObjectWritten
 from spark_tiering.stores.s3_settings import GIB, MIB
 from tests.support.object_places import PART_BYTES, content
 from tests.support.s3_servers import READER, SECRET
@@ -45,14 +45,14 @@ def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
         tracemalloc.start()
         try:
             if way == "stream":
-                stream = Stream(given.pieces(), lambda: given.sum)
+                stream = ContentStream(given.pieces(), lambda: given.sum)
                 outcome = store.put_stream(f"{prefix}one", stream)
             else:
                 outcome = store.put(f"{prefix}one", given)
             _, peak_bytes = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert outcome == Written(*given.sum)
+    assert outcome == ObjectWritten(*given.sum)
     assert peak_bytes < (2 * MIB if way == "request" else PART_BYTES + 2 * MIB)
 
 

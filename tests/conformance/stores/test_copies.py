@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.object_check import look
 from spark_tiering.executor.object_deletion import delete_objects
-from spark_tiering.executor.tasks import CopyOptions, Outcome
+from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.s3_settings import MIB
@@ -55,23 +55,23 @@ def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
 ) -> None:
     """The whole life of a copy: equal when read back, found again, completed, resumed, gone."""
     task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
-    assert look(store, task.segment, prefix) is ObjectsFound.NONE
-    assert run(task, store).outcome is Outcome.COPIED
-    assert look(store, task.segment, prefix) is ObjectsFound.WHOLE
+    assert look(store, task.segment, prefix) is StoredObjects.NONE
+    assert run(task, store).outcome is UnitOutcome.COPIED
+    assert look(store, task.segment, prefix) is StoredObjects.WHOLE
     assert_equals_source(task, store, EXAMPLE)
-    for action in Action:
-        assert run(replace(task, action=action), store).outcome is Outcome.FOUND
+    for action in SegmentAction:
+        assert run(replace(task, action=action), store).outcome is UnitOutcome.FOUND
     keys = object_keys(task.segment_id, SECOND.base_offset, prefix)
     store.delete(keys[ObjectKind.MANIFEST])
-    assert look(store, task.segment, prefix) is ObjectsFound.PARTIAL
-    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.COPIED
-    assert look(store, task.segment, prefix) is ObjectsFound.WHOLE
+    assert look(store, task.segment, prefix) is StoredObjects.PARTIAL
+    assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
+    assert look(store, task.segment, prefix) is StoredObjects.WHOLE
     other = replace(task, job_id="another-job")
-    assert run(other, store).outcome is Outcome.CONFLICT
+    assert run(other, store).outcome is UnitOutcome.CONFLICT
     assert_equals_source(task, store, EXAMPLE)
     for _ in range(2):
         assert delete_objects(store, task.segment_id, SECOND.base_offset, prefix).is_done
-        assert look(store, task.segment, prefix) is ObjectsFound.NONE
+        assert look(store, task.segment, prefix) is StoredObjects.NONE
     assert not list(store.list(prefix))
 
 
@@ -87,10 +87,10 @@ def test_f118_f122_large_segment_when_copied_in_parts_reads_back_and_leaves_no_u
     task = copy_task(files, listed, options=options, prefix=prefix, **settings)
     key = object_keys(task.segment_id, 0, prefix)[ObjectKind.LOG]
     place.leave_open(key)
-    assert run(task, store).outcome is Outcome.COPIED
+    assert run(task, store).outcome is UnitOutcome.COPIED
     source = hashlib.sha256(files.contents[LOG]).hexdigest()
     assert digest_read_back(task, store) == source
-    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.FOUND
+    assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.FOUND
     assert [one.key for one in store.open_uploads(prefix)] == [key]
     ended = delete_objects(store, task.segment_id, 0, prefix)
     assert (ended.is_done, ended.uploads_ended) == (True, 1)

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.job_registry.claims import Busy, Claimed
+from spark_tiering.job_registry.claims import TopicsBusy, TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
 from spark_tiering.job_registry.job_store import JobStore
 from tests.support.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock
@@ -27,7 +27,7 @@ class Told(NamedTuple):
     """What a job was told."""
 
     number: int
-    outcome: Claimed | Busy
+    outcome: TopicsClaimed | TopicsBusy
     has_it: bool
     """What it was told when it asked again, after all others had been told."""
 
@@ -65,9 +65,9 @@ def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
         now_ms = NOW_MS + at * (TTL_MS + SKEW_MS + 1)
         told = raced(place, prefix, range(at * JOBS, (at + 1) * JOBS), now_ms)
         (winner,) = (one for one in told if one.has_it)
-        assert isinstance(winner.outcome, Claimed)
+        assert isinstance(winner.outcome, TopicsClaimed)
         if place.is_atomic:
-            busy = [one.outcome for one in told if isinstance(one.outcome, Busy)]
+            busy = [one.outcome for one in told if isinstance(one.outcome, TopicsBusy)]
             assert {one.host for one in busy} == {f"host-{winner.number}"}
             assert len(busy) == JOBS - 1
 

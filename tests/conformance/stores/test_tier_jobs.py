@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import StoreNotPermitted, TopicBusy
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.copy_tasks import PLAIN, ZSTD
 from tests.support.object_places import Bucket, Folder, Place, known_as
@@ -37,7 +37,7 @@ def test_f102_f107_f121_jobs_over_a_store_when_one_stopped_in_the_middle_then_al
     """What is read back equals the source, a later job goes on, and the last one does nothing."""
     job = TierPlace(tmp_path, settings_of(place), prefix=prefix, options=options)
     first = job.run(engine=WatchedUnits(lost=[120]))
-    assert first.count(Fate.FINISHED) == 2
+    assert first.count(CopyFate.FINISHED) == 2
     assert states(job.check()) == ["CF", "CS"] * 2
     assert job.run().is_fine
     job.check_clean()

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogUnavailable
-from spark_tiering.stores.content import BytesContent, Stream
+from spark_tiering.stores.content import BytesContent, ContentStream
 from spark_tiering.stores.object_reading import read_whole
 from spark_tiering.stores.results import (
-    Absent,
-    AlreadyThere,
-    Conflict,
+    ContentSum,
+    ObjectAbsent,
+    ObjectConflict,
     ObjectFacts,
-    Refusal,
-    Refused,
-    Sum,
-    Written,
+    ObjectIdentical,
+    ObjectWritten,
+    PutRefusal,
+    PutRefused,
 )
 from spark_tiering.stores.s3_settings import MIB
 from tests.support.object_places import PART_BYTES, bytes_of, content, cut_off
@@ -38,7 +38,7 @@ SIZE_NAMES = ("empty", "byte", "piece", "request", "parts")
 class Lying:
     """A content that gives other than it tells."""
 
-    def __init__(self, given: BytesContent, told: Sum) -> None:
+    def __init__(self, given: BytesContent, told: ContentSum) -> None:
         self._given = given
         self.sum = told
 
@@ -82,15 +82,15 @@ def test_f107_f128_put_when_repeated_writes_once(
 ) -> None:
     """The first writes, the second finds it by length and checksum, others are left alone."""
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
-    assert store.put(key, given) == Written(*given.sum)
+    assert store.put(key, given) == ObjectWritten(*given.sum)
     facts = store.head(key)
     assert isinstance(facts, ObjectFacts)
     assert (facts.size_bytes, facts.crc64nvme) == given.sum
     again = store.put(key, given)
-    assert isinstance(again, AlreadyThere)
+    assert isinstance(again, ObjectIdentical)
     assert again.facts.size_bytes == size_bytes
-    assert isinstance(store.put(key, other), Conflict)
-    assert isinstance(store.put(key, content(size_bytes + 1)), Conflict)
+    assert isinstance(store.put(key, other), ObjectConflict)
+    assert isinstance(store.put(key, content(size_bytes + 1)), ObjectConflict)
     assert read(store, key) == bytes_of(given)
     assert list(store.open_uploads(prefix)) == []
 
@@ -107,12 +107,14 @@ def test_stream_when_written_is_what_passed_by(
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     whole = bytes_of(given)
     pieces = (whole[start : start + 70_000] for start in range(0, size_bytes, 70_000))
-    assert store.put_stream(key, Stream(pieces, lambda: given.sum)) == Written(*given.sum)
+    assert store.put_stream(key, ContentStream(pieces, lambda: given.sum)) == ObjectWritten(
+        *given.sum
+    )
     assert read(store, key) == whole
-    again = store.put_stream(key, Stream(given.pieces(), lambda: given.sum))
-    assert isinstance(again, AlreadyThere)
-    conflict = store.put_stream(key, Stream(other.pieces(), lambda: other.sum))
-    assert isinstance(conflict, Conflict)
+    again = store.put_stream(key, ContentStream(given.pieces(), lambda: given.sum))
+    assert isinstance(again, ObjectIdentical)
+    conflict = store.put_stream(key, ContentStream(other.pieces(), lambda: other.sum))
+    assert isinstance(conflict, ObjectConflict)
     assert list(store.open_uploads(prefix)) == []
 
 
@@ -123,21 +125,21 @@ def test_put_when_the_source_is_other_than_told_writes_nothing(
 ) -> None:
     """What was told is held to, by content and by stream, before an object is there."""
     given = content(size_bytes)
-    wrong: dict[str, Sum | None] = {
-        "other": Sum(size_bytes, given.sum.crc64nvme ^ 1),
-        "longer": Sum(size_bytes + 1, given.sum.crc64nvme),
-        "shorter": Sum(size_bytes - 1, given.sum.crc64nvme),
+    wrong: dict[str, ContentSum | None] = {
+        "other": ContentSum(size_bytes, given.sum.crc64nvme ^ 1),
+        "longer": ContentSum(size_bytes + 1, given.sum.crc64nvme),
+        "shorter": ContentSum(size_bytes - 1, given.sum.crc64nvme),
         "not-whole": None,
     }
     outcomes: list[PutOutcome] = [
-        store.put_stream(f"{prefix}a", Stream(given.pieces(), lambda: wrong[told]))
+        store.put_stream(f"{prefix}a", ContentStream(given.pieces(), lambda: wrong[told]))
     ]
     expected = wrong[told]
     if expected is not None and expected.size_bytes:
         outcomes.append(store.put(f"{prefix}b", Lying(given, expected)))
     for outcome in outcomes:
-        assert isinstance(outcome, Refused)
-        assert outcome.reason is Refusal.SOURCE
+        assert isinstance(outcome, PutRefused)
+        assert outcome.reason is PutRefusal.SOURCE
     assert_nothing_is_left(store, prefix)
 
 
@@ -150,14 +152,14 @@ def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
     failing = Failing(given, error)
     for outcome in (
         store.put(f"{prefix}a", failing),
-        store.put_stream(f"{prefix}b", Stream(failing.pieces(), lambda: given.sum)),
+        store.put_stream(f"{prefix}b", ContentStream(failing.pieces(), lambda: given.sum)),
     ):
-        assert isinstance(outcome, Refused)
-        assert outcome.reason is Refusal.SOURCE
+        assert isinstance(outcome, PutRefused)
+        assert outcome.reason is PutRefusal.SOURCE
         assert "Input/output error" in outcome.detail
     at_once = store.put(f"{prefix}c", Failing(given, error, is_begun=False))
-    assert isinstance(at_once, Refused)
-    assert at_once.reason is Refusal.SOURCE
+    assert isinstance(at_once, PutRefused)
+    assert at_once.reason is PutRefusal.SOURCE
     assert_nothing_is_left(store, prefix)
 
 
@@ -171,7 +173,7 @@ def test_put_when_the_source_raises_its_own_error_leaves_nothing(
     with pytest.raises(LogUnavailable, match="the source is away"):
         store.put(f"{prefix}a", failing)
     with pytest.raises(LogUnavailable, match="the source is away"):
-        store.put_stream(f"{prefix}b", Stream(failing.pieces(), lambda: given.sum))
+        store.put_stream(f"{prefix}b", ContentStream(failing.pieces(), lambda: given.sum))
     assert_nothing_is_left(store, prefix)
 
 
@@ -195,10 +197,10 @@ def test_put_when_many_write_at_once_lets_one_win(
     winners = [
         given
         for given, outcome in zip(contents, outcomes, strict=True)
-        if isinstance(outcome, Written)
+        if isinstance(outcome, ObjectWritten)
     ]
     assert len(winners) == 1
-    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == count - 1
+    assert sum(isinstance(outcome, ObjectConflict) for outcome in outcomes) == count - 1
     with place.open() as store:
         assert read(store, key) == bytes_of(winners[0])
         assert list(store.open_uploads(prefix)) == []
@@ -209,10 +211,10 @@ def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, pre
     key = f"{prefix}one.log"
     store.put(key, content(10))
     store.delete(key)
-    assert store.head(key) == Absent(key)
+    assert store.head(key) == ObjectAbsent(key)
     store.delete(key)
     store.delete(f"{prefix}never/was.log")
-    assert isinstance(store.put(key, content(10, 1)), Written)
+    assert isinstance(store.put(key, content(10, 1)), ObjectWritten)
 
 
 def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
@@ -223,7 +225,7 @@ def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
     for key in keys:
         place.leave_open(key)
     assert list(store.list(prefix)) == []
-    assert store.head(keys[0]) == Absent(keys[0])
+    assert store.head(keys[0]) == ObjectAbsent(keys[0])
     assert sorted(upload.key for upload in store.open_uploads(prefix)) == keys
     found = list(store.open_uploads(f"{prefix}a/"))
     assert sorted(upload.key for upload in found) == keys[:4]
@@ -231,4 +233,4 @@ def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
         store.abort_upload(upload)
         store.abort_upload(upload)
     assert [upload.key for upload in store.open_uploads(prefix)] == keys[4:]
-    assert isinstance(store.put(keys[4], content(10)), Written)
+    assert isinstance(store.put(keys[4], content(10)), ObjectWritten)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.authentication import UNIX_CLIENT, Door
+from rlmm.access.authentication import UNIX_CLIENT, Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.kafka_client.settings import Secret
 from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS
@@ -108,7 +108,7 @@ async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is
     within bounds; and who asks beside it gets every answer soon.
     """
     world = World(3)
-    door = Door(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
+    door = Authenticator(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
     warm_bytes = 0
     async with world.engine() as engine:
         await until_open(engine, 0, 1, 2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.roles import Role
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import NotPermitted, ProtocolError, RlmmError, TooBusy
@@ -62,13 +62,13 @@ ARGS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def door(**access: Any) -> Door:
+def door(**access: Any) -> Authenticator:
     """A door that knows every role."""
-    return Door(AccessSettings(tokens=Secret(TOKENS), **access), TlsSettings())
+    return Authenticator(AccessSettings(tokens=Secret(TOKENS), **access), TlsSettings())
 
 
 @asynccontextmanager
-async def serving(keeper: Door, **settings: Any) -> AsyncIterator[Listening]:
+async def serving(keeper: Authenticator, **settings: Any) -> AsyncIterator[Listening]:
     """An engine that is ready, behind the door."""
     world = World(PLACES)
     async with world.engine() as engine:
@@ -156,7 +156,7 @@ async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
 ) -> None:
     """Whoever has the old token is out within a second, and does not get in again."""
     path = write_tokens(tmp_path / "tokens")
-    keeper = Door(AccessSettings(tokens_file=path, refresh_ms=100), TlsSettings())
+    keeper = Authenticator(AccessSettings(tokens_file=path, refresh_ms=100), TlsSettings())
     async with serving(keeper) as served:
         async with (
             greeted(served.tcp, token=READER) as gone,
@@ -182,7 +182,7 @@ async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refu
     settings = AccessSettings(
         tokens=Secret(TOKENS), client_connections_max=2, client_requests_per_second_max=3
     )
-    keeper = Door(settings, TlsSettings(), now_s=lambda: now_s)
+    keeper = Authenticator(settings, TlsSettings(), now_s=lambda: now_s)
     async with serving(keeper) as served:
         async with (
             greeted(served.tcp, token=READER) as one,

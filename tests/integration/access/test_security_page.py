@@ -7,7 +7,7 @@ import ssl
 import subprocess
 from typing import TYPE_CHECKING
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.certificates import names_of
 from rlmm.access.roles import Peer, Role
 from rlmm.config.loading import load
@@ -55,7 +55,7 @@ def test_security_page_when_its_commands_are_typed_then_token_and_certificate_gi
     (said,) = blocks("toml")
     (tmp_path / "rlmm.toml").write_text(said + 'tokens_file = "tokens"\n')
     config = load(file=tmp_path / "rlmm.toml").config
-    door = Door(config.access, config.tls)
+    door = Authenticator(config.access, config.tls)
     token = (tmp_path / "broker-7.token").read_text().strip()
     client = door.identify(Peer("tcp"), token)
     assert (client.name, client.role, client.broker_id) == ("broker-7", Role.BROKER, 7)

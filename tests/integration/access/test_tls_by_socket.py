@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rlmm.access.authentication import Door
+    from rlmm.access.authentication import Authenticator
 
 NAMES = ("broker-7=broker:7", "reader.example=reader", "spiffe://here/ops=admin")
 
@@ -36,7 +36,7 @@ def pki(tmp_path: Path) -> Pki:
 
 
 @asynccontextmanager
-async def serving(door: Door) -> AsyncIterator[Listening]:
+async def serving(door: Authenticator) -> AsyncIterator[Listening]:
     """An engine that is ready, behind the door."""
     world = World(1)
     async with world.engine() as engine:
@@ -45,7 +45,7 @@ async def serving(door: Door) -> AsyncIterator[Listening]:
             yield served
 
 
-def mutual(pki: Pki, how: ClientCertificates = ClientCertificates.REQUIRED) -> Door:
+def mutual(pki: Pki, how: ClientCertificates = ClientCertificates.REQUIRED) -> Authenticator:
     """A door that asks for certificates."""
     return pki.door(pki.settings(how), client_names=NAMES, tokens=Secret(TOKENS))
 

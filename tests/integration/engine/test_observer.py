@@ -13,7 +13,7 @@ from rlmm.errors import AppendRefused, NotWritable
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.integration.engine.conftest import PARTITION_COUNT, QUICK
@@ -202,7 +202,7 @@ async def test_observers_log_when_it_is_appended_to_then_refuses_and_the_topic_i
             with pytest.raises(AppendRefused, match="observer"):
                 await log.append(place, b"event", timeout_s=WAIT_S)
         ends = await log.bounds(range(PARTITION_COUNT), timeout_s=WAIT_S)
-        assert ends == dict.fromkeys(range(PARTITION_COUNT), Bounds(0, 2))
+        assert ends == dict.fromkeys(range(PARTITION_COUNT), LogBounds(0, 2))
     finally:
         await log.close()
     assert await topic.held() == before

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from rlmm.errors import LogError
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
-    from rlmm.log.protocol import Bounds
+    from rlmm.log.protocol import LogBounds
     from rlmm.metadata.ids import TopicIdPartition
     from tests.integration.engine.conftest import Town
 
@@ -245,7 +245,7 @@ async def test_f49_story_12_failed_high_watermark_query_heals_by_itself(
 
     async def failing(
         self: object, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, Bounds | LogError]:
+    ) -> Mapping[int, LogBounds | LogError]:
         asked.extend(partitions)
         if len(asked) <= 4 * PARTITION_COUNT:
             for metadata in opened:

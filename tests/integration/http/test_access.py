@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
-from rlmm.http.routes import ROUTES, Asks
+from rlmm.http.routes import ROUTES, AccessRule
 from rlmm.http.settings import LocalRole
 from rlmm.metadata.assignment import Assignment
 from tests.support.access import ADMIN, BOUND, BROKER, READER, Pki, write_tokens
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 CLOSED: dict[str, Any] = {"health_open": False, "metrics_open": False}
 
 
-async def door_of(folder: Path, **options: Any) -> Door:
+async def door_of(folder: Path, **options: Any) -> Authenticator:
     """A door that knows one token of each role."""
 
-    def made() -> Door:
+    def made() -> Authenticator:
         tokens = write_tokens(folder / "tokens")
-        return Door(AccessSettings(tokens_file=tokens, **options), TlsSettings())
+        return Authenticator(AccessSettings(tokens_file=tokens, **options), TlsSettings())
 
     return await asyncio.to_thread(made)
 
@@ -62,7 +62,9 @@ async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
             assert (await asked(client, path, **bearer(token))).status not in {401, 403}
 
 
-@pytest.mark.parametrize("path", [route.path for route in ROUTES if route.asks is Asks.READER])
+@pytest.mark.parametrize(
+    "path", [route.path for route in ROUTES if route.asks is AccessRule.READER]
+)
 async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_token(
     tmp_path: Path, path: str
 ) -> None:
@@ -73,7 +75,9 @@ async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_tok
         assert (await asked(client, path, **bearer(READER))).status not in {401, 403}
 
 
-@pytest.mark.parametrize("path", [route.path for route in ROUTES if route.asks is Asks.READER])
+@pytest.mark.parametrize(
+    "path", [route.path for route in ROUTES if route.asks is AccessRule.READER]
+)
 async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(path: str) -> None:
     """Where it is said so, reading needs no token on an address of this machine."""
     async with showing(process=process_of(), local_role=LocalRole.READER) as client:
@@ -202,7 +206,7 @@ async def test_tls_when_there_is_a_certificate_then_http_is_encrypted_with_it(
 ) -> None:
     """The same certificate and the same client names as on the frame protocol."""
 
-    def made() -> tuple[Door, ssl.SSLContext, ssl.SSLContext]:
+    def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)
         settings = pki.settings(ClientCertificates.WANTED)
         door = pki.door(settings, client_names=("reporting=reader",))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import ssl
     from pathlib import Path
 
-    from rlmm.access.authentication import Door
+    from rlmm.access.authentication import Authenticator
     from rlmm.errors import LogError
     from tests.support.broker_logs import Broker
 
@@ -370,7 +370,7 @@ async def test_reads_when_somebody_may_not_then_they_are_refused(
 async def test_reads_when_http_is_encrypted_then_they_are_too(root: Path, tmp_path: Path) -> None:
     """A certificate that has a role reads; one without is nobody's."""
 
-    def made() -> tuple[Door, ssl.SSLContext, ssl.SSLContext]:
+    def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)
         door = pki.door(pki.settings(ClientCertificates.WANTED), client_names=("tier=reader",))
         return door, pki.client("x", common_name="tier"), pki.client()

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, OpenLog
+from rlmm.engine.service import EnginePlan, LogOpener
 from rlmm.errors import LogUnavailable, PartFailed
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.served_state import ServedState
 from rlmm.process.run import serve
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import segment_id, started
@@ -33,7 +33,7 @@ async def test_health_when_the_service_is_only_starting_then_it_lives_and_is_not
     None
 ):
     """Before there is any service there is an answer, and it is not that all is well."""
-    sources = Sources(VERSION)
+    sources = ServedState(VERSION)
     async with showing(sources=sources) as client:
         live, ready, begun = [await client.get(path) for path in ("/livez", "/readyz", "/startupz")]
         assert (live.status, live.shown["status"]) == (200, "alive")
@@ -191,12 +191,12 @@ async def test_service_when_a_part_fails_then_health_tells_until_the_process_is_
     log = BrokenLog(topic)
     log.is_broken = True
 
-    async def open_log() -> OpenLog:
+    async def open_log() -> LogOpener:
         await asyncio.sleep(0)
-        return OpenLog(log)
+        return LogOpener(log)
 
     plan = EnginePlan("memory", open_log, Assignment.everything(), QUICK, None, is_observer=False)
-    sources = Sources(VERSION)
+    sources = ServedState(VERSION)
     async with showing(sources=sources) as client:
         with pytest.raises(PartFailed):
             await serve([plan], 10.0, on_made=sources.begin)

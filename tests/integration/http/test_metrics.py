@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings
 from rlmm.broker_files.sealed_segments import BrokerLog
@@ -28,11 +28,11 @@ from rlmm.log.kafka.kafka_log import KafkaLogStatistics
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
-from rlmm.metrics.metric import Kind
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.metric import MetricKind
+from rlmm.metrics.served_state import ServedState
 from rlmm.metrics.table import METRICS
 from rlmm.pump.settings import PumpSettings
-from rlmm.sidecar.statistics import Figures as SidecarFigures
+from rlmm.sidecar.statistics import FrameServerCounters as SidecarFigures
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.logs import LinesStatistics
 from tests.support import tree
@@ -51,15 +51,15 @@ PLACES = 3
 SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=0))
 
 
-def everything(process: Service, folder: Path) -> Sources:
+def everything(process: Service, folder: Path) -> ServedState:
     """Sources of which none is missing."""
     figures = SidecarFigures()
-    door = Door(AccessSettings(), Pki(folder).settings())
+    door = Authenticator(AccessSettings(), Pki(folder).settings())
     door.limits.enter(Client("somebody", Role.READER))
     assert door.handshakes("http", 1.0) is not None
     figures.cut_off["slow"] = 1
     figures.refusals["segment", "not-ready"] = 1
-    sources = Sources(
+    sources = ServedState(
         VERSION,
         lines=lambda: LinesStatistics({"info": 1}, 2, 3, ""),
         sidecar=lambda: figures.statistics({"idle": 4}, 5, {}, 6),
@@ -142,8 +142,8 @@ def test_metrics_when_named_then_as_prometheus_asks() -> None:
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
         assert re.fullmatch(r"rlmm_[a-z][a-z_]*[a-z]", metric.name), metric.name
-        assert (metric.kind is Kind.COUNTER) == metric.name.endswith("_total"), metric.name
-        assert (metric.kind is Kind.INFO) == metric.name.endswith("_info"), metric.name
+        assert (metric.kind is MetricKind.COUNTER) == metric.name.endswith("_total"), metric.name
+        assert (metric.kind is MetricKind.INFO) == metric.name.endswith("_info"), metric.name
         assert not re.search(r"_(ms|s|kib|mib|minutes)(_total)?$", metric.name), metric.name
         assert metric.meaning.endswith("."), metric.name
         assert all(re.fullmatch(r"[a-z_]+", label) for label in metric.labels), metric.name

@@ -9,12 +9,12 @@ import threading
 import aiohttp
 import pytest
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import HttpSettings
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.served_state import ServedState
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open
 from tests.support.http_servers import BEARER, VERSION, of, process_of, showing
@@ -25,8 +25,8 @@ DEADLINE_S = 30.0
 
 def server_at(listen: str) -> HttpServer:
     """A server that shows nothing."""
-    door = Door(AccessSettings(), TlsSettings())
-    return HttpServer(Sources(VERSION), HttpSettings(listen=listen), door)
+    door = Authenticator(AccessSettings(), TlsSettings())
+    return HttpServer(ServedState(VERSION), HttpSettings(listen=listen), door)
 
 
 async def test_server_when_its_address_is_in_use_then_that_is_a_named_refusal() -> None:

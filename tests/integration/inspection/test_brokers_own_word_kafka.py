@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.event_record import Happened
-from rlmm.inspection.log_cleaner import Cleaner
+from rlmm.inspection.event_record import EventRecord
+from rlmm.inspection.log_cleaner import LogCleaner
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
@@ -53,9 +53,9 @@ def records_in(files: list[Path]) -> list[Record]:
     ]
 
 
-def seen(record: Record) -> Happened:
+def seen(record: Record) -> EventRecord:
     """As a rehearsal takes it in."""
-    return Happened(
+    return EventRecord(
         0, record.offset, record.offset + 1, record.timestamp_ms, None, APPLIED, record.value,
         record.key,
     )  # fmt: skip
@@ -77,7 +77,7 @@ async def fill(
 
 def left_of(records: list[Record], bound: int) -> list[int]:
     """What a rehearsal leaves of *records*, where all below *bound* is cleaned."""
-    cleaner = Cleaner(bound)
+    cleaner = LogCleaner(bound)
     for record in records:
         cleaner.see(seen(record), record.key)
     without_key = sum(one.key is None for one in records if one.offset < bound)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.common.query_run import Looking
+from rlmm.cli.common.query_run import QueryContext
 from rlmm.errors import NotReady
 from rlmm.metadata.assignment import Assignment, place_of
 from tests.support.builders import finished, segment_id, started, tp
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import SegmentId
-    from rlmm.state_sources.sidecar_source import SidecarSource
+    from rlmm.state_sources.sidecar_source import ServiceStateSource
     from tests.support.engines import World
 
 PLACE = 1
@@ -257,7 +257,7 @@ async def test_all_when_what_the_service_was_given_is_behind_then_refused() -> N
             assert line.endswith("; wait for it with --wait 30s")
 
 
-def counting(source: SidecarSource) -> list[object]:
+def counting(source: ServiceStateSource) -> list[object]:
     """What is asked of *source* from now on, in metadata partitions."""
     asked: list[object] = []
     now = source.now
@@ -274,7 +274,7 @@ async def test_all_when_what_the_service_was_given_is_behind_then_that_is_waited
     """And that alone: what it was not given never comes."""
     async with stalled((PLACE,)) as (world, address), asking(address) as source:
         asked = counting(source)
-        waiting = asyncio.create_task(Looking(source, 0, wait_s=60).moment())
+        waiting = asyncio.create_task(QueryContext(source, 0, wait_s=60).moment())
         await until(lambda: len(asked) == 2)
         world.script.resume(PLACE)
         moment = await waiting
@@ -298,7 +298,7 @@ async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_a
     async with stalled(range(COUNT)) as (_, address), asking(address) as source:
         asked = counting(source)
         with pytest.raises(NotReady):
-            await Looking(source, 0).moment()
+            await QueryContext(source, 0).moment()
         assert asked == [None]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.common.query_run import Looking
+from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
 from rlmm.cli.queries.preflight_answer import reassign_answer
 from rlmm.errors import NotReady
@@ -32,7 +32,7 @@ NOT_MINE = next(
 
 
 @asynccontextmanager
-async def beside_the_cluster() -> AsyncIterator[Looking]:
+async def beside_the_cluster() -> AsyncIterator[QueryContext]:
     """What a question is asked of: a service that reads one of a topic's two partitions."""
     world = world_of(started("a", 0, 99), finished("a"), partition_count=COUNT)
     place = PartitionPlace(1, 3, (1, 2), (1, 2))
@@ -53,7 +53,7 @@ async def beside_the_cluster() -> AsyncIterator[Looking]:
         await until_open(engine, place_of(MINE, COUNT))
         source.cluster = cluster  # type: ignore[assignment]
         try:
-            yield Looking(source, 0)
+            yield QueryContext(source, 0)
         finally:
             source.cluster = None
 

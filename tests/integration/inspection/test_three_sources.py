@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Rejected, RejectReason, Remark
 from rlmm_demo.world.service import DemoService
@@ -185,7 +185,7 @@ async def test_f78_history_when_replayed_then_has_everything_that_can_become_of_
     verdicts: list[Verdict] = []
     try:
         for place in range(PLACES):
-            async for chunk in Replay(log, place, Bound(), timeout_s=5).chunks():
+            async for chunk in PartitionReplay(log, place, ReplayEnd(), timeout_s=5).chunks():
                 verdicts += [one.verdict for one in chunk.happened()]
     finally:
         await log.close()

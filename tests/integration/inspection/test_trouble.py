@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import ConfigError, NotPermitted, NotReady, SidecarUnavailable
 from tests.support.builders import finished, segment_id, started
@@ -119,7 +119,7 @@ async def test_command_when_the_token_is_wrong_then_every_one_is_refused(tmp_pat
     world = world_of(started(1), finished(1))
     async with (
         world.engine() as engine,
-        listening(engine, door=Door(AccessSettings(), TlsSettings())) as served,
+        listening(engine, door=Authenticator(AccessSettings(), TlsSettings())) as served,
     ):
         for one in QUESTIONS:
             flags = ("--sidecar", str(served.path), "--token-file", str(token))

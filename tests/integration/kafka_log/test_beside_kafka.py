@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.kafka_client.settings import TOPIC, FetchPath
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
@@ -41,7 +41,7 @@ SEGMENTS = 3
 async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
     """Everything that a partition holds now."""
     bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
-    assert isinstance(bounds, Bounds)
+    assert isinstance(bounds, LogBounds)
     position, found = bounds.log_start, []
     while position < bounds.next_offset:
         found.append(await read_on(log, partition, position))

@@ -12,7 +12,7 @@ import pytest
 
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import TOPIC
-from rlmm.log.protocol import Bounds, LogIdentity
+from rlmm.log.protocol import LogBounds, LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.python_shard import PythonShard
@@ -86,7 +86,7 @@ async def read_all(log: MetadataLog) -> dict[int, list[RecordSet]]:
     found: dict[int, list[RecordSet]] = {}
     every = await log.bounds(range(METADATA_PARTITIONS), timeout_s=ANSWER_S)
     for partition, bounds in every.items():
-        assert isinstance(bounds, Bounds), bounds
+        assert isinstance(bounds, LogBounds), bounds
         position, found[partition] = bounds.log_start, []
         while position < bounds.next_offset:
             found[partition].append(await read_on(log, partition, position))

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.kafka_client.settings import FetchPath
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, settled, values_of
 from tests.support.kafka_logs import attempts_within, own_topic, settings_for
 
@@ -81,7 +81,7 @@ async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
     record_set = await waiting
     assert record_set is not None
     assert values_of(record_set) == [(1, b"after")]
-    assert await log.bounds([0, 1], timeout_s=ANSWER_S) == {0: Bounds(0, 2), 1: Bounds(0, 1)}
+    assert await log.bounds([0, 1], timeout_s=ANSWER_S) == {0: LogBounds(0, 2), 1: LogBounds(0, 1)}
     assert await read_until(log, 0, 0, 2) == [(0, b"before"), (1, b"after")]
 
 

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from rlmm.kafka_client.settings import FetchPath
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
 from tests.conformance.log.under_test import read_on, read_until
@@ -90,7 +90,7 @@ async def write_transaction(
 async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
     """Wait for the last marker: it is written after the answer to who ended the transaction."""
     async with asyncio.timeout(ANSWER_S):
-        while await log.bounds([0], timeout_s=ANSWER_S) != {0: Bounds(0, next_offset)}:
+        while await log.bounds([0], timeout_s=ANSWER_S) != {0: LogBounds(0, next_offset)}:
             pass
 
 

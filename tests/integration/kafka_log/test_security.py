@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.errors import AppendRefused, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.settings import FetchPath, SecurityProtocol, SecuritySettings
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until
 from tests.kafka.clients import create_topic, produce
 from tests.kafka.login import Login
@@ -48,7 +48,7 @@ async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 2
     assert await log.append(1, b"event", timeout_s=ANSWER_S) == 0
-    assert await log.bounds([1], timeout_s=ANSWER_S) == {1: Bounds(0, 1)}
+    assert await log.bounds([1], timeout_s=ANSWER_S) == {1: LogBounds(0, 1)}
     assert await read_until(log, 1, 0, 1) == [(0, b"event")]
     assert log.statistics().connect_failures == 0
 
@@ -203,7 +203,7 @@ async def test_log_when_it_may_describe_only_then_reads_name_the_right_that_lack
 ) -> None:
     """Bounds need DESCRIBE, records need READ, events need WRITE: each error says its own."""
     log = await open_log(await permitted(secured_kafka, "Describe"))
-    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
     with pytest.raises(LogNotPermitted, match="READ the topic"):
         await log.read(0, 0, timeout_s=ANSWER_S)
     with pytest.raises(LogNotPermitted, match="WRITE to the topic"):
@@ -217,7 +217,7 @@ async def test_observer_when_it_may_read_and_describe_then_that_is_enough(
     settings = await permitted(secured_kafka, "Describe", "Read", is_observer=True)
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 1
-    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
     assert await read_until(log, 0, 0, 1) == [(0, b"event")]
     with pytest.raises(AppendRefused, match="observer"):
         await log.append(0, b"event", timeout_s=ANSWER_S)

@@ -13,7 +13,7 @@ import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
 from rlmm.kafka_client.settings import FetchPath
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, values_of
 from tests.kafka.clients import create_topic, leader_of, until, wait_for_leader
 from tests.support.kafka_logs import own_topic, settings_for
@@ -119,7 +119,7 @@ async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_o
         await asyncio.gather(*writers)
         bounds = await log.bounds(range(PARTITIONS), timeout_s=ANSWER_S)
         for partition, found in bounds.items():
-            assert isinstance(found, Bounds)
+            assert isinstance(found, LogBounds)
             await until(
                 partial(has_seen, seen[partition], found.next_offset), f"{found} were followed"
             )
@@ -155,9 +155,9 @@ async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
     }
     kafka_cluster.kill(victim)
     kept = set(range(PARTITIONS)) - lost
-    answers: dict[int, Bounds | LogError] = {}
+    answers: dict[int, LogBounds | LogError] = {}
     async with asyncio.timeout(ANSWER_S):
-        while {at for at, answer in answers.items() if isinstance(answer, Bounds)} != kept:
+        while {at for at, answer in answers.items() if isinstance(answer, LogBounds)} != kept:
             answers = await log.bounds(range(PARTITIONS), timeout_s=ANSWER_S)
     waiting = [asyncio.create_task(log.read(at, 1, timeout_s=ANSWER_S)) for at in lost]
     async with asyncio.timeout(ANSWER_S / 2):
@@ -201,9 +201,9 @@ async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
     try:
         reading = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
         bounds = await log.bounds(range(PARTITIONS), timeout_s=HANGING_S)
-        if isinstance(bounds.pop(0), Bounds):  # on a slow machine another was elected meanwhile
+        if isinstance(bounds.pop(0), LogBounds):  # on a slow machine another was elected meanwhile
             assert await leader_of(kafka_cluster.login, topic) != hanging
-        assert Bounds(0, 1) in bounds.values()
+        assert LogBounds(0, 1) in bounds.values()
         assert await log.append(0, b"second", timeout_s=ANSWER_S) == 1
         record_set = await reading
         assert record_set is not None

@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.errors import ConfigError, LogRecreated, LogTruncated, LogUnavailable
 from rlmm.kafka_client.settings import FetchPath
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_on, read_until, settled, values_of
 from tests.kafka.clients import create_topic, delete_topic, end_offsets, produce
 from tests.support.kafka_logs import delete_records, own_topic, settings_for
@@ -217,7 +217,7 @@ async def test_f28_f66_read_when_the_log_start_moves_then_tells_and_goes_on_from
     assert (caught.value.log_start, caught.value.next_offset) == (40, 50)
     assert (await read_until(log, 0, 40, 50))[0] == (40, b"40")
     await delete_records(kafka_broker.login, topic, 0, 50)
-    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(50, 50)}
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(50, 50)}
     waiting = asyncio.create_task(log.read(0, 50, timeout_s=ANSWER_S))
     await settled()
     assert not waiting.done()

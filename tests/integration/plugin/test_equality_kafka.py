@@ -18,7 +18,7 @@ import pytest
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm_conformance.rules import Rule
+from rlmm_conformance.rules import ConformanceRule
 from tests.kafka.clients import PAUSE_S, produce, until
 from tests.kafka.node import kafka_id
 from tests.kafka.plugin import our_manager
@@ -210,7 +210,7 @@ async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_n
     asked = questions_about(range(EPOCHS + 1), history.last + 250, 700, chance)
     await both.agree(rivals, asked, found)
     assert found.questions >= 2_000
-    assert Rule.COVER_LOOKUP in rules_met(found)
+    assert ConformanceRule.COVER_LOOKUP in rules_met(found)
     assert both.kafka.tiering_errors() == []
 
 
@@ -239,7 +239,11 @@ async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
         both.kafka.sidecar.start()
         await both.follow(*partitions)
     assert found.questions > 4 * SEEDS * LOOKS
-    assert {Rule.COVER_LOOKUP, Rule.KAFKA_20932, Rule.COVER_NEXT_TXN} <= rules_met(found)
+    assert {
+        ConformanceRule.COVER_LOOKUP,
+        ConformanceRule.KAFKA_20932,
+        ConformanceRule.COVER_NEXT_TXN,
+    } <= rules_met(found)
     assert found.latency_ms(0.99) < LOOKUP_MS_MAX
     with capsys.disabled():
         sys.stdout.write(f"\n{told_of(found)}\n")

@@ -13,7 +13,7 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, OpenLog, Service
+from rlmm.engine.service import EnginePlan, LogOpener, Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped, UnknownPartition
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.log.memory.memory_log import MemoryLog
@@ -55,8 +55,8 @@ num_partitions = 3
 def plan(name: str, topic: MemoryTopic) -> EnginePlan:
     """An engine on a topic in memory, as one of several."""
 
-    async def opened() -> OpenLog:
-        return OpenLog(MemoryLog(topic))
+    async def opened() -> LogOpener:
+        return LogOpener(MemoryLog(topic))
 
     return EnginePlan(
         name,
@@ -193,7 +193,7 @@ async def test_service_when_an_engine_cannot_be_opened_late_then_only_who_asked_
 ) -> None:
     """The others go on, and the name is free again."""
 
-    async def refused() -> OpenLog:
+    async def refused() -> LogOpener:
         raise error
 
     async with running(plan("first", MemoryTopic(1))) as (service, task):
@@ -214,9 +214,9 @@ async def test_service_when_a_name_is_taken_or_being_opened_then_another_is_refu
     gate = asyncio.Event()
     topic = MemoryTopic(1)
 
-    async def slow() -> OpenLog:
+    async def slow() -> LogOpener:
         await gate.wait()
-        return OpenLog(MemoryLog(topic))
+        return LogOpener(MemoryLog(topic))
 
     async with running() as (service, _):
         opening = asyncio.create_task(service.add(replace(plan("a", topic), open_log=slow)))
@@ -233,9 +233,9 @@ async def test_service_when_it_stops_then_no_engine_is_added() -> None:
     gate = asyncio.Event()
     log = MemoryLog(MemoryTopic(1))
 
-    async def slow() -> OpenLog:
+    async def slow() -> LogOpener:
         await gate.wait()
-        return OpenLog(log)
+        return LogOpener(log)
 
     async with running() as (service, _):
         slowly = replace(plan("a", MemoryTopic(1)), open_log=slow)
@@ -287,8 +287,8 @@ async def test_service_when_a_configured_log_is_reached_last_then_the_late_engin
             await gate.wait()
             return await super().identity(timeout_s=timeout_s)
 
-    async def opened() -> OpenLog:
-        return OpenLog(Slow(topic))
+    async def opened() -> LogOpener:
+        return LogOpener(Slow(topic))
 
     service = Service({})
     await service.add(replace(plan("configured", topic), open_log=opened))

@@ -9,11 +9,11 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, OpenLog, Service
+from rlmm.engine.service import EnginePlan, LogOpener, Service
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
-from rlmm.metrics.served_state import Sources
+from rlmm.metrics.served_state import ServedState
 from rlmm.process.wiring import plans_of
 from tests.support.engines import ROOM, until
 
@@ -32,8 +32,8 @@ class TellingLog(MemoryLog):
 async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -> None:
     """The watch runs with its engine, and what it hears is shown."""
 
-    async def open_log() -> OpenLog:
-        return OpenLog(TellingLog(MemoryTopic(2)))
+    async def open_log() -> LogOpener:
+        return LogOpener(TellingLog(MemoryTopic(2)))
 
     plan = EnginePlan(
         "main", open_log, Assignment.everything(), EngineSettings(memory=ROOM), None,
@@ -44,7 +44,7 @@ async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -
     running = asyncio.create_task(service.run())
     try:
         await until(lambda: service.statistics().copying["main"].answers == 6)
-        sources = Sources("0.0.test")
+        sources = ServedState("0.0.test")
         sources.begin(service)
         shown = sources.process_view(asyncio.get_running_loop().time())["copying"]
     finally:

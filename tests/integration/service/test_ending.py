@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, OpenLog
+from rlmm.engine.service import EnginePlan, LogOpener
 from rlmm.errors import ConfigError, LogDamaged, PartFailed, Stopped, StopTimedOut
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript
@@ -71,8 +71,8 @@ class World:
     def plan(self) -> EnginePlan:
         """An engine on the topic."""
 
-        async def opened() -> OpenLog:
-            return OpenLog(self.log)
+        async def opened() -> LogOpener:
+            return LogOpener(self.log)
 
         return EnginePlan(
             "memory", opened, Assignment.everything(), SETTINGS, self.snapshots, is_observer=False
@@ -217,7 +217,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_is_opened_then_ends_a
     """A folder that takes long to recover is no reason to be killed."""
     begun = asyncio.Event()
 
-    async def never() -> OpenLog:
+    async def never() -> LogOpener:
         begun.set()
         await asyncio.Event().wait()
         raise AssertionError("nothing waits for ever here")
@@ -289,7 +289,7 @@ async def test_service_when_a_log_cannot_be_opened_then_its_own_error_ends_it(
 ) -> None:
     """What stands in the way of a start is told as it is, with its own status."""
 
-    async def refused() -> OpenLog:
+    async def refused() -> LogOpener:
         raise error
 
     plan = EnginePlan("log", refused, Assignment.everything(), SETTINGS, None, is_observer=False)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.service import EnginePlan, OpenLog, Service
+from rlmm.engine.service import EnginePlan, LogOpener, Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.process.run import serve
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 from tests.integration.service.test_clusters import DEADLINE_S, plan, ready, running
 from tests.support.engines import until
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]]) -> EnginePlan:
     """An engine whose log cannot be opened, which turns out when *before* has been done."""
 
-    async def refused() -> OpenLog:
+    async def refused() -> LogOpener:
         await before()
         raise error
 
@@ -53,8 +53,8 @@ async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
         await gate.wait()
         raise error
 
-    async def opened() -> OpenLog:
-        return OpenLog(log, beside)
+    async def opened() -> LogOpener:
+        return LogOpener(log, beside)
 
     async with running(plan("first", MemoryTopic(1))) as (service, task):
         late = await service.add(replace(plan("late", MemoryTopic(1)), open_log=opened))
@@ -79,8 +79,8 @@ async def test_service_when_an_engine_was_taken_off_then_missing_until_it_is_the
             await super().close()
             closed.set()
 
-    async def opened() -> OpenLog:
-        return OpenLog(ClosingLate(MemoryTopic(1)))
+    async def opened() -> LogOpener:
+        return LogOpener(ClosingLate(MemoryTopic(1)))
 
     dropped: list[tuple[str, str]] = []
     async with running(plan("first", MemoryTopic(1))) as (service, _):
@@ -107,9 +107,9 @@ async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked
     """What goes wrong in the clean-up does not hide why it was needed."""
     log = ClosingBadly(MemoryTopic(1))
 
-    async def opened() -> OpenLog:
+    async def opened() -> LogOpener:
         service.refuse("it stops now")
-        return OpenLog(log)
+        return LogOpener(log)
 
     async with running() as (service, _):
         with pytest.raises(Stopped, match="it stops now"):
@@ -124,12 +124,12 @@ async def test_service_when_the_snapshots_of_one_engine_hang_then_those_of_other
     flushed: list[str] = []
     gate = asyncio.Event()
 
-    async def flush(engine: Engine) -> Flushed:
+    async def flush(engine: Engine) -> FlushResult:
         name = next(name for name, one in service.engines.items() if one is engine)
         if name == "one":
             await gate.wait()
         flushed.append(name)
-        return Flushed()
+        return FlushResult()
 
     monkeypatch.setattr("rlmm.engine.engine.Engine.flush", flush)
     async with running(plan("one", MemoryTopic(1)), plan("two", MemoryTopic(1))) as (service, _):
@@ -148,8 +148,8 @@ async def test_service_when_several_logs_close_badly_then_each_is_told(
     service = Service({})
     for name in ("one", "two"):
 
-        async def opened() -> OpenLog:
-            return OpenLog(ClosingBadly(MemoryTopic(1)))
+        async def opened() -> LogOpener:
+            return LogOpener(ClosingBadly(MemoryTopic(1)))
 
         await service.add(replace(plan(name, MemoryTopic(1)), open_log=opened))
     with pytest.raises(ZeroDivisionError):
@@ -163,10 +163,10 @@ async def test_service_when_it_starts_then_all_logs_are_opened_at_a_time() -> No
     gate, opening, started = asyncio.Event(), [], asyncio.Event()
 
     def slow(name: str) -> EnginePlan:
-        async def opened() -> OpenLog:
+        async def opened() -> LogOpener:
             opening.append(name)
             await gate.wait()
-            return OpenLog(MemoryLog(MemoryTopic(1)))
+            return LogOpener(MemoryLog(MemoryTopic(1)))
 
         return replace(plan(name, MemoryTopic(1)), open_log=opened)
 

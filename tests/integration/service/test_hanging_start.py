@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.base.folder_lock import snapshots_lock
-from rlmm.engine.service import EnginePlan, OpenLog, open_files
+from rlmm.engine.service import EnginePlan, LogOpener, open_files
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
@@ -78,10 +78,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def plan_of(name: str, folder: Path | None = None) -> EnginePlan:
     """An engine on a log in memory, or on one in *folder*, with snapshots."""
 
-    async def in_memory() -> OpenLog:
-        return OpenLog(MemoryLog(MemoryTopic(2)))
+    async def in_memory() -> LogOpener:
+        return LogOpener(MemoryLog(MemoryTopic(2)))
 
-    async def in_folder() -> OpenLog:
+    async def in_folder() -> LogOpener:
         assert folder is not None
         return await open_files(folder / "log", 2, LogSettings(), is_observer=False)
 
@@ -207,7 +207,7 @@ async def test_service_when_a_log_that_took_long_cannot_be_opened_then_its_own_e
     failing = asyncio.Event()
     error = ConfigError("two counts")
 
-    async def refused() -> OpenLog:
+    async def refused() -> LogOpener:
         await failing.wait()
         raise error
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogUnavailable
-from spark_tiering.segment_sources.settings import SidecarSettings
-from spark_tiering.segment_sources.sidecar import SidecarSource
+from spark_tiering.segment_sources.settings import SidecarSourceSettings
+from spark_tiering.segment_sources.sidecar import SidecarSegmentSource
 from tests.support.broker_logs import FIRST, NODE, PARTITION, write_example
 from tests.support.serving import FOLDER, serving
 
@@ -35,7 +35,7 @@ async def test_serve_when_the_cluster_is_away_then_lists_partitions_and_serves_n
         token_file = str(tmp_path / FOLDER / "http.token")
 
         def asked() -> None:
-            source = SidecarSource(SidecarSettings((address,), token_file=token_file))
+            source = SidecarSegmentSource(SidecarSourceSettings((address,), token_file=token_file))
             ((found,), unusable) = source.partitions()
             assert (found.partition, found.origin.node_id, unusable) == (PARTITION, NODE, [])
             assert f"{FIRST}.log" in found.files.facts()

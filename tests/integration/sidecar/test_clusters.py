@@ -12,7 +12,7 @@ import pytest
 
 from rlmm.base import own_thread
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, OpenLog, Service
+from rlmm.engine.service import EnginePlan, LogOpener, Service
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, WrongCluster
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
@@ -114,11 +114,11 @@ class Learning:
     def _plan(self, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
         self.asked.append((cluster_id, servers))
 
-        async def open_log() -> OpenLog:
+        async def open_log() -> LogOpener:
             topic = self.topics.setdefault(cluster_id, MemoryTopic(1))
             if not cluster_id.startswith("wrong"):
                 topic.cluster_id = cluster_id
-            return OpenLog(MemoryLog(topic))
+            return LogOpener(MemoryLog(topic))
 
         return EnginePlan(
             cluster_id,

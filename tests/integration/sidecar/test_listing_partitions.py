@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.wire.operator_queries import Summary
+    from rlmm.wire.operator_queries import PartitionFigures
 
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -37,9 +37,9 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 async def listed(
     client: FrameClient, place: int = 0, limit: int = 1_000
-) -> tuple[list[Summary], int, bool]:
+) -> tuple[list[PartitionFigures], int, bool]:
     """All pages of a metadata partition; how many there were, and whether all were whole."""
-    found: list[Summary] = []
+    found: list[PartitionFigures] = []
     after, pages, is_whole = None, 0, True
     while True:
         page = read_summary_page(await client.call("list_partitions", place, after, limit))

@@ -16,14 +16,14 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.adopt.adoption import adopt
-from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.job import make_job_plan, run_job
 from spark_tiering.copy_job.job_lease import open_life
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.copy_plan.reasons import LeftOut, Mode
-from spark_tiering.copy_plan.rules import Filters
-from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
+from spark_tiering.copy_plan.rules import SegmentSelection
+from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.kafka.clients import create_topic, produce, until
 from tests.kafka.node import PATIENT
@@ -83,8 +83,8 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
     async with producing(slow_kafka.login, topic) as written:
         await until(lambda: len(written) > RECORDS, "enough was written")
         outcome = await adopter.adopt(topic)
-        assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
-        assert {one.fate for one in outcome.receipts} == {Fate.FINISHED}
+        assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
+        assert {one.fate for one in outcome.receipts} == {CopyFate.FINISHED}
         last = max(one.last_offset for one in outcome.receipts)
         assert await adopter.explicit(topic) == before
         _, _, tiered = await adopter.ends(topic)
@@ -122,7 +122,7 @@ async def test_f120_straggler_when_its_window_was_aborted_then_the_log_refuses_i
         assert await adopter.die(topic, Death("copies"))
         left = [one for one in (await adopter.image(topic)).segments if adopter.is_ours(one)]
         (opened,) = [one for one in left if one.state is not FINISHED][:1]
-        assert (await adopter.abort(topic)).standing is Standing.ABORTED
+        assert (await adopter.abort(topic)).standing is TopicStatus.ABORTED
 
         def finish(metadata: TierMetadata, _: TopicIdPartition) -> None:
             with pytest.raises(EventRejected):
@@ -158,7 +158,7 @@ async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
             assert await adopter.die(topic, Death("look", 3))
             assert topic in await log.topics_not_copied(timeout_s=20)
             assert (await adopter.explicit(topic)).items() >= WINDOW.items()
-        assert (await adopter.abort(topic)).standing is Standing.ABORTED
+        assert (await adopter.abort(topic)).standing is TopicStatus.ABORTED
         assert topic not in await log.topics_not_copied(timeout_s=20)
     finally:
         await log.close()
@@ -177,7 +177,7 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
     before = await adopter.explicit(topic)
     await produce(slow_kafka.login, topic, [b"x" * 500] * 440)
     outcome = await adopter.adopt(topic)
-    assert (outcome.standing, outcome.findings) == (Standing.ADOPTED, ())
+    assert (outcome.standing, outcome.findings) == (TopicStatus.ADOPTED, ())
     assert sum(one.log_bytes for one in outcome.receipts) > 150_000
     last = max(one.last_offset for one in outcome.receipts)
     await until(
@@ -212,7 +212,7 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
     before = await adopter.explicit(topic)
     outcome = await adopter.adopt(topic)
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.NOT_AT_NEXT_OFFSET
+    assert outcome.why.reason is AdoptionRefusal.NOT_AT_NEXT_OFFSET
     assert await adopter.explicit(topic) == before
     assert not any(adopter.is_ours(one) for one in (await adopter.image(topic)).segments)
 
@@ -231,14 +231,16 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
         request = adopter.request("many-*")
         with (
             open_surroundings(request) as other,
-            open_life(other, Mode.ADOPT) as life,
+            open_life(other, CopyMode.ADOPT) as life,
             open_surroundings(
-                replace(request, filters=Filters(topics=("many-*", "many-plain", "nowhere")))
+                replace(
+                    request, filters=SegmentSelection(topics=("many-*", "many-plain", "nowhere"))
+                )
             ) as at,
         ):
             assert other.cluster is not None
             (held,) = other.cluster.partition_facts(lambda name: name == "many-two")
-            life.claim(other, [Topic(held.topic, held.topic_id)])
+            life.claim(other, [JobTopic(held.topic, held.topic_id)])
             report = adopt(at, QUICK)
         assert not report.is_fine
         assert not report.is_busy
@@ -257,16 +259,19 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
 
 
 SETTINGS = {
-    "delete-on-disable": ({"remote.log.delete.on.disable": "true"}, Refusal.DELETED_ON_DISABLE),
+    "delete-on-disable": (
+        {"remote.log.delete.on.disable": "true"},
+        AdoptionRefusal.DELETED_ON_DISABLE,
+    ),
     "copying-disabled": (
         {
             "remote.log.copy.disable": "true",
             "local.retention.ms": "-2",
             "local.retention.bytes": "-2",
         },
-        Refusal.COPYING_DISABLED,
+        AdoptionRefusal.COPYING_DISABLED,
     ),
-    "not-tiered": ({}, Refusal.NOT_TIERED),
+    "not-tiered": ({}, AdoptionRefusal.NOT_TIERED),
 }
 
 
@@ -283,7 +288,7 @@ async def test_topic_when_its_settings_would_cost_records_then_refused_before_an
     before = await adopter.explicit(case)
     outcome = await adopter.adopt(case)
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert (outcome.standing, outcome.why.reason) == (TopicStatus.REFUSED, reason)
     assert await adopter.explicit(case) == before
     assert not any(adopter.is_ours(one) for one in (await adopter.image(case)).segments)
     assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
@@ -292,9 +297,9 @@ async def test_topic_when_its_settings_would_cost_records_then_refused_before_an
 @pytest.mark.parametrize(
     ("case", "states", "reason"),
     [
-        ("lone", [STARTED], Refusal.LONE_COPY),
-        ("alone", [STARTED, FINISHED], Refusal.LONE_COPY),
-        ("hole", [STARTED, FINISHED], Refusal.TIER_HAS_HOLE),
+        ("lone", [STARTED], AdoptionRefusal.LONE_COPY),
+        ("alone", [STARTED, FINISHED], AdoptionRefusal.LONE_COPY),
+        ("hole", [STARTED, FINISHED], AdoptionRefusal.TIER_HAS_HOLE),
     ],
 )
 async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anything(
@@ -302,7 +307,7 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
     adopter: Adopter,
     case: str,
     states: list[SegmentState],
-    reason: Refusal,
+    reason: AdoptionRefusal,
 ) -> None:
     """What brokers would delete as soon as they begin to copy is seen, and nothing is changed."""
     await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
@@ -324,7 +329,7 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
     before = await adopter.explicit(case)
     outcome = await adopter.adopt(case)
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert (outcome.standing, outcome.why.reason) == (TopicStatus.REFUSED, reason)
     assert await adopter.explicit(case) == before
     assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
 
@@ -342,7 +347,7 @@ async def test_job_when_it_would_copy_beside_the_broker_then_refused(
 
     def refuse() -> list[str]:
         elsewhere = EmbeddedAccess(folder=tmp_path / "log")
-        archive = adopter.request(topic, Mode.ARCHIVE)
+        archive = adopter.request(topic, CopyMode.ARCHIVE)
         with open_surroundings(replace(archive, metadata=elsewhere)) as at:
             (planned,) = make_job_plan(at).plan.partitions
         with open_surroundings(archive) as at, pytest.raises(ConfigError, match="log of its own"):
@@ -360,4 +365,4 @@ async def test_job_when_it_would_copy_beside_the_broker_then_refused(
         assert not planned.copies
         return [run.reason for run in planned.left_out]
 
-    assert await asyncio.to_thread(refuse) == [LeftOut.BROKER_COPIES]
+    assert await asyncio.to_thread(refuse) == [NotCopiedReason.BROKER_COPIES]

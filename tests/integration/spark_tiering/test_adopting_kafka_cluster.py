@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.adopt.outcomes import Standing
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.adopt.outcomes import TopicStatus
+from spark_tiering.copy_job.receipts import CopyFate
 from tests.kafka.clients import create_topic, until, wait_for_leader
 from tests.kafka.cluster import SIZE, Cluster
 from tests.kafka.tiered import TIERED_TOPIC
@@ -63,8 +63,8 @@ async def test_topic_when_adopted_on_three_nodes_then_every_replica_trims(
     async with producing(slow_cluster.login, "orders") as written:
         await until(lambda: len(written) > RECORDS, "enough was written", deadline_s=60)
         outcome = await adopter.adopt("orders")
-        assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
-        assert {one.fate for one in outcome.receipts} == {Fate.FINISHED}
+        assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
+        assert {one.fate for one in outcome.receipts} == {CopyFate.FINISHED}
         last = max(one.last_offset for one in outcome.receipts)
         await until(
             lambda: min(local_starts(slow_cluster, "orders")) > last,
@@ -94,7 +94,7 @@ async def test_leader_when_killed_in_a_window_then_it_is_resumed_under_the_next_
     adopter.login = slow_cluster.login
     slow_cluster.restart(leader)
     outcome = await adopter.resume("led")
-    assert (outcome.standing, outcome.why) == (Standing.ADOPTED, None)
+    assert (outcome.standing, outcome.why) == (TopicStatus.ADOPTED, None)
     assert await adopter.explicit("led") == before
     ranges = finished_ranges(await adopter.image("led"))
     assert ranges[0][0] == 0

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.partition_log.names import LOG, segment_file
-from spark_tiering.adopt.outcomes import Standing
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.adopt.outcomes import TopicStatus
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.segments.segment_listing import TXN_INDEX
 from tests.integration.spark_tiering.test_segments_of_kafka import (
     TOPIC,
@@ -67,7 +67,7 @@ async def test_log_of_every_kind_when_adopted_then_its_copies_are_the_brokers_se
     await write_transactions(kafka.login, random.Random(9), 12)
     local = local_files(kafka, TOPIC)
     outcome = await adopter.adopt(TOPIC)
-    assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
+    assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
     assert outcome.is_fine
     image = await adopter.image(TOPIC)
     ours = [one for one in image.segments if adopter.is_ours(one) and one.start_offset in local]
@@ -105,8 +105,8 @@ async def test_records_when_past_retention_then_their_copies_do_not_expire_in_th
     values = [b"x" * 500] * 150
     await produce(kafka.login, TOPIC, values, timestamp_ms=old_ms)
     outcome = await adopter.adopt(TOPIC)
-    assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
-    assert {one.fate for one in outcome.receipts} == {Fate.FINISHED}
+    assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
+    assert {one.fate for one in outcome.receipts} == {CopyFate.FINISHED}
     assert min(one.start_offset for one in outcome.receipts) == 0
     assert max(one.last_offset for one in outcome.receipts) >= len(values) - 30
     assert await adopter.explicit(TOPIC) == before
@@ -123,7 +123,7 @@ async def test_topic_when_just_made_then_no_window_is_opened_for_it(
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     await kafka.create_topic(TOPIC, settings=ADOPTED_TOPIC)
     outcome = await adopter.adopt(TOPIC)
-    assert (outcome.standing, outcome.is_fine) == (Standing.NOTHING_TO_DO, True)
+    assert (outcome.standing, outcome.is_fine) == (TopicStatus.NOTHING_TO_DO, True)
     await delete_topic(kafka.login, TOPIC)
     assert not kafka.metadata_events(TOPIC) or all(
         one.event.broker_id != -1 for one in kafka.metadata_events(TOPIC)

@@ -22,7 +22,7 @@ from spark_tiering.maintenance.backup import import_ as importing
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
 from spark_tiering.maintenance.backup.progress import BackupMeter
-from spark_tiering.maintenance.backup.rows import Extent, Row
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
@@ -201,7 +201,7 @@ def test_import_when_another_backup_was_begun_there_then_nothing_is_appended(
     """Equal first records are not enough to go on behind them."""
     exported(tmp_path / "a.jsonl", archive)
     whole = open_backup(tmp_path / "a.jsonl")
-    rows = [row for row in whole.rows() if isinstance(row, Row)]
+    rows = [row for row in whole.rows() if isinstance(row, BackupRow)]
     fullest = max(range(3), key=lambda place: sum(row.place == place for row in rows))
     first, second, third = [row for row in rows if row.place == fullest][-3:]
     for name, chosen in (("b", (first, third)), ("c", (first, second, third))):
@@ -237,9 +237,9 @@ def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
     whole = open_backup(tmp_path / "a.jsonl") if exported(tmp_path / "a.jsonl", archive) else None
     assert whole is not None
     header = whole.header
-    rows = [row for row in whole.rows() if isinstance(row, Row)]
+    rows = [row for row in whole.rows() if isinstance(row, BackupRow)]
     place = rows[0].place
-    extents = {one: Extent(extent.first_offset, extent.next_offset + 100) for one, extent in
+    extents = {one: BackupExtent(extent.first_offset, extent.next_offset + 100) for one, extent in
                header.extents.items()}  # fmt: skip
     holed = tmp_path / "holed.jsonl"
     with writing(holed, type(header)(header.identity, extents)) as into:

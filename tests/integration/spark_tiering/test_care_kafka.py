@@ -16,7 +16,7 @@ from spark_tiering.maintenance.backup import import_ as importing
 from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
-from spark_tiering.maintenance.backup.rows import Extent, Header, Row
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.request import CareRequest
@@ -34,7 +34,7 @@ from tests.support.metadata_accesses import opened
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.backup.report import ExportReport
+    from spark_tiering.maintenance.backup.report import BackupExportReport
     from spark_tiering.maintenance.tier import Tier
     from tests.kafka.tiered import TieredKafka
 
@@ -64,7 +64,7 @@ class OfTopic:
         self._thread.close()
 
 
-def exported(access: EmbeddedAccess, file: Path) -> ExportReport:
+def exported(access: EmbeddedAccess, file: Path) -> BackupExportReport:
     """The backup of the topic of *access*."""
     tier = OfTopic(access)
     try:
@@ -117,14 +117,14 @@ def run_again(request: CareRequest, file: Path, access: EmbeddedAccess) -> tuple
 
 
 ROWS = [
-    Row(0, 10, 1_700_000_000_000, None, encode(started("a"))),
-    Row(0, 11, 1_700_000_000_001, b"key", b"junk", (("h", b"\0"), ("n", None))),
-    Row(0, 15, 1_700_000_000_000, b"key", None),
-    Row(2, 0, 1_600_000_000_000, b"", encode(started("b"))),
+    BackupRow(0, 10, 1_700_000_000_000, None, encode(started("a"))),
+    BackupRow(0, 11, 1_700_000_000_001, b"key", b"junk", (("h", b"\0"), ("n", None))),
+    BackupRow(0, 15, 1_700_000_000_000, b"key", None),
+    BackupRow(2, 0, 1_600_000_000_000, b"", encode(started("b"))),
 ]
 
 
-def made_backup(file: Path, header: Header) -> Path:
+def made_backup(file: Path, header: BackupHeader) -> Path:
     """A backup of `ROWS`."""
     with writing(file, header) as into:
         for row in ROWS:
@@ -141,8 +141,8 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     """
     access = await own_access(kafka_broker)
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
-    extents = {0: Extent(10, 16), 1: Extent(0, 0), 2: Extent(0, 1)}
-    file = made_backup(tmp_path / "a.jsonl", Header(there.header.identity, extents))
+    extents = {0: BackupExtent(10, 16), 1: BackupExtent(0, 0), 2: BackupExtent(0, 1)}
+    file = made_backup(tmp_path / "a.jsonl", BackupHeader(there.header.identity, extents))
     monkeypatch.setattr(importing, "GROUP_ROWS", 2)
     asked = iter(["", "SIGINT"])
     broken_off = await asyncio.to_thread(
@@ -165,7 +165,9 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
         (row.timestamp_ms, row.key, row.value, row.headers) for row in ROWS[:3]
     ]
     await asyncio.to_thread(exported, access, tmp_path / "b.parquet")
-    again = [row for row in open_backup(tmp_path / "b.parquet").rows() if isinstance(row, Row)]
+    again = [
+        row for row in open_backup(tmp_path / "b.parquet").rows() if isinstance(row, BackupRow)
+    ]
     assert [row._replace(offset=0) for row in again] == [row._replace(offset=0) for row in ROWS]
 
 
@@ -179,7 +181,7 @@ async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
     await delete_records(kafka_broker.login, access.topic, 0, 2)
     report = await asyncio.to_thread(exported, access, tmp_path / "a.jsonl")
     told = report.places[0]
-    assert (told.extent, told.records, told.control, told.lost) == (Extent(2, 8), 4, 2, 0)
+    assert (told.extent, told.records, told.control, told.lost) == (BackupExtent(2, 8), 4, 2, 0)
     assert "begins at offset 2" in "\n".join(report.lines())
     target = await own_access(kafka_broker)
     imported = await asyncio.to_thread(import_backup, target, tmp_path / "a.jsonl", is_applied=True)
@@ -206,8 +208,8 @@ async def test_import_when_the_topic_stamps_records_then_it_is_told(
     """One that holds anything else, or would delete old records at once, is left as it is."""
     access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
-    extents = {0: Extent(10, 16), 2: Extent(0, 1)}
-    file = made_backup(tmp_path / "a.jsonl", Header(there.header.identity, extents))
+    extents = {0: BackupExtent(10, 16), 2: BackupExtent(0, 1)}
+    file = made_backup(tmp_path / "a.jsonl", BackupHeader(there.header.identity, extents))
     report = await asyncio.to_thread(import_backup, access, file, is_applied=True)
     assert (report.appended, report.restamped) == (4, 4)
     other = await own_access(kafka_broker)

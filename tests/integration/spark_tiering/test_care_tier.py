@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.metadata.assignment import Assignment
 from rlmm.state_sources.settings import SourceSettings
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import finished, segment_id, started, tp
@@ -55,7 +55,7 @@ async def test_tier_when_a_service_holds_it_then_the_same_is_seen() -> None:
     """By the frame protocol; and topics that are not wanted are not there."""
     async with serving(World(3), assignment=Assignment.everything()) as settings:
         source = SourceSettings(sidecar=settings.address)
-        request = CareRequest(source, topics=Filters(without_topics=("logs",)), wait_s=20)
+        request = CareRequest(source, topics=SegmentSelection(without_topics=("logs",)), wait_s=20)
         before, after = await asyncio.to_thread(finish, request)
     assert before == []
     assert after == ["orders 0 COPY_SEGMENT_FINISHED"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError
-from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import look
 from spark_tiering.executor.segment_inspection import inspect_task
-from spark_tiering.executor.tasks import CopyOptions, InspectTask, Outcome
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.executor.tasks import CopyOptions, InspectTask, UnitOutcome
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.copy_tasks import (
@@ -31,7 +31,7 @@ from tests.support.segments import MemoryFiles, changed, example_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.partition_files import SourceFileFacts
 
 EXAMPLE = example_partition()
 LOG = SECOND.file(".log")
@@ -47,14 +47,14 @@ def store(tmp_path: Path) -> LocalStore:
 @pytest.mark.parametrize(
     ("trouble", "outcome"),
     [
-        (SourceTrouble.GONE, Outcome.SOURCE_GONE),
-        (SourceTrouble.CUT, Outcome.SOURCE_CHANGED),
-        (SourceTrouble.TOUCHED, Outcome.SOURCE_CHANGED),
-        (SourceTrouble.AWAY, Outcome.SOURCE_FAILED),
+        (SourceTrouble.GONE, UnitOutcome.SOURCE_GONE),
+        (SourceTrouble.CUT, UnitOutcome.SOURCE_CHANGED),
+        (SourceTrouble.TOUCHED, UnitOutcome.SOURCE_CHANGED),
+        (SourceTrouble.AWAY, UnitOutcome.SOURCE_FAILED),
     ],
 )
 def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_is_left(
-    tmp_path: Path, options: CopyOptions, trouble: SourceTrouble, outcome: Outcome
+    tmp_path: Path, options: CopyOptions, trouble: SourceTrouble, outcome: UnitOutcome
 ) -> None:
     """At every single call of the source: the unit says so, and what is left is no segment."""
     healthy = FailingFiles(EXAMPLE, LOG, {})
@@ -68,7 +68,7 @@ def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_
         result = run(failing, store)
         assert result.outcome is outcome, (at, result)
         found = look(store, task.segment, task.prefix)
-        assert found in (ObjectsFound.NONE, ObjectsFound.PARTIAL)
+        assert found in (StoredObjects.NONE, StoredObjects.PARTIAL)
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
@@ -86,10 +86,10 @@ def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_
         result = run(replace(task, files=files), store)
         outcomes.append(result.outcome)
         found = look(store, task.segment, task.prefix)
-        assert (found is ObjectsFound.WHOLE) == result.outcome.is_done
+        assert (found is StoredObjects.WHOLE) == result.outcome.is_done
         if result.outcome.is_done:
             assert_equals_source(task, store, EXAMPLE)
-    assert set(outcomes) == {Outcome.BLOCKED, Outcome.SOURCE_CHANGED, Outcome.COPIED}
+    assert set(outcomes) == {UnitOutcome.BLOCKED, UnitOutcome.SOURCE_CHANGED, UnitOutcome.COPIED}
 
 
 def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_repeated(
@@ -100,7 +100,7 @@ def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_re
     class Rewritten(MemoryFiles):
         looks = 0
 
-        def facts(self) -> dict[str, FileFacts]:
+        def facts(self) -> dict[str, SourceFileFacts]:
             self.looks += 1
             name = SECOND.file(".index")
             found = super().facts()
@@ -109,7 +109,7 @@ def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_re
             return found
 
     result = run(copy_task(Rewritten(EXAMPLE.contents), planned_from=EXAMPLE), store)
-    assert result.outcome is Outcome.SOURCE_FAILED
+    assert result.outcome is UnitOutcome.SOURCE_FAILED
     assert result.outcome.is_retriable
     assert ".index" in result.detail
     assert not list(store.list())
@@ -119,11 +119,11 @@ def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_so
     tmp_path: Path, store: LocalStore
 ) -> None:
     """It is not taken for a segment that is gone: somebody forgot to mount it."""
-    files = LogFolder(str(tmp_path / "orders-3"))
+    files = PartitionFolder(str(tmp_path / "orders-3"))
     with pytest.raises(ConfigError):
         files.facts()
     result = run(copy_task(files, planned_from=EXAMPLE), store)
-    assert result.outcome is Outcome.SOURCE_FAILED
+    assert result.outcome is UnitOutcome.SOURCE_FAILED
     told = inspect_task(InspectTask(ORDERS, files, SECOND))
     assert told.details is None
     assert told.why.startswith("source-failed: ")

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from rlmm.errors import ConfigError, LogNotPermitted
 from rlmm.kafka_messages.metadata import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.segment_sources.cluster import Setting, TierCluster
+from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
 from spark_tiering.segment_sources.logdir import LogDirSource
 from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.segment_sources.survey import survey
@@ -201,8 +201,8 @@ async def test_settings_of_kafka_when_changed_then_all_others_stay(
         [topic, "no-such-topic"], ["retention.bytes", "cleanup.policy"]
     ) == {
         topic: {
-            "retention.bytes": Setting("100000", is_explicit=True),
-            "cleanup.policy": Setting("delete", is_explicit=False),
+            "retention.bytes": TopicSettingInForce("100000", is_explicit=True),
+            "cleanup.policy": TopicSettingInForce("delete", is_explicit=False),
         }
     }
     cluster.alter_topic_settings(topic, TIERING)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from aiokafka import AIOKafkaProducer
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
+from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import LOG, TopicPartition
 from spark_tiering.copy_job.job import make_job_plan, run_job
 from spark_tiering.copy_job.request import ClusterAccess, JobRequest
 from spark_tiering.copy_job.source_problems import hindrances
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.copy_plan.reasons import LeftOut, Mode
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.segments.segment_listing import list_segments
@@ -54,26 +54,26 @@ async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_as
     data = kafka_broker.node.data
     await until(lambda: is_clean(data, topic), "the cleaner had been everywhere")
     request = JobRequest(
-        Mode.ARCHIVE,
+        CopyMode.ARCHIVE,
         LogDirSettings((str(data),)),
         EmbeddedAccess(folder=tmp_path / "log"),
         LocalSettings(tmp_path / "store", is_synced=False),
         cluster=ClusterAccess(kafka_broker.bootstrap),
-        filters=Filters((topic,)),
+        filters=SegmentSelection((topic,)),
     )
     refused = await asyncio.to_thread(planned, request)
     assert not refused.in_turn()
     (line,) = hindrances(refused)
     assert "cannot be copied, compacted: its cleanup.policy has compact" in line
-    wanted = replace(request, filters=Filters((topic,), with_compacted=True))
+    wanted = replace(request, filters=SegmentSelection((topic,), with_compacted=True))
     sizes = rolled_bytes(data / f"{topic}-0")
     copied = await asyncio.to_thread(archived, wanted)
     assert copied == [size_bytes for size_bytes in sizes if size_bytes]
     again = await asyncio.to_thread(planned, wanted)
     reasons = {run.reason for one in again.partitions for run in one.left_out}
     # Whether a segment is left without records or merged with its neighbour is up to the cleaner.
-    empty = {LeftOut.EMPTY} if 0 in sizes else set()
-    assert reasons == {LeftOut.COVERED, LeftOut.ACTIVE} | empty
+    empty = {NotCopiedReason.EMPTY} if 0 in sizes else set()
+    assert reasons == {NotCopiedReason.COVERED, NotCopiedReason.ACTIVE} | empty
 
 
 def planned(request: JobRequest) -> CopyPlan:
@@ -119,7 +119,7 @@ def is_clean(data: Path, topic: str) -> bool:
     file = data / "cleaner-offset-checkpoint"
     noted = parse_offsets(file.read_bytes()) if file.exists() else {}
     active = list_segments(path.name for path in (data / f"{topic}-0").iterdir())[-1]
-    if isinstance(noted, Unreadable):
+    if isinstance(noted, CheckpointFault):
         return False
     return noted.get(TopicPartition(topic, 0), -1) == active.base_offset
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.object_check import look, read_manifest
 from spark_tiering.executor.segment_copy import copy_segment
-from spark_tiering.executor.tasks import CopyOptions, Outcome
+from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
 from spark_tiering.layout.object_names import ObjectKind, object_key, object_keys
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import InspectionRules
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.stores.content import BytesContent
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.executor.tasks import CopyTask
-    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.results import PutOutcome
 
 EXAMPLE = example_partition()
@@ -75,7 +75,7 @@ def test_segment_when_it_is_copied_then_reads_back_as_the_source(
     """Log and indexes are the source's, byte for byte, and the manifest says what they are."""
     task = copy_task(EXAMPLE, listed, options=options)
     result = run(task, store)
-    assert (result.outcome, result.detail, result.findings) == (Outcome.COPIED, "", ())
+    assert (result.outcome, result.detail, result.findings) == (UnitOutcome.COPIED, "", ())
     assert_equals_source(task, store, EXAMPLE)
     manifest = manifest_of(task, store)
     assert manifest.is_compressed == options.is_compressed
@@ -88,7 +88,7 @@ def test_segment_when_it_is_copied_then_reads_back_as_the_source(
     assert result.stored_bytes == sum(found.size_bytes for found in store.list())
     # Three objects, each written and verified; a stream looks first.
     assert result.requests == 6 + options.is_compressed
-    assert look(store, task.segment, task.prefix) is ObjectsFound.WHOLE
+    assert look(store, task.segment, task.prefix) is StoredObjects.WHOLE
 
 
 def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalStore) -> None:
@@ -98,21 +98,23 @@ def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalSto
     assert segments
     for listed in segments:
         task = copy_task(files, listed)
-        assert run(task, store).outcome is Outcome.COPIED
+        assert run(task, store).outcome is UnitOutcome.COPIED
         assert_equals_source(task, store, files)
 
 
-@pytest.mark.parametrize("action", [Action.COPY, Action.RESUME, Action.COMPLETE])
+@pytest.mark.parametrize(
+    "action", [SegmentAction.COPY, SegmentAction.RESUME, SegmentAction.COMPLETE]
+)
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_written(
-    store: LocalStore, options: CopyOptions, action: Action
+    store: LocalStore, options: CopyOptions, action: SegmentAction
 ) -> None:
     """A second run writes nothing, and tells the same sizes and sums as the first."""
     task = copy_task(EXAMPLE, options=options)
     first = run(task, store)
     written = {found.key: found.modified_ms for found in store.list()}
     again = run(replace(task, action=action), store)
-    assert again.outcome is Outcome.FOUND
+    assert again.outcome is UnitOutcome.FOUND
     assert {found.key: found.modified_ms for found in store.list()} == written
     assert (again.log_bytes, again.stored_bytes, again.log_crc64nvme) == (
         first.log_bytes,
@@ -132,12 +134,12 @@ def test_f102_f121_copy_when_it_is_resumed_then_writes_only_what_is_missing(
     run(task, store)
     keys = object_keys(task.segment_id, task.start_offset, task.prefix)
     store.delete(keys[ObjectKind.MANIFEST])
-    assert look(store, task.segment, task.prefix) is ObjectsFound.PARTIAL
+    assert look(store, task.segment, task.prefix) is StoredObjects.PARTIAL
     store.delete(keys[ObjectKind.INDEXES])
     log_ms = {found.key: found.modified_ms for found in store.list()}
     assert len(log_ms) == 1
-    result = run(replace(task, action=Action.RESUME), store)
-    assert result.outcome is Outcome.COPIED
+    result = run(replace(task, action=SegmentAction.RESUME), store)
+    assert result.outcome is UnitOutcome.COPIED
     assert log_ms.items() <= {found.key: found.modified_ms for found in store.list()}.items()
     assert_equals_source(task, store, EXAMPLE)
 
@@ -145,25 +147,25 @@ def test_f102_f121_copy_when_it_is_resumed_then_writes_only_what_is_missing(
 @pytest.mark.parametrize(
     ("name", "planned", "files", "outcome"),
     [
-        ("other next offset", {"last_offset": 249}, EXAMPLE, Outcome.SOURCE_CHANGED),
-        ("other size", {"size_bytes": 14_841}, EXAMPLE, Outcome.SOURCE_CHANGED),
-        ("other epochs", {"epochs": ((3, 120),)}, EXAMPLE, Outcome.SOURCE_CHANGED),
-        ("other newest record", {"max_timestamp_ms": 1}, EXAMPLE, Outcome.SOURCE_CHANGED),
-        ("other transactions", {"txn_index_empty": True}, EXAMPLE, Outcome.SOURCE_CHANGED),
-        ("no such segment", {"start_offset": 121}, EXAMPLE, Outcome.SOURCE_GONE),
-        ("active now", {}, EXAMPLE.without("251.log", "251.snapshot"), Outcome.SOURCE_CHANGED),
-        ("gone", {}, EXAMPLE.without("120.log"), Outcome.SOURCE_GONE),
+        ("other next offset", {"last_offset": 249}, EXAMPLE, UnitOutcome.SOURCE_CHANGED),
+        ("other size", {"size_bytes": 14_841}, EXAMPLE, UnitOutcome.SOURCE_CHANGED),
+        ("other epochs", {"epochs": ((3, 120),)}, EXAMPLE, UnitOutcome.SOURCE_CHANGED),
+        ("other newest record", {"max_timestamp_ms": 1}, EXAMPLE, UnitOutcome.SOURCE_CHANGED),
+        ("other transactions", {"txn_index_empty": True}, EXAMPLE, UnitOutcome.SOURCE_CHANGED),
+        ("no such segment", {"start_offset": 121}, EXAMPLE, UnitOutcome.SOURCE_GONE),
+        ("active now", {}, EXAMPLE.without("251.log", "251.snapshot"), UnitOutcome.SOURCE_CHANGED),
+        ("gone", {}, EXAMPLE.without("120.log"), UnitOutcome.SOURCE_GONE),
         (
             "damaged",
             {},
             changed(EXAMPLE, log=EXAMPLE.contents[LOG][:-1] + b"\xff"),
-            Outcome.BLOCKED,
+            UnitOutcome.BLOCKED,
         ),
         (
             "producers unknown",
             {"log_start": 0},
             changed(EXAMPLE, snapshot=None, snapshot_before=None).without("00000.log"),
-            Outcome.BLOCKED,
+            UnitOutcome.BLOCKED,
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -173,7 +175,7 @@ def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
     name: str,
     planned: dict[str, Any],
     files: MemoryFiles,
-    outcome: Outcome,
+    outcome: UnitOutcome,
 ) -> None:
     """The unit says why, and the store has nothing of it."""
     result = run(copy_task(files, planned_from=EXAMPLE, **planned), store)
@@ -190,7 +192,7 @@ def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_
     files = changed(EXAMPLE, index=b"\0" * 80, timeindex=None, snapshot=b"nothing")
     task = copy_task(files)
     result = run(task, store)
-    assert result.outcome is Outcome.COPIED
+    assert result.outcome is UnitOutcome.COPIED
     assert len(result.findings) == 3
     assert all(
         any(part in found for found in result.findings)
@@ -213,11 +215,11 @@ def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_
         def __getattr__(self, name: str) -> Any:
             return getattr(store, name)
 
-        def put(self, key: str, content: Content) -> PutOutcome:
+        def put(self, key: str, content: ObjectContent) -> PutOutcome:
             self.let_pass(key)
             return store.put(key, content)
 
-        def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+        def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
             self.let_pass(key)
             return store.put_stream(key, stream)
 
@@ -225,43 +227,43 @@ def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_
             if key.endswith(overtaken_at):
                 others.append(run(task, store).outcome)
 
-    others: list[Outcome] = []
+    others: list[UnitOutcome] = []
     outcome = run(task, Overtaken()).outcome
     is_first = overtaken_at is ObjectKind.LOG
-    assert others == [Outcome.COPIED]
-    assert outcome is (Outcome.FOUND if is_first else Outcome.COPIED)
-    assert look(store, task.segment, task.prefix) is ObjectsFound.WHOLE
+    assert others == [UnitOutcome.COPIED]
+    assert outcome is (UnitOutcome.FOUND if is_first else UnitOutcome.COPIED)
+    assert look(store, task.segment, task.prefix) is StoredObjects.WHOLE
     assert len(list(store.list())) == 3
     assert_equals_source(task, store, EXAMPLE)
 
 
-@pytest.mark.parametrize("action", [Action.COPY, Action.RESUME])
+@pytest.mark.parametrize("action", [SegmentAction.COPY, SegmentAction.RESUME])
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 @pytest.mark.parametrize("kind", [ObjectKind.LOG, ObjectKind.INDEXES])
 def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
-    store: LocalStore, kind: ObjectKind, options: CopyOptions, action: Action
+    store: LocalStore, kind: ObjectKind, options: CopyOptions, action: SegmentAction
 ) -> None:
     """Nothing is replaced, and no manifest says that it were a segment."""
     task = copy_task(EXAMPLE, options=options, action=action)
     key = object_key(task.segment_id, task.start_offset, kind, task.prefix)
     store.put(key, BytesContent(b"somebody else's"))
     result = run(task, store)
-    assert result.outcome is Outcome.CONFLICT
+    assert result.outcome is UnitOutcome.CONFLICT
     assert key in result.detail
     assert store.get(key, 0, 99) == b"somebody else's"
-    assert look(store, task.segment, task.prefix) is ObjectsFound.PARTIAL
+    assert look(store, task.segment, task.prefix) is StoredObjects.PARTIAL
 
 
 def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_conflict(
     store: LocalStore, settings: LocalSettings
 ) -> None:
     """Whatever is missing, damaged, or of other metadata is told before anything is finished."""
-    task = replace(copy_task(EXAMPLE), action=Action.COMPLETE)
-    assert run(task, store).outcome is Outcome.CONFLICT
-    run(replace(task, action=Action.COPY), store)
-    assert run(task, store).outcome is Outcome.FOUND
+    task = replace(copy_task(EXAMPLE), action=SegmentAction.COMPLETE)
+    assert run(task, store).outcome is UnitOutcome.CONFLICT
+    run(replace(task, action=SegmentAction.COPY), store)
+    assert run(task, store).outcome is UnitOutcome.FOUND
     other = run(replace(task, size_bytes=1), store)
-    assert other.outcome is Outcome.CONFLICT
+    assert other.outcome is UnitOutcome.CONFLICT
     assert "the metadata says 1" in other.detail
     key = object_key(task.segment_id, task.start_offset, ObjectKind.LOG, task.prefix)
     path = settings.folder / key
@@ -269,16 +271,16 @@ def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_confl
     assert "CRC-64/NVME" in run(task, store).detail
     path.unlink()
     gone = run(task, store)
-    assert gone.outcome is Outcome.CONFLICT
+    assert gone.outcome is UnitOutcome.CONFLICT
     assert "log: there is no such object" in gone.detail
-    assert look(store, task.segment, task.prefix) is ObjectsFound.DAMAGED
+    assert look(store, task.segment, task.prefix) is StoredObjects.DAMAGED
 
 
 def test_f105_unit_when_its_time_is_up_then_ends_wherever_it_is(store: LocalStore) -> None:
     """A source that takes too long ends the unit at its next piece, and nothing is left behind."""
     task = copy_task(EXAMPLE, deadline_s=30.0)
     result = run(task, store, Time(step_s=1.0))
-    assert result.outcome is Outcome.TIMED_OUT
+    assert result.outcome is UnitOutcome.TIMED_OUT
     assert "30 s" in result.detail
     assert result.seconds >= 30.0
     assert not list(store.list())
@@ -289,10 +291,10 @@ def test_unit_of_a_paused_job_when_it_would_begin_then_does_nothing(store: Local
     """A pause that is there before a unit begins is seen by it."""
     task = copy_task(EXAMPLE, pause_key="rlmm-jobs/jobs/job-20231114/pause")
     store.put(task.pause_key, BytesContent(b"{}"))
-    assert run(task, store).outcome is Outcome.STOPPED
+    assert run(task, store).outcome is UnitOutcome.STOPPED
     assert [found.key for found in store.list()] == [task.pause_key]
     store.delete(task.pause_key)
-    assert run(task, store).outcome is Outcome.COPIED
+    assert run(task, store).outcome is UnitOutcome.COPIED
 
 
 def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
@@ -303,7 +305,7 @@ def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
     folder.mkdir()
     for name, content in EXAMPLE.contents.items():
         (folder / name).write_bytes(content)
-    task = copy_task(LogFolder(str(folder)), store=settings)
+    task = copy_task(PartitionFolder(str(folder)), store=settings)
     sent = pickle.loads(pickle.dumps(task))
     assert sent == task
     results = []
@@ -315,7 +317,7 @@ def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
     worker = threading.Thread(target=work)
     worker.start()
     worker.join()
-    assert results[0].outcome is Outcome.COPIED
+    assert results[0].outcome is UnitOutcome.COPIED
     assert results[1] is not process_store(settings)
     assert_equals_source(task, process_store(settings), EXAMPLE)
 
@@ -324,20 +326,20 @@ def test_store_that_cannot_be_opened_when_a_unit_needs_it_is_its_outcome(tmp_pat
     """An executor without the folder, or with wrong settings, says so for its unit alone."""
     absent = LocalSettings(tmp_path / "not" / "mounted")
     result = copy_segment(copy_task(EXAMPLE, store=absent))
-    assert result.outcome is Outcome.STORE_FAILED
+    assert result.outcome is UnitOutcome.STORE_FAILED
     assert "mounted" in result.detail
     (tmp_path / "file").write_bytes(b"")
     result = copy_segment(copy_task(EXAMPLE, store=LocalSettings(tmp_path / "file")))
-    assert result.outcome is Outcome.STORE_FAILED
+    assert result.outcome is UnitOutcome.STORE_FAILED
 
 
 def test_compacted_segment_when_holes_are_allowed_then_is_copied(store: LocalStore) -> None:
     """Offsets that compaction took are no damage where the rules say so."""
     log = EXAMPLE.contents[LOG]
     files = changed(EXAMPLE, log=log[: 1171 * 3] + log[1171 * 4 :], index=None, timeindex=None)
-    assert run(copy_task(files, planned_from=EXAMPLE), store).outcome is Outcome.SOURCE_CHANGED
+    assert run(copy_task(files, planned_from=EXAMPLE), store).outcome is UnitOutcome.SOURCE_CHANGED
     rules = InspectionRules(allows_holes=True)
     report = report_on(files, SECOND, rules=rules)
     task = copy_task(files, planned_from=EXAMPLE, size_bytes=report.size_bytes)
-    assert run(task, store).outcome is Outcome.BLOCKED
-    assert run(replace(task, rules=rules), store).outcome is Outcome.COPIED
+    assert run(task, store).outcome is UnitOutcome.BLOCKED
+    assert run(replace(task, rules=rules), store).outcome is UnitOutcome.COPIED

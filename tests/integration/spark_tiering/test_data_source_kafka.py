@@ -17,10 +17,10 @@ from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.segment_sources.logdir import LogDirSource
 from spark_tiering.segment_sources.settings import LogDirSettings
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import InspectionRules
-from spark_tiering.segments.segment_parts import Made
-from spark_tiering.storage import Copied, TierStorage
+from spark_tiering.segments.segment_parts import RebuiltPart
+from spark_tiering.storage import CopiedSegment, TierStorage
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import consumer, create_topic, end_offsets
@@ -133,7 +133,7 @@ def tiered(folder: Path, store: LocalStore) -> int:
         for one in LogDirSource(LogDirSettings((str(folder.parent),))).partitions()[0]
         if one.partition.topic == folder.name.rpartition("-")[0]
     )
-    files = LogFolder(str(folder))
+    files = PartitionFolder(str(folder))
     storage = TierStorage(store)
     behind = 0
     for report in inspect_all(files, InspectionRules(index_interval_bytes=500)):
@@ -157,10 +157,10 @@ def tiered(folder: Path, store: LocalStore) -> int:
             report.txn_index_empty,
         )
         parts = {
-            part: one.content if isinstance(one, Made) else folder / one.name
+            part: one.content if isinstance(one, RebuiltPart) else folder / one.name
             for part, one in report.parts.items()
         }
-        assert isinstance(storage.copy(segment, parts), Copied)
+        assert isinstance(storage.copy(segment, parts), CopiedSegment)
     return behind
 
 

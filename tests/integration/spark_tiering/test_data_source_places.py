@@ -14,7 +14,7 @@ import pytest
 from rlmm.errors import ConfigError, DataLost
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.data_source.extents import LogFile
+from spark_tiering.data_source.extents import LogFolderSegment
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
@@ -23,7 +23,7 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.read_plan.document import format_plan
 from spark_tiering.read_plan.parquet import format_parquet
-from spark_tiering.read_plan.question import Bounds
+from spark_tiering.read_plan.question import RecordBounds
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.data_reading import planned, rows_read
 from tests.support.read_tiers import (
@@ -122,7 +122,7 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
     request = embedded(tmp_path / "archive", log.tiered)
     file = tmp_path / "plan.json"
     for behind in range(20, log.stable_end, 37):
-        plan = frozen(request, bounds=Bounds(from_offset=10, to_offset=behind))
+        plan = frozen(request, bounds=RecordBounds(from_offset=10, to_offset=behind))
         file.write_bytes(format_plan(plan))
         options = {**tier, "plan": str(file), "isolationLevel": "read_committed"}
         found = rows_read(options)
@@ -137,7 +137,7 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
 ) -> None:
     """What lies behind the tier is no loss, it was said when the plan was made."""
     request = embedded(tmp_path / "archive", log.tiered[1:])
-    plan = frozen(request, bounds=Bounds(from_offset=0, to_offset=log.tier_end + 500))
+    plan = frozen(request, bounds=RecordBounds(from_offset=0, to_offset=log.tier_end + 500))
     file = tmp_path / "plan.json"
     file.write_bytes(format_plan(plan))
     options = {**tier, "plan": str(file)}
@@ -145,7 +145,7 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
     with pytest.raises(DataLost, match=f"orders-0: no offsets 0 to {first - 1}: expired"):
         rows_read(options)
     assert rows_read({**options, "failOnDataLoss": "false"}) == log.rows(first)
-    behind = frozen(request, bounds=Bounds(from_offset=first, to_offset=log.tier_end + 500))
+    behind = frozen(request, bounds=RecordBounds(from_offset=first, to_offset=log.tier_end + 500))
     file.write_bytes(format_plan(behind))
     assert rows_read(options) == log.rows(first)
 
@@ -197,7 +197,7 @@ def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
     options = {"logDirs": f"{tmp_path / 'a'},{tmp_path / 'b'}", "subscribe": "orders"}
     found, _ = planned(options)
     places = {piece.extent.place for share in found for piece in share}
-    assert {one.folder for one in places if isinstance(one, LogFile)} == {
+    assert {one.folder for one in places if isinstance(one, LogFolderSegment)} == {
         str(tmp_path / "b/orders-0")
     }
     assert rows_read(options) == log.rows()

@@ -12,10 +12,10 @@ import pytest
 from rlmm.errors import RlmmError
 from spark_tiering.execution.failure_causes import cause_of
 from spark_tiering.execution.session import open_session
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.read_plan.document import format_plan
-from spark_tiering.read_plan.manifest_units import Told
+from spark_tiering.read_plan.manifest_units import ManifestContents
 from spark_tiering.read_plan.question import Question
 from spark_tiering.read_plan.tier_plans import plan_of_manifests
 from spark_tiering.stores.local import LocalStore
@@ -161,7 +161,9 @@ def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
 ) -> None:
     """By a batch, and by a stream whose offsets end with the plan."""
     segments = log.tiered[:3]
-    plan = plan_of_manifests(Told(segments, []), Question(topics=("orders",), prefix=PREFIX))
+    plan = plan_of_manifests(
+        ManifestContents(segments, []), Question(topics=("orders",), prefix=PREFIX)
+    )
     file = tmp_path / "plan.json"
     file.write_bytes(format_plan(plan))
     del (place := dict(tier))["subscribe"]
@@ -371,7 +373,7 @@ def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
     spark_connect: str, tier: dict[str, str], log: WrittenLog
 ) -> None:
     """The same source, planned and read at the server."""
-    opened = open_session(EngineSettings(spark_connect))
+    opened = open_session(ExecutionSettings(spark_connect))
     try:
         found = frame(opened.spark, {**tier, "includeHeaders": "true"})
         assert rows_of(found) == log.rows()

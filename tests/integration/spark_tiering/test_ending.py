@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import StoreUnavailable, StoreUnsuitable
-from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import examine, look
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.layout.object_names import ObjectKind, main_key, object_keys
@@ -63,8 +63,8 @@ def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
         place.leave_open(key)
     ended = delete_objects(store, task.segment_id, SECOND.base_offset, PREFIX)
     assert (ended.is_done, ended.uploads_ended, ended.detail) == (True, 2, "")
-    assert look(store, task.segment, PREFIX) is ObjectsFound.NONE
-    assert look(store, other.segment, PREFIX) is ObjectsFound.WHOLE
+    assert look(store, task.segment, PREFIX) is StoredObjects.NONE
+    assert look(store, other.segment, PREFIX) is StoredObjects.WHOLE
     assert sorted(upload.key for upload in store.open_uploads()) == sorted(strangers)
     again = delete_objects(store, task.segment_id, SECOND.base_offset, PREFIX)
     assert (again.is_done, again.uploads_ended) == (True, 0)
@@ -97,9 +97,9 @@ def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without
         assert not ended.is_done
         assert ended.detail == "the store went away"
         found = look(store, task.segment, PREFIX)
-        assert found is (ObjectsFound.PARTIAL if failing_at else ObjectsFound.WHOLE)
+        assert found is (StoredObjects.PARTIAL if failing_at else StoredObjects.WHOLE)
         assert delete_objects(store, task.segment_id, 120, PREFIX).is_done
-        assert look(store, task.segment, PREFIX) is ObjectsFound.NONE
+        assert look(store, task.segment, PREFIX) is StoredObjects.NONE
 
 
 def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: ObjectStore) -> None:
@@ -116,24 +116,24 @@ def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: Objec
     ended = delete_objects(Simple(), task.segment_id, 120, PREFIX)  # type: ignore[arg-type]  # enough of a store
     assert ended.is_done
     assert "uploads" in ended.detail
-    assert look(store, task.segment, PREFIX) is ObjectsFound.NONE
+    assert look(store, task.segment, PREFIX) is StoredObjects.NONE
 
 
 @pytest.mark.parametrize(
     ("taken", "found"),
     [
-        ([], ObjectsFound.WHOLE),
-        ([ObjectKind.MANIFEST], ObjectsFound.PARTIAL),
-        ([ObjectKind.MANIFEST, ObjectKind.INDEXES], ObjectsFound.PARTIAL),
-        ([ObjectKind.MANIFEST, ObjectKind.LOG], ObjectsFound.PARTIAL),
-        ([ObjectKind.LOG], ObjectsFound.DAMAGED),
-        ([ObjectKind.INDEXES], ObjectsFound.DAMAGED),
-        (list(ObjectKind), ObjectsFound.NONE),
+        ([], StoredObjects.WHOLE),
+        ([ObjectKind.MANIFEST], StoredObjects.PARTIAL),
+        ([ObjectKind.MANIFEST, ObjectKind.INDEXES], StoredObjects.PARTIAL),
+        ([ObjectKind.MANIFEST, ObjectKind.LOG], StoredObjects.PARTIAL),
+        ([ObjectKind.LOG], StoredObjects.DAMAGED),
+        ([ObjectKind.INDEXES], StoredObjects.DAMAGED),
+        (list(ObjectKind), StoredObjects.NONE),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
 def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
-    store: ObjectStore, taken: list[ObjectKind], found: ObjectsFound
+    store: ObjectStore, taken: list[ObjectKind], found: StoredObjects
 ) -> None:
     """A set without its manifest is incomplete; a manifest without its set is damage."""
     task = copy_task(EXAMPLE)
@@ -160,16 +160,16 @@ def test_manifest_that_is_none_or_of_another_segment_when_looked_at_is_damage(
         content = contents[kind]
         assert isinstance(content, bytes)
         store.put(key, BytesContent(content))
-    assert look(store, other, PREFIX) is ObjectsFound.DAMAGED
+    assert look(store, other, PREFIX) is StoredObjects.DAMAGED
     for content in (b"", b"no manifest"):
         store.delete(keys[ObjectKind.MANIFEST])
         store.put(keys[ObjectKind.MANIFEST], BytesContent(content))
-        assert look(store, task.segment, PREFIX) is ObjectsFound.DAMAGED
+        assert look(store, task.segment, PREFIX) is StoredObjects.DAMAGED
 
 
 def test_store_that_is_away_when_it_is_looked_at_tells_nothing(place: Place) -> None:
     """Nobody knows what is there: that is not nothing."""
     with place.open_absent() as absent:
-        assert look(absent, copy_task(EXAMPLE).segment, PREFIX) is ObjectsFound.UNKNOWN
+        assert look(absent, copy_task(EXAMPLE).segment, PREFIX) is StoredObjects.UNKNOWN
         ended = delete_objects(absent, copy_task(EXAMPLE).segment_id, 120, PREFIX)
         assert not ended.is_done

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.explain_answer import Asking, explain_answer
-from rlmm.cli.tier_common.object_check import StoreAsked, checked_of
+from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
+from rlmm.cli.tier_common.object_check import CheckedStore, checked_of
 from rlmm.errors import ConfigError
 from rlmm.inspection.explain_findings import OBJECT_UNKNOWN
 from rlmm.inspection.selectors import parse_position
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.executor.object_check import Seen
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.executor.object_check import StoredSegmentState
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
@@ -40,13 +40,13 @@ def copied(folder: Path) -> SegmentMetadata:
     return task.segment
 
 
-async def asked(segment: SegmentMetadata, store: StoreAsked, *, is_sure: bool = False) -> Any:
+async def asked(segment: SegmentMetadata, store: CheckedStore, *, is_sure: bool = False) -> Any:
     """What `rlmm explain` says of an offset of *segment*, and its exit code."""
     history = History()
     update = SegmentUpdate(segment.id, 1, 0, None, SegmentState.COPY_SEGMENT_FINISHED)
     await history.add(segment, update)
     label, offset = parse_position(f"orders-{ORDERS.partition}@{segment.start_offset + 1}")
-    asking = Asking(label, offset, store=store, is_sure=is_sure)
+    asking = ExplainQuestion(label, offset, store=store, is_sure=is_sure)
     answer = await explain_answer(looking_at(history), asking=asking)
     document = await document_of(answer)
     require_valid(document)
@@ -61,7 +61,7 @@ async def test_objects_that_are_whole_are_told_with_their_sizes(
     """By what the store says of them, or by reading them."""
     segment = copied(tmp_path / "store")
     document, text = await asked(
-        segment, StoreAsked(str(tmp_path / "store"), PREFIX), is_sure=is_sure
+        segment, CheckedStore(str(tmp_path / "store"), PREFIX), is_sure=is_sure
     )
     explained = document["explained"]
     assert document["items"] == []
@@ -90,7 +90,7 @@ async def test_objects_that_are_missing_are_named(
     keys = object_keys(segment.id, segment.start_offset, PREFIX)
     for kind in kinds:
         (tmp_path / "store" / keys[kind]).unlink()
-    document, text = await asked(segment, StoreAsked(str(tmp_path / "store"), PREFIX))
+    document, text = await asked(segment, CheckedStore(str(tmp_path / "store"), PREFIX))
     assert [one["code"] for one in document["items"]] == [code]
     assert document["explained"]["checked"]["found"] == found
     assert "not there" in text
@@ -102,11 +102,11 @@ async def test_objects_that_were_damaged_are_told(tmp_path: Path) -> None:
     log = tmp_path / "store" / object_keys(segment.id, segment.start_offset, PREFIX)[ObjectKind.LOG]
     content = log.read_bytes()
     log.write_bytes(content + b"x")
-    document, _ = await asked(segment, StoreAsked(str(tmp_path / "store"), PREFIX))
+    document, _ = await asked(segment, CheckedStore(str(tmp_path / "store"), PREFIX))
     assert [one["code"] for one in document["items"]] == ["OBJECT-DAMAGED"]
     assert "its manifest says" in document["items"][0]["detail"]
     log.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    document, _ = await asked(segment, StoreAsked(str(tmp_path / "store"), PREFIX), is_sure=True)
+    document, _ = await asked(segment, CheckedStore(str(tmp_path / "store"), PREFIX), is_sure=True)
     assert [one["code"] for one in document["items"]] == ["OBJECT-DAMAGED"]
 
 
@@ -116,17 +116,19 @@ async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
     """Who only looks changes nothing; what the metadata says is said all the same."""
     segment = copied(tmp_path / "store")
     nowhere = tmp_path / "nowhere"
-    document, _ = await asked(segment, StoreAsked(str(nowhere), PREFIX))
+    document, _ = await asked(segment, CheckedStore(str(nowhere), PREFIX))
     assert document["explained"]["is_found"] is True
     assert not nowhere.exists()
     with pytest.raises(ConfigError):
-        StoreAsked("ftp://host/x").settings()
+        CheckedStore("ftp://host/x").settings()
 
 
 def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
     """Archived ones must be restored before anybody reads them."""
     facts = ObjectFacts(10, None, 0, "GLACIER", is_archived=True)
-    seen = Seen(ObjectsFound.UNKNOWN, {ObjectKind.MANIFEST: facts}, None, ("archived",))
+    seen = StoredSegmentState(
+        StoredObjects.UNKNOWN, {ObjectKind.MANIFEST: facts}, None, ("archived",)
+    )
     checked = checked_of(seen)
     assert checked.kind is OBJECT_UNKNOWN
     assert checked.view["found"] == "unknown"
@@ -135,6 +137,6 @@ def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
 
 def test_prefix_in_the_address_of_a_bucket_counts() -> None:
     """As `rlmm tier` has it; what else is said of a bucket as well."""
-    settings, prefix = StoreAsked("s3://bucket/tiered/", region="eu-central-1").settings()
+    settings, prefix = CheckedStore("s3://bucket/tiered/", region="eu-central-1").settings()
     assert isinstance(settings, S3Settings)
     assert (settings.bucket, settings.region, prefix) == ("bucket", "eu-central-1", "tiered/")

@@ -11,9 +11,9 @@ from pyspark.sql import functions as sf
 
 from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.read_plan.document import format_plan
-from spark_tiering.read_plan.manifest_units import Told
+from spark_tiering.read_plan.manifest_units import ManifestContents
 from spark_tiering.read_plan.parquet import format_parquet
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tier_plans import plan_of_manifests
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
@@ -38,8 +38,8 @@ def test_plan_when_spark_reads_its_table_then_finds_every_range(
             segment(3, 200, 299, state=STARTED),
             segment(4, 40, 59, newest_ms=-1),
         ),
-        Question(bounds=Bounds(to_offset=180), prefix="tier/"),
-        Facts({"orders": 1_000}),
+        Question(bounds=RecordBounds(to_offset=180), prefix="tier/"),
+        QuestionFacts({"orders": 1_000}),
     )
     file = tmp_path / "plan.parquet"
     file.write_bytes(format_parquet(plan))
@@ -71,8 +71,8 @@ def test_plan_when_read_by_the_documented_program_then_gives_every_record(tmp_pa
     with open_store(settings) as store:
         segments = log.into_store(store, "kafka/", CopyOptions(is_compressed=True))
     first, behind = segments[0].start_offset + 3, segments[-2].last_offset - 4
-    asked = Question(bounds=Bounds(first, behind), prefix="kafka/")
-    plan = plan_of_manifests(Told(segments, []), asked)
+    asked = Question(bounds=RecordBounds(first, behind), prefix="kafka/")
+    plan = plan_of_manifests(ManifestContents(segments, []), asked)
     assert len(list(plan.segments)) == len(segments) - 1 > 2
     text = (tree.ROOT / "docs/tier-care-export.md").read_text(encoding="utf-8")
     program, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -10,12 +10,12 @@ from rlmm.errors import EngineUnfit
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import Fate
-from spark_tiering.copy_plan.reasons import Action, LeftOut
-from spark_tiering.copy_plan.rules import Budgets, Filters
+from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
+from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.executor.object_deletion import delete_objects
-from spark_tiering.executor.tasks import CopyTask, Outcome
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.executor.tasks import CopyTask, UnitOutcome
+from spark_tiering.segments.log_folder import PartitionFolder
 from tests.support.copy_tasks import SECOND
 from tests.support.tier_places import (
     ORDERS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.copy_job.report import JobReport
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.executor.tasks import CopyOptions
 
 CS, CF, DS, DF = SegmentState
@@ -61,7 +61,7 @@ def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_no
     """What the tier gives equals the source by SHA-256, and is not copied again."""
     report = place.run(options=options)
     assert report.is_fine
-    assert report.count(Fate.FINISHED) == 4
+    assert report.count(CopyFate.FINISHED) == 4
     assert report.log_bytes == sum(one.size_bytes for one in place.segments())
     place.check_clean()
     before = place.objects()
@@ -74,7 +74,7 @@ def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_no
 def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None:
     """A plan reads; neither an object nor an event nor a claim comes of it."""
     plan = place.plan()
-    assert [copy.action for _, copy in plan.in_turn()] == [Action.COPY] * 4
+    assert [copy.action for _, copy in plan.in_turn()] == [SegmentAction.COPY] * 4
     assert not place.objects()
     assert not place.claims()
     assert not place.segments()
@@ -100,12 +100,12 @@ def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_c
     """What cannot be copied any more is ended; what was copied above it waits for the next job."""
     report = place.run(on_plan=lambda plan: take_away(place, 0))
     assert fates(report) == ["ended", "left-open"]
-    assert [one.why for one in report.receipts][:1] == [Outcome.SOURCE_GONE]
+    assert [one.why for one in report.receipts][:1] == [UnitOutcome.SOURCE_GONE]
     assert fates(report, PAYMENTS) == ["finished"] * 2
     assert not report.is_fine
     assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"]
     again = place.run()
-    assert [one.action for one in again.receipts] == [Action.COMPLETE]
+    assert [one.action for one in again.receipts] == [SegmentAction.COMPLETE]
     assert again.is_fine
     assert states(place.check()) == ["CF"] * 3
 
@@ -116,9 +116,9 @@ def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
 ) -> None:
     """A broker that deletes the log in the middle costs the copy, and leaves no object behind."""
     plan = place.plan()
-    whole, reads = LogFolder.read, []
+    whole, reads = PartitionFolder.read, []
 
-    def read(files: LogFolder, name: str, start: int, size: int) -> bytes:
+    def read(files: PartitionFolder, name: str, start: int, size: int) -> bytes:
         if files.path.endswith("orders-3") and name.endswith("00.log"):
             reads.append(start)
             if len(reads) == nth:
@@ -126,11 +126,11 @@ def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
         return whole(files, name, start, size)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LogFolder, "read", read)
+        patch.setattr(PartitionFolder, "read", read)
         report = place.run(plan)
     assert len(reads) >= nth
     assert fates(report) == ["ended", "left-open"]
-    assert report.receipts[0].why == Outcome.SOURCE_GONE
+    assert report.receipts[0].why == UnitOutcome.SOURCE_GONE
     assert [one.id.partition for one in place.check() if one.state is CF] == [PAYMENTS] * 2
     assert place.run().is_fine
     assert states(place.check()) == ["CF"] * 3
@@ -152,7 +152,7 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
 # ----------------------------------------------------------------------- retention meanwhile
 
 
-def move(at: Surroundings, task: CopyTask, *reached: SegmentState) -> None:
+def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
     """Somebody else says that a copy came to these states."""
     for state in reached:
         event = SegmentUpdate(task.segment_id, task.broker_id, at.now_ms(), None, state)
@@ -207,19 +207,19 @@ def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: Ti
 
 def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace) -> None:
     """A topic that is not wanted is neither copied nor claimed nor reported as a loss."""
-    report = place.run(filters=Filters(topics=("pay*",)))
+    report = place.run(filters=SegmentSelection(topics=("pay*",)))
     assert {one.partition for one in report.receipts} == {PAYMENTS}
     assert len(place.claims()) == 1
-    assert place.run(filters=Filters(without_topics=("pay*",))).is_fine
+    assert place.run(filters=SegmentSelection(without_topics=("pay*",))).is_fine
     place.check_clean()
 
 
 def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None:
     """The bytes that are to stay with the broker are not copied yet."""
-    plan = place.plan(filters=Filters(kept_local_bytes=10_000))
+    plan = place.plan(filters=SegmentSelection(kept_local_bytes=10_000))
     reasons = {run.reason for one in plan.partitions for run in one.left_out}
-    assert reasons == {LeftOut.ACTIVE, LeftOut.KEPT_LOCAL}
-    place.run(filters=Filters(kept_local_bytes=10_000))
+    assert reasons == {NotCopiedReason.ACTIVE, NotCopiedReason.KEPT_LOCAL}
+    place.run(filters=SegmentSelection(kept_local_bytes=10_000))
     assert [one.start_offset for one in place.check()] == [0, 0]
 
 
@@ -236,7 +236,7 @@ def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
     assert not report.is_fine
     assert states(place.check()) == ["CF", "CS"] * 2
     again = place.run()
-    assert [one.action for one in again.receipts] == [Action.RESUME] * 2
+    assert [one.action for one in again.receipts] == [SegmentAction.RESUME] * 2
     assert again.is_fine
     place.check_clean()
 
@@ -253,7 +253,7 @@ def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_go
         place.run(engine=WatchedUnits(before=interrupt))
     assert states(place.check()) == ["CS"] * 4
     report = place.run()
-    assert [one.action for one in report.receipts] == [Action.RESUME] * 4
+    assert [one.action for one in report.receipts] == [SegmentAction.RESUME] * 4
     place.check_clean()
 
 
@@ -272,8 +272,8 @@ def test_job_when_its_engine_fails_in_the_middle_then_tells_what_it_did_and_leav
 
     report = place.run(engine=Unfit())
     assert report.stopped == "engine-unfit: Spark does not answer"
-    assert report.count(Fate.FINISHED) == 1
-    assert report.count(Fate.LEFT_OPEN) == 3
+    assert report.count(CopyFate.FINISHED) == 1
+    assert report.count(CopyFate.LEFT_OPEN) == 3
     assert {one.why for one in report.receipts} == {"", "worker-lost"}
     assert sorted(states(place.check())) == ["CF", "CS", "CS", "CS"]
     assert place.run().is_fine

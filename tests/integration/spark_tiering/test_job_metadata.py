@@ -13,9 +13,9 @@ from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import Fate
-from spark_tiering.copy_job.request import Waits
-from spark_tiering.copy_plan.reasons import Action, LeftOut
+from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.request import WaitLimits
+from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from tests.support.served_metadata import ServedMetadata
 from tests.support.tier_places import (
     JOBS,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spark_tiering.executor.tasks import CopyTask
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
-HURRIED = Waits(publish_s=3.0, ready_s=4.0, unit_s=60.0)
+HURRIED = WaitLimits(publish_s=3.0, ready_s=4.0, unit_s=60.0)
 """What is not there is not waited for very long; what is there has time enough to be heard."""
 
 
@@ -56,7 +56,7 @@ def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
 
 def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: TierPlace) -> None:
     """What an engine in the driver's process says, a service says as well."""
-    assert place.run().count(Fate.FINISHED) == 4
+    assert place.run().count(CopyFate.FINISHED) == 4
     place.check_clean()
     assert not place.run().receipts
     place.check_clean()
@@ -72,7 +72,7 @@ def test_plan_over_either_metadata_when_made_then_says_the_same(
     here.run(engine=WatchedUnits(lost=[120]))
     plan = here.plan()
     acts = {(one.partition, copy.action, copy.start_offset) for one, copy in plan.in_turn()}
-    assert acts == {(one, Action.RESUME, 120) for one in PARTITIONS}
+    assert acts == {(one, SegmentAction.RESUME, 120) for one in PARTITIONS}
     assert sorted(plan.positions.items()) == [(1, 3), (2, 3)]
     assert here.run().is_fine
     here.check_clean()
@@ -139,9 +139,9 @@ def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_
     served.tell(lambda script: script.lose_leader(at))
     report = place.run(waits=HURRIED)
     assert {one.partition for one in report.receipts} == {other}
-    assert report.count(Fate.FINISHED) == 2
+    assert report.count(CopyFate.FINISHED) == 2
     assert not report.is_fine
-    assert [line for line in report.hindrances if LeftOut.METADATA_ABSENT in line]
+    assert [line for line in report.hindrances if NotCopiedReason.METADATA_ABSENT in line]
     assert all(other.topic in key for key in place.objects())
     served.tell(lambda script: script.elect_leader(at))
     assert place.run().is_fine
@@ -197,7 +197,7 @@ def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
     served.tell(lambda script: script.elect_leader(at))
     assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"] * 2
     again = place.run()
-    assert {one.action for one in again.receipts} == {Action.COMPLETE}
+    assert {one.action for one in again.receipts} == {SegmentAction.COMPLETE}
     assert again.is_fine
     place.check_clean()
 
@@ -258,7 +258,9 @@ def test_two_jobs_when_they_race_for_their_topics_then_everything_is_copied_once
     for job in jobs:
         job.join()
     assert len(outcomes) == 2
-    finished = sum(one.count(Fate.FINISHED) for one in outcomes if not isinstance(one, TopicBusy))
+    finished = sum(
+        one.count(CopyFate.FINISHED) for one in outcomes if not isinstance(one, TopicBusy)
+    )
     if finished < 4:
         # Each had one of the topics when it asked for the other: a later run has both.
         place.run()

@@ -15,11 +15,11 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.checkpoints import format_offsets
 from rlmm.partition_log.names import TopicPartition
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.document_reading import parse_plan
 from spark_tiering.copy_plan.plan import CopyPlan
-from spark_tiering.copy_plan.reasons import Mode, Stale
+from spark_tiering.copy_plan.reasons import CopyMode, StaleReason
 from spark_tiering.copy_plan.rules import Budgets
 from tests.support.builders import started
 from tests.support.copy_tasks import SECOND
@@ -56,7 +56,7 @@ def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPla
     planned = [copy.uuid for _, copy in plan.in_turn()]
     assert sorted(one.uuid for one in report.receipts) == sorted(planned)
     place.check_clean()
-    with pytest.raises(PlanStale, match=Stale.METADATA_CHANGED):
+    with pytest.raises(PlanStale, match=StaleReason.METADATA_CHANGED):
         place.run(plan)
     place.check_clean()
 
@@ -116,18 +116,18 @@ def begin_metadata_anew(place: TierPlace) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (copy_one, Stale.METADATA_CHANGED),
-        (delete_lowest, Stale.SEGMENT_GONE),
-        (cut_log, Stale.SEGMENT_CHANGED),
-        (change_epochs, Stale.EPOCHS_CHANGED),
-        (lower_stability, Stale.UNSTABLE),
-        (lose_partition, Stale.SOURCE_ABSENT),
-        (begin_metadata_anew, Stale.OTHER_LOG),
+        (copy_one, StaleReason.METADATA_CHANGED),
+        (delete_lowest, StaleReason.SEGMENT_GONE),
+        (cut_log, StaleReason.SEGMENT_CHANGED),
+        (change_epochs, StaleReason.EPOCHS_CHANGED),
+        (lower_stability, StaleReason.UNSTABLE),
+        (lose_partition, StaleReason.SOURCE_ABSENT),
+        (begin_metadata_anew, StaleReason.OTHER_LOG),
     ],
-    ids=lambda value: value.value if isinstance(value, Stale) else "",
+    ids=lambda value: value.value if isinstance(value, StaleReason) else "",
 )
 def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_done(
-    place: TierPlace, change: Callable[[TierPlace], None], reason: Stale
+    place: TierPlace, change: Callable[[TierPlace], None], reason: StaleReason
 ) -> None:
     """Neither an event nor an object, and the job that asked has its topics no more."""
     plan = kept(place.plan())
@@ -136,7 +136,10 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_do
     plans = [key for key in place.objects(JOBS) if key.endswith("plan.json")]
     with pytest.raises(PlanStale, match=reason) as raised:
         place.run(plan)
-    assert "orders" in str(raised.value) or reason in (Stale.OTHER_LOG, Stale.METADATA_CHANGED)
+    assert "orders" in str(raised.value) or reason in (
+        StaleReason.OTHER_LOG,
+        StaleReason.METADATA_CHANGED,
+    )
     assert place.objects() == before
     assert place.segments() == segments
     assert [key for key in place.objects(JOBS) if key.endswith("plan.json")] == plans
@@ -154,7 +157,7 @@ def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
     shutil.rmtree(place.archive)
     shutil.copytree(tmp_path / "older", place.archive)
     before = place.objects()
-    with pytest.raises(PlanStale, match=Stale.METADATA_BEHIND):
+    with pytest.raises(PlanStale, match=StaleReason.METADATA_BEHIND):
         place.run(plan)
     assert place.objects() == before
 
@@ -177,14 +180,14 @@ def test_job_when_something_happens_between_its_plan_and_its_claim_then_plans_an
         report = run_job(at)
     assert published
     assert report.is_fine
-    assert report.count(Fate.FINISHED) == 4
+    assert report.count(CopyFate.FINISHED) == 4
     assert other in {one.id for one in place.check()}
 
 
 def test_plan_for_brokers_when_run_without_a_window_then_is_refused(place: TierPlace) -> None:
     """Copies that brokers adopt are made while theirs stand still, and by no plain run."""
     plan = place.plan()
-    adopting = replace(plan, rules=replace(plan.rules, mode=Mode.ADOPT))
+    adopting = replace(plan, rules=replace(plan.rules, mode=CopyMode.ADOPT))
     with pytest.raises(ConfigError, match="adopt"):
         place.run(adopting)
     assert not place.objects(JOBS)

@@ -9,9 +9,9 @@ import pytest
 from rlmm.errors import StoreUnavailable
 from spark_tiering.copy_job import stop_signals as stopping
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.executor import stop_mark as pausing
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 from tests.support.tier_places import JOBS, TierPlace, WatchedUnits, states
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def check_stopped(
     """What ran is finished, the rest is not begun, and the next job ends clean."""
     assert report.stopped == why
     assert not report.is_fine
-    assert report.count(Fate.FINISHED) == finished
-    assert report.count(Fate.LEFT_OPEN) == left_open
-    assert report.count(Fate.NOT_BEGUN) == 4 - finished - left_open
+    assert report.count(CopyFate.FINISHED) == finished
+    assert report.count(CopyFate.LEFT_OPEN) == left_open
+    assert report.count(CopyFate.NOT_BEGUN) == 4 - finished - left_open
     assert sorted(states(place.check())) == ["CF"] * finished + ["CS"] * left_open
     assert len(place.objects()) == 3 * finished
     again = place.run()
@@ -67,7 +67,7 @@ def test_job_when_paused_from_elsewhere_then_stops_between_segments(
     monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
 
     def pause(result: CopyResult) -> None:
-        Records(at.jobs, at.job_id).ask_to_stop("a test")
+        JobRecords(at.jobs, at.job_id).ask_to_stop("a test")
 
     with place.opened(WatchedUnits(after=pause), wave_units=1) as at:
         report = run_job(at)
@@ -79,11 +79,11 @@ def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
 ) -> None:
     """A store that does not answer this one question is no reason to leave copies open."""
 
-    def fail(records: Records) -> bool:
+    def fail(records: JobRecords) -> bool:
         msg = "no answer"
         raise StoreUnavailable(msg)
 
-    monkeypatch.setattr(Records, "is_asked_to_stop", fail)
+    monkeypatch.setattr(JobRecords, "is_asked_to_stop", fail)
     assert place.run().is_fine
     place.check_clean()
 
@@ -122,7 +122,7 @@ def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_dr
     def pause(task: CopyTask) -> None:
         begun.append(task)
         if len(begun) == 2:
-            Records(at.jobs, at.job_id).ask_to_stop("a test")
+            JobRecords(at.jobs, at.job_id).ask_to_stop("a test")
 
     with place.opened(WatchedUnits(before=pause), wave_units=3) as at:
         report = run_job(at)
@@ -134,11 +134,11 @@ def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finish
 ) -> None:
     """A store that does not take the mark leaves the job as it would have gone on without it."""
 
-    def fail(records: Records, by: str) -> None:
+    def fail(records: JobRecords, by: str) -> None:
         msg = "no answer"
         raise StoreUnavailable(msg)
 
-    monkeypatch.setattr(Records, "ask_to_stop", fail)
+    monkeypatch.setattr(JobRecords, "ask_to_stop", fail)
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)

@@ -19,7 +19,7 @@ from rlmm.errors import (
 from spark_tiering.stores.local import WRITING, LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store, parse_store, process_store
-from spark_tiering.stores.results import Refusal, Refused, Unknown, Written
+from spark_tiering.stores.results import ObjectWritten, PutRefusal, PutRefused, PutUnknown
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.object_places import bytes_of, content
@@ -102,19 +102,19 @@ def test_put_when_synced_syncs_the_file_before_its_name_and_the_folders_after(
 @pytest.mark.parametrize(
     ("call", "number", "reason"),
     [
-        ("fsync", errno.ENOSPC, Refusal.NO_ROOM),
-        ("link", errno.ENOSPC, Refusal.NO_ROOM),
-        ("link", errno.EDQUOT, Refusal.NO_ROOM),
-        ("link", errno.ENOENT, Refusal.SWEPT),
+        ("fsync", errno.ENOSPC, PutRefusal.NO_ROOM),
+        ("link", errno.ENOSPC, PutRefusal.NO_ROOM),
+        ("link", errno.EDQUOT, PutRefusal.NO_ROOM),
+        ("link", errno.ENOENT, PutRefusal.SWEPT),
     ],
 )
 def test_put_when_the_disk_refuses_is_refused_and_leaves_nothing(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch, call: str, number: int, reason: Refusal
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, call: str, number: int, reason: PutRefusal
 ) -> None:
     """A full disk concerns one object and costs no file."""
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     outcome = store.put(KEY, content(100))
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, PutRefused)
     assert outcome.reason is reason
     monkeypatch.undo()
     assert list(store.list()) == []
@@ -159,7 +159,7 @@ def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", synced)
-    assert isinstance(store.put(KEY, content(100)), Unknown)
+    assert isinstance(store.put(KEY, content(100)), PutUnknown)
 
 
 @pytest.mark.parametrize("key", ["a/x/y", "long/" + "x" * 300], ids=["below-an-object", "long"])
@@ -167,8 +167,8 @@ def test_key_that_no_file_can_have_when_written_is_refused(store: LocalStore, ke
     """What lies below an object, or has too long a name, is refused and reads as absent."""
     store.put("a/x", content(1))
     outcome = store.put(key, content(1))
-    assert isinstance(outcome, Refused)
-    assert outcome.reason is Refusal.KEY
+    assert isinstance(outcome, PutRefused)
+    assert outcome.reason is PutRefusal.KEY
     store.delete(key)
     assert [listed.key for listed in store.list()] == ["a/x"]
 
@@ -193,7 +193,7 @@ def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path)
 def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
     """Without syncing the steps are the same."""
     store = LocalStore(LocalSettings(folder, is_synced=False))
-    assert isinstance(store.put(KEY, content(10)), Written)
+    assert isinstance(store.put(KEY, content(10)), ObjectWritten)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from spark_tiering.segment_sources.survey import survey
 from tests.support.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
 
 if TYPE_CHECKING:
-    from spark_tiering.segment_sources.protocol import FoundPartition, Unusable
+    from spark_tiering.segment_sources.protocol import FoundPartition, UnusablePlace
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def log_dir(tmp_path: Path) -> Path:
     return make_log_dir(tmp_path / "logs", high_watermarks={TopicPartition("orders", 3): 200})
 
 
-def look(*folders: Path) -> tuple[list[FoundPartition], list[Unusable]]:
+def look(*folders: Path) -> tuple[list[FoundPartition], list[UnusablePlace]]:
     """What a source of these folders gives."""
     return open_source(LogDirSettings(tuple(str(folder) for folder in folders))).partitions()
 
@@ -162,7 +162,7 @@ def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_di
     found, _ = look(log_dir)
 
     class Listed:
-        def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+        def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
             shutil.rmtree(gone)
             return found, []
 

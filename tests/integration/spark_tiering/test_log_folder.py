@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
-from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
 from tests.support.segments import example_partition, inspect_all
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> None:
     """The same partition, on disk: the same reports; folders in it are nobody's files."""
-    stored = LogFolder(str(folder))
+    stored = PartitionFolder(str(folder))
     facts = stored.facts()
     assert "deeper" not in facts
     log = folder / "00000000000000000120.log"
@@ -55,7 +55,7 @@ def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> No
 
 def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: Path) -> None:
     """Sources and segments are plain values: a task of a job gets them as they are."""
-    stored = LogFolder(str(folder))
+    stored = PartitionFolder(str(folder))
     sent = pickle.loads(pickle.dumps((stored, list_segments(stored.facts())[1])))
     report = inspect_segment(*sent)
     assert report.findings == ()
@@ -64,21 +64,21 @@ def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: P
 
 def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path) -> None:
     """What the broker deletes under a reader is a finding, not an error."""
-    stored = LogFolder(str(folder))
+    stored = PartitionFolder(str(folder))
     segment = list_segments(stored.facts())[1]
     gone = folder / "00000000000000000120.log"
 
-    class Vanishing(LogFolder):
+    class Vanishing(PartitionFolder):
         def read(self, name: str, start: int, size: int) -> bytes:
             gone.unlink(missing_ok=True)
-            return LogFolder.read(self, name, start, size)
+            return PartitionFolder.read(self, name, start, size)
 
     report = inspect_segment(Vanishing(str(folder)), segment)
     assert [(found.part, found.kind) for found in report.blockers] == [
-        (SegmentPart.LOG, FindingKind.CHANGED)
+        (SegmentPart.LOG, SegmentFindingKind.CHANGED)
     ]
     again = inspect_segment(stored, segment)
-    assert [found.kind for found in again.blockers] == [FindingKind.MISSING]
+    assert [found.kind for found in again.blockers] == [SegmentFindingKind.MISSING]
 
 
 @pytest.mark.parametrize("name", ["nothing", "file"])
@@ -86,14 +86,14 @@ def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name
     """A path that is no folder is the caller's mistake."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigError, match=rf"no partition's folder: .*/{name}$"):
-        LogFolder(str(tmp_path / name)).facts()
+        PartitionFolder(str(tmp_path / name)).facts()
 
 
 def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who may not read hears that, and who may hears that it is to be tried again."""
-    stored = LogFolder(str(folder))
+    stored = PartitionFolder(str(folder))
     with pytest.raises(LogUnavailable, match="deeper"):
         stored.read("deeper", 0, 10)
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rlmm.cli.main import cli
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.rebuild.decision import Fate
+from spark_tiering.maintenance.rebuild.decision import RebuildFate
 from spark_tiering.maintenance.rebuild.document import entry_of
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.request import CareRequest
@@ -243,6 +243,6 @@ def test_rebuild_when_waves_are_small_then_the_outcome_is_the_same(lost: Lost) -
         with open_tier(request, now_ms=lambda: 5) as tier:
             report = rebuild(tier, path, RebuildOptions(wave_sets=sets))
             assert answers_of(tier.moment()).listed == []
-        assert report.counts[Fate.MISSING] == 8
+        assert report.counts[RebuildFate.MISSING] == 8
         made.append(path.read_bytes())
     assert made[0] == made[1]

@@ -11,7 +11,7 @@ from spark_tiering.execution.opening import engine_over
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.maintenance.rebuild import bucket_reader as bucket_reading
 from spark_tiering.maintenance.rebuild.apply import apply
-from spark_tiering.maintenance.rebuild.decision import Fate
+from spark_tiering.maintenance.rebuild.decision import RebuildFate
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
@@ -46,13 +46,16 @@ def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
         file = tmp_path / "events.jsonl"
         with open_tier(request) as tier:
             report = rebuild(tier, file, options)
-            assert report.counts == {Fate.MISSING: 4}
+            assert report.counts == {RebuildFate.MISSING: 4}
             assert apply(tier, file).is_fine
         assert answers_in(place.archive) == before
         with open_store(bucket.settings) as store:
             store.delete(next(key for key in place.objects() if key.endswith(".indexes")))
         with open_tier(request) as tier:
-            assert rebuild(tier, None, options).counts == {Fate.EQUAL: 3, Fate.BROKEN: 1}
+            assert rebuild(tier, None, options).counts == {
+                RebuildFate.EQUAL: 3,
+                RebuildFate.BROKEN: 1,
+            }
         assert ACCESS not in file.read_text()
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreUnsuitable
-from spark_tiering.stores.content import Stream
-from spark_tiering.stores.s3_settings import MIB, BodySigning, Encryption
+from spark_tiering.stores.content import ContentStream
+from spark_tiering.stores.s3_settings import MIB, BodySigning, BucketEncryption
 from tests.support.object_places import Bucket, content, known_as, stub_bucket
 from tests.support.object_stub import ObjectStub
 from tests.support.object_stub_requests import Kept, Trouble
@@ -49,8 +49,8 @@ def do_everything(bucket: Bucket, **settings: Any) -> None:
     with bucket.opened(**settings) as store:
         store.put("one", content(10))
         given = content(11 * MIB)
-        store.put_stream("large", Stream(given.pieces(), lambda: given.sum))
-        store.put_stream("broken", Stream(given.pieces(), lambda: None))
+        store.put_stream("large", ContentStream(given.pieces(), lambda: given.sum))
+        store.put_stream("broken", ContentStream(given.pieces(), lambda: None))
         store.get("one", 0, 5)
         list(store.list())
         list(store.open_uploads())
@@ -99,9 +99,9 @@ def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
 @pytest.mark.parametrize(
     ("settings", "headers"),
     [
-        ({"encryption": Encryption.S3}, {"x-amz-server-side-encryption": "AES256"}),
+        ({"encryption": BucketEncryption.S3}, {"x-amz-server-side-encryption": "AES256"}),
         (
-            {"encryption": Encryption.KMS, "kms_key_id": "alias/tier"},
+            {"encryption": BucketEncryption.KMS, "kms_key_id": "alias/tier"},
             {
                 "x-amz-server-side-encryption": "aws:kms",
                 "x-amz-server-side-encryption-aws-kms-key-id": "alias/tier",

@@ -11,12 +11,12 @@ from aiokafka import AIOKafkaProducer
 from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX, segment_file
 from spark_tiering.segments.companions import StoredFiles
-from spark_tiering.segments.findings import Finding, SegmentPart
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.producer_state import parse_snapshot
 from spark_tiering.segments.segment_inspection import InspectionRules
 from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX, list_segments
-from spark_tiering.segments.segment_parts import Made
+from spark_tiering.segments.segment_parts import RebuiltPart
 from spark_tiering.segments.state_before import last_stable_offset
 from tests.kafka.clients import create_topic, end_offsets
 from tests.kafka.node import CLEAN_STATUS
@@ -120,14 +120,14 @@ async def test_rebuilt_files_of_kafka_segments_equal_the_brokers(fresh_kafka: Fr
     for seed in range(2):
         await write_everything(node, seed)
         assert node.stop() == CLEAN_STATUS
-        restarted_in.append(list_segments(LogFolder(str(folder)).facts())[-1].base_offset)
+        restarted_in.append(list_segments(PartitionFolder(str(folder)).facts())[-1].base_offset)
         node.start()
     write_as_java_does(node)
     await write_transactions(node.login, random.Random(9), 12)
     ends = await end_offsets(node.login, TOPIC, 1)
     assert node.stop() == CLEAN_STATUS
 
-    stored = LogFolder(str(folder))
+    stored = PartitionFolder(str(folder))
     assert last_stable_offset(stored).offset == ends[0]
     reports = inspect_all(stored, RULES)
     assert not [str(found) for report in reports for found in report.findings]
@@ -151,14 +151,18 @@ def different_parts(report: SegmentReport, files: MemoryFiles) -> set[SegmentPar
     next_offset = report.segment.next_offset
     assert next_offset is not None
     epochs = StoredFiles(files).epochs()
-    assert not isinstance(epochs, Finding)
+    assert not isinstance(epochs, SegmentFinding)
     expected = {
         part: files.contents.get(report.segment.file(suffix)) for part, suffix in SUFFIXES.items()
     }
     expected[SegmentPart.PRODUCER_SNAPSHOT] = files.contents[segment_file(next_offset, SNAPSHOT)]
     cut = [entry for entry in epochs if entry[1] < next_offset]
     expected[SegmentPart.LEADER_EPOCHS] = format_epochs(cut)
-    made = {part: found.content for part, found in report.parts.items() if isinstance(found, Made)}
+    made = {
+        part: found.content
+        for part, found in report.parts.items()
+        if isinstance(found, RebuiltPart)
+    }
     return {part for part, content in expected.items() if made.get(part) != content}
 
 

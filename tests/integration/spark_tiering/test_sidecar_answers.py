@@ -10,9 +10,9 @@ import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from spark_tiering.segment_sources import sidecar_http
-from spark_tiering.segment_sources.settings import SidecarSettings
-from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSource
-from spark_tiering.segment_sources.sidecar_http import Endpoint, FaultKind
+from spark_tiering.segment_sources.settings import SidecarSourceSettings
+from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSegmentSource
+from spark_tiering.segment_sources.sidecar_http import Endpoint, SidecarFaultKind
 from tests.support.broker_logs import FIRST, PARTITION
 from tests.support.engines import until
 from tests.support.scripted_http import (
@@ -41,7 +41,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def files_of(server: ScriptedServer, **options: int) -> SidecarFiles:
     """A partition of the server."""
-    settings = SidecarSettings((server.address,), **options)  # type: ignore[arg-type]  # numbers
+    settings = SidecarSourceSettings((server.address,), **options)  # type: ignore[arg-type]  # numbers
     return SidecarFiles(Endpoint(server.address, settings), "/logs", PARTITION)
 
 
@@ -90,18 +90,18 @@ async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
 @pytest.mark.parametrize(
     ("said", "kind", "told"),
     [
-        (HANG_UP, FaultKind.UNREACHED, "RemoteDisconnected"),
-        (reply(206, CONTENT[:3], RANGE, length=10), FaultKind.CUT, "IncompleteRead"),
-        (refusal(503, "log-unavailable"), FaultKind.BUSY, "so it is: log-unavailable"),
-        (reply(206, b"x" * 70_000, RANGE), FaultKind.CUT, "70000 bytes"),
-        (b"HTTP/1.1 200 x\r\n\r\nwithout a length", FaultKind.CUT, "None bytes"),
-        (b"SSH-2.0-OpenSSH\r\n", FaultKind.UNREACHED, "BadStatusLine"),
-        (SILENCE, FaultKind.TIMED_OUT, "no answer in 0.1 s"),
+        (HANG_UP, SidecarFaultKind.UNREACHED, "RemoteDisconnected"),
+        (reply(206, CONTENT[:3], RANGE, length=10), SidecarFaultKind.CUT, "IncompleteRead"),
+        (refusal(503, "log-unavailable"), SidecarFaultKind.BUSY, "so it is: log-unavailable"),
+        (reply(206, b"x" * 70_000, RANGE), SidecarFaultKind.CUT, "70000 bytes"),
+        (b"HTTP/1.1 200 x\r\n\r\nwithout a length", SidecarFaultKind.CUT, "None bytes"),
+        (b"SSH-2.0-OpenSSH\r\n", SidecarFaultKind.UNREACHED, "BadStatusLine"),
+        (SILENCE, SidecarFaultKind.TIMED_OUT, "no answer in 0.1 s"),
     ],
     ids=["hung-up", "cut", "busy", "too-long", "no-length", "no-http", "silent"],
 )
 async def test_read_when_there_is_never_an_answer_then_attempts_are_bounded(
-    said: bytes | Silence, kind: FaultKind, told: str
+    said: bytes | Silence, kind: SidecarFaultKind, told: str
 ) -> None:
     """Nothing is asked for ever; the last reason is told."""
     attempts = sidecar_http._POLICIES[kind].attempts_max
@@ -211,7 +211,7 @@ async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
 ) -> None:
     """A source that makes no sense is none."""
     async with scripted_server(reply(200, json.dumps(told).encode())) as server:
-        source = SidecarSource(SidecarSettings((server.address,)))
+        source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))
         with pytest.raises(LogUnavailable, match="makes no sense"):
             await asyncio.to_thread(source.partitions)
 
@@ -222,7 +222,7 @@ async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_
     partitions = [{**one, "topic": topic} for topic in ("orders", "__consumer_offsets")]
     told = {"folders": [], "partitions": partitions, "unusable": []}
     async with scripted_server(reply(200, json.dumps(told).encode())) as server:
-        source = SidecarSource(SidecarSettings((server.address,)))
+        source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))
         found, _ = await asyncio.to_thread(source.partitions)
     assert [one.partition.topic for one in found] == ["orders"]
     assert (found[0].origin.node_id, found[0].high_watermark) == (None, None)
@@ -246,4 +246,4 @@ async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_
 def test_source_when_an_address_is_none_then_is_a_mistake(address: str) -> None:
     """Before anybody is asked."""
     with pytest.raises(ConfigError, match="https://HOST:PORT"):
-        SidecarSource(SidecarSettings((address,)))
+        SidecarSegmentSource(SidecarSourceSettings((address,)))

@@ -12,10 +12,10 @@ from aiokafka import AIOKafkaProducer
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from spark_tiering.segment_sources.cluster import TierCluster
-from spark_tiering.segment_sources.settings import SidecarSettings
-from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSource
+from spark_tiering.segment_sources.settings import SidecarSourceSettings
+from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSegmentSource
 from spark_tiering.segment_sources.survey import survey
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_listing import list_segments
 from tests.integration.spark_tiering.test_cluster_of_kafka import properties_of
 from tests.kafka.clients import DEADLINE_S, create_topic, delete_topic, produce, until
@@ -39,7 +39,9 @@ VALUES = [b"%d" % number + b"x" * 500 for number in range(120)]
 
 
 @contextlib.asynccontextmanager
-async def sidecar_beside(node: Node, folder: Path, *arguments: str) -> AsyncIterator[SidecarSource]:
+async def sidecar_beside(
+    node: Node, folder: Path, *arguments: str
+) -> AsyncIterator[SidecarSegmentSource]:
     """A service beside a broker, with that broker's folder, and a source that asks it."""
     options = (
         *("--http-listen", "127.0.0.1:0", "--log-kind", "memory", "--log-num-partitions", "1"),
@@ -50,11 +52,11 @@ async def sidecar_beside(node: Node, folder: Path, *arguments: str) -> AsyncIter
         address = str(said["message"]).rpartition(" ")[2]
         await served.until("are served by HTTP")
         token_file = str(folder / FOLDER / "http.token")
-        yield SidecarSource(SidecarSettings((address,), token_file=token_file))
+        yield SidecarSegmentSource(SidecarSourceSettings((address,), token_file=token_file))
         assert await served.end(signal.SIGTERM) == 0
 
 
-def files_of(source: SidecarSource, topic: str) -> SidecarFiles:
+def files_of(source: SidecarSegmentSource, topic: str) -> SidecarFiles:
     """The files of the topic's only partition."""
     found, _ = source.partitions()
     (files,) = [one.files for one in found if one.partition.topic == topic]
@@ -122,7 +124,7 @@ async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are
         after = await asyncio.to_thread(served_of, files)
         assert {segment for segment, is_given in after.items() if not is_given} == {[*after][-1]}
 
-        local = LogFolder(str(node.data / f"{topic}-0"))
+        local = PartitionFolder(str(node.data / f"{topic}-0"))
         reports = await asyncio.to_thread(inspect_all, files)
         assert not [str(found) for report in reports for found in report.findings]
         assert [one.parts for one in reports] == [one.parts for one in inspect_all(local)]
@@ -143,7 +145,7 @@ async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_fol
     await create_topic(node.login, topic, settings=SEGMENTS)
     await produce(node.login, topic, VALUES)
 
-    def surveyed(source: SidecarSource) -> None:
+    def surveyed(source: SidecarSegmentSource) -> None:
         with TierCluster(node.bootstrap) as cluster:
             facts = cluster.partition_facts(lambda name: name == topic)
             taken, unusable = survey(
@@ -155,7 +157,7 @@ async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_fol
             )
         assert unusable == []
         (one,) = taken
-        local = list_segments(LogFolder(str(node.data / f"{topic}-0")).facts())
+        local = list_segments(PartitionFolder(str(node.data / f"{topic}-0")).facts())
         assert [segment.listed for segment in one.source.segments] == local
         assert one.source.last_stable_offset == len(VALUES)
         ((found, *_), _) = source.partitions()

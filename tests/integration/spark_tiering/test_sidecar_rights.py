@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, ClientCertificates
 from rlmm.errors import LogNotPermitted
 from spark_tiering.segment_sources.opening import open_source
-from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarFiles
 from spark_tiering.segment_sources.sidecar_http import Endpoint
 from tests.integration.http.test_access import door_of
@@ -43,7 +43,7 @@ async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
     if token is not None:
         write_token(tmp_path / "token", token)
     async with serving_folders(root, of_http={"door": await door_of(tmp_path)}) as broker:
-        settings = SidecarSettings((broker.url,), token_file=token_file)
+        settings = SidecarSourceSettings((broker.url,), token_file=token_file)
         files = SidecarFiles(Endpoint(broker.url, settings), str(root), PARTITION)
         asks: list[Callable[[], object]] = [
             open_source(settings).partitions, files.facts, lambda: files.read(LOG, 0, 1),
@@ -81,7 +81,7 @@ async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
     """Trust is by the named authority, rights by a token or by our certificate."""
     token_file = write_token(tmp_path / "token", READER)
 
-    def made() -> tuple[Door, Pki]:
+    def made() -> tuple[Authenticator, Pki]:
         pki = Pki(tmp_path)
         write_tokens(tmp_path / "tokens")
         settings = pki.settings(ClientCertificates.WANTED)
@@ -89,7 +89,7 @@ async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
         issued = pki.authority.issue_cert("x", common_name="tier")
         (tmp_path / "ours.key").write_bytes(issued.private_key_pem.bytes())
         (tmp_path / "ours.pem").write_bytes(issued.cert_chain_pems[0].bytes())
-        return Door(access, settings), pki
+        return Authenticator(access, settings), pki
 
     door, pki = await asyncio.to_thread(made)
     ours: dict[str, Any] = {

@@ -15,13 +15,13 @@ import pytest
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from spark_tiering.segment_sources import sidecar_http
 from spark_tiering.segment_sources.opening import open_source
-from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarFiles
-from spark_tiering.segment_sources.sidecar_http import FaultKind
-from spark_tiering.segment_sources.survey import PartitionFacts, survey
+from spark_tiering.segment_sources.sidecar_http import SidecarFaultKind
+from spark_tiering.segment_sources.survey import ClusterPartition, survey
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
 from tests.support.broker_logs import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.segment_sources.protocol import FoundPartition
-    from spark_tiering.segments.findings import Finding
+    from spark_tiering.segments.findings import SegmentFinding
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_parts import SegmentReport
     from tests.support.broker_logs import Broker
@@ -74,7 +74,7 @@ def write_token(path: Path, token: str) -> str:
 def found_at(*brokers: Broker, token_file: str, **options: Any) -> list[FoundPartition]:
     """What the sidecars have; nothing of theirs is of no use."""
     addresses = tuple(broker.url for broker in brokers)
-    source = open_source(SidecarSettings(addresses, token_file=token_file, **options))
+    source = open_source(SidecarSourceSettings(addresses, token_file=token_file, **options))
     found, unusable = source.partitions()
     source.close()
     assert unusable == []
@@ -106,9 +106,9 @@ async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder
     """Every report and every byte that a copy takes is the same as from the disk."""
     folder = root / "orders-3"
 
-    def copied(files: PartitionFiles) -> tuple[list[SegmentReport], list[bytes | Finding]]:
+    def copied(files: PartitionFiles) -> tuple[list[SegmentReport], list[bytes | SegmentFinding]]:
         reports = inspect_all(files)
-        contents: list[bytes | Finding] = [
+        contents: list[bytes | SegmentFinding] = [
             files.read(f"{base}.log", 0, 1 << 20) for base in (FIRST, SECOND)
         ]
         contents += [
@@ -123,11 +123,11 @@ async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder
         files = await files_at(broker, token_file)
         through = await asyncio.to_thread(copied, files)
         facts = await asyncio.to_thread(files.facts)
-    reports, contents = copied(LogFolder(str(folder)))
+    reports, contents = copied(PartitionFolder(str(folder)))
     assert [report.parts for report in through[0]] == [report.parts for report in reports]
     assert [report.findings for report in through[0]] == [report.findings for report in reports]
     assert through[1] == contents
-    assert facts == LogFolder(str(folder)).facts()
+    assert facts == PartitionFolder(str(folder)).facts()
 
 
 def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
@@ -242,7 +242,7 @@ async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding
 
         report = await asyncio.to_thread(inspected)
     assert [(found.part, found.kind) for found in report.blockers] == [
-        (SegmentPart.LOG, FindingKind.CHANGED)
+        (SegmentPart.LOG, SegmentFindingKind.CHANGED)
     ]
 
 
@@ -273,8 +273,8 @@ async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_lead
     write_partition(other, contents)
 
     def surveyed(leader: int, *addresses: str) -> tuple[str, list[str]]:
-        source = open_source(SidecarSettings(addresses, token_file=token_file))
-        facts = PartitionFacts(False, 0, 257, 257, None, leader)
+        source = open_source(SidecarSourceSettings(addresses, token_file=token_file))
+        facts = ClusterPartition(False, 0, 257, 257, None, leader)
         taken, unusable = survey(source, {PARTITION: facts}, lambda _: True)
         assert [one.source.partition for one in taken] == [PARTITION]
         files = taken[0].files
@@ -297,7 +297,7 @@ async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     checkpoint = root / "replication-offset-checkpoint"
     checkpoint.write_text("0\n0\n" if noted is None else f"0\n1\norders 3 {noted}\n")
     async with serving_folders(root, teller=Teller(told)) as broker:
-        source = open_source(SidecarSettings((broker.url,), token_file=token_file))
+        source = open_source(SidecarSourceSettings((broker.url,), token_file=token_file))
         (one,), unusable = await asyncio.to_thread(survey, source, None, lambda _: True)
     assert one.source.last_stable_offset == expected
     assert unusable == []
@@ -310,7 +310,7 @@ async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_
     """The reason is the sidecar's own."""
     teller = Teller(LogNotPermitted("lacks the right to DESCRIBE"))
     async with serving_folders(root, teller=teller) as broker:
-        source = open_source(SidecarSettings((broker.url,), token_file=token_file))
+        source = open_source(SidecarSourceSettings((broker.url,), token_file=token_file))
         found, (unusable,) = await asyncio.to_thread(survey, source, None, lambda _: True)
     assert found == []
     assert "lacks the right to DESCRIBE" in unusable.why
@@ -331,7 +331,7 @@ async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_as
     nobody = "http://127.0.0.1:1"
     async with serving_folders(root) as broker:
         for addresses, count in (((nobody, broker.url), 1), ((nobody,), 0)):
-            source = open_source(SidecarSettings(addresses, token_file=token_file))
+            source = open_source(SidecarSourceSettings(addresses, token_file=token_file))
             if not count:
                 with pytest.raises(LogUnavailable, match=r"127\.0\.0\.1:1 did not answer"):
                     await asyncio.to_thread(source.partitions)
@@ -339,12 +339,14 @@ async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_as
             found, unusable = await asyncio.to_thread(source.partitions)
             assert len(found) == count
             assert [one.place for one in unusable] == [nobody]
-    assert len(no_pauses) == 2 * (sidecar_http._POLICIES[FaultKind.UNREACHED].attempts_max - 1)
+    assert len(no_pauses) == 2 * (
+        sidecar_http._POLICIES[SidecarFaultKind.UNREACHED].attempts_max - 1
+    )
 
 
 async def test_source_when_a_service_serves_no_folders_then_is_a_mistake(token_file: str) -> None:
     """It is a sidecar, and was not told to serve any: nothing would ever come of it."""
     async with showing(process=process_of()) as client:
-        source = open_source(SidecarSettings((client.url,), token_file=token_file))
+        source = open_source(SidecarSourceSettings((client.url,), token_file=token_file))
         with pytest.raises(ConfigError, match="serves no log folders"):
             await asyncio.to_thread(source.partitions)

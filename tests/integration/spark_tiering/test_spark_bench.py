@@ -22,12 +22,18 @@ from bench.spark_ground import (
 )
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.executor.segment_inspection import inspect_with_state
-from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import USUAL_RULES
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import open_store
-from spark_tiering.stores.results import Absent, AlreadyThere, Conflict, ObjectFacts, OutOfRange
+from spark_tiering.stores.results import (
+    ObjectAbsent,
+    ObjectConflict,
+    ObjectFacts,
+    ObjectIdentical,
+    RangeBeyondObject,
+)
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -100,8 +106,8 @@ def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
     facts = store.head(key)
     assert isinstance(facts, ObjectFacts)
     assert (facts.size_bytes, facts.crc64nvme) == content.sum
-    assert isinstance(store.put(key, content), AlreadyThere)
-    assert isinstance(store.put(key, BytesContent(b"other")), Conflict)
+    assert isinstance(store.put(key, content), ObjectIdentical)
+    assert isinstance(store.put(key, BytesContent(b"other")), ObjectConflict)
 
 
 def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
@@ -112,11 +118,11 @@ def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
     store.put("job&s/2.json", BytesContent(b"x"))
     assert store.get("job&s/1.json", 2, 5) == b"2345"
     assert store.get("job&s/1.json", 8, 70_000) == b"89"
-    assert isinstance(store.get("job&s/1.json", 10, 20), OutOfRange)
+    assert isinstance(store.get("job&s/1.json", 10, 20), RangeBeyondObject)
     assert [one.key for one in store.list("job&s/")] == ["job&s/1.json", "job&s/2.json"]
     store.delete("job&s/1.json")
-    assert isinstance(store.get("job&s/1.json", 0, 1), Absent)
-    assert isinstance(store.head("job&s/1.json"), Absent)
+    assert isinstance(store.get("job&s/1.json", 0, 1), ObjectAbsent)
+    assert isinstance(store.head("job&s/1.json"), ObjectAbsent)
 
 
 def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
@@ -135,7 +141,7 @@ def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_
     assert len(segments) == 6
     assert all(path.is_file() for files in segments for path in files)
     assert 6 * 80_000 < log_bytes(segments) <= 6 * 100_000
-    files = LogFolder(str(folder / "copied-1"))
+    files = PartitionFolder(str(folder / "copied-1"))
     listed = list_segments(files.facts())
     assert len(listed) == 4
     for segment in listed[:-1]:

@@ -18,7 +18,7 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import ConfigError, EngineUnfit
 from spark_tiering.execution.opening import open_engine
 from spark_tiering.execution.session import connect_address, open_session
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.stores.abandoned_uploads import sweep
 from spark_tiering.stores.opening import open_store
 from tests.support import engine_process, tree
@@ -82,13 +82,13 @@ def test_session_when_one_is_open_that_nobody_gave_then_no_other_is_made(
     """Spark has one in a process; whose it is, is not guessed."""
     assert spark_session.version
     with pytest.raises(EngineUnfit, match="is open in this process already"):
-        open_session(EngineSettings("local[1]"))
+        open_session(ExecutionSettings("local[1]"))
 
 
 def test_session_when_it_was_given_then_outlives_its_engine(spark_session: SparkSession) -> None:
     """Who opened it closes it."""
     for _ in range(2):
-        with open_engine(EngineSettings(), spark_session) as engine:
+        with open_engine(ExecutionSettings(), spark_session) as engine:
             assert engine.run_units([-1], abs) == [1]
 
 
@@ -161,7 +161,7 @@ def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
     """Spark's own client would go on trying for minutes."""
     (port,) = free_ports(1)
     with pytest.raises(EngineUnfit, match=f"no Spark Connect server at 127.0.0.1:{port}: "):
-        open_engine(EngineSettings(f"sc://127.0.0.1:{port}"))
+        open_engine(ExecutionSettings(f"sc://127.0.0.1:{port}"))
 
 
 @pytest.mark.parametrize("is_submitted", [False, True], ids=["ours", "submitted"])
@@ -208,7 +208,7 @@ def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_instal
     """They are not installed with Spark itself."""
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
-        open_engine(EngineSettings("sc://127.0.0.1"))
+        open_engine(ExecutionSettings("sc://127.0.0.1"))
 
 
 def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
@@ -217,7 +217,7 @@ def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
     """It is an extra."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
-        open_engine(EngineSettings("local[1]"))
+        open_engine(ExecutionSettings("local[1]"))
 
 
 @pytest.mark.parametrize(

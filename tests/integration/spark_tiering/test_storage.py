@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import look
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.range_reading import FETCH_BYTES
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import Finding, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.storage import (
     MANIFESTS_KEPT,
-    Copied,
-    NotCopied,
+    CopiedSegment,
+    CopyFailure,
     TierStorage,
     Unreadable,
     open_storage,
@@ -29,7 +29,7 @@ from spark_tiering.storage import (
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.results import Absent
+from spark_tiering.stores.results import ObjectAbsent
 from tests.support.builders import started
 from tests.support.copy_tasks import (
     FIRST,
@@ -99,11 +99,11 @@ def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
     """Objects of both have the same bytes, but for who wrote them; each reads the other's."""
     storage = TierStorage(store, PREFIX, options=options, writer="job-20231114")
     copied = storage.copy(SEGMENT, PARTS)
-    assert isinstance(copied, Copied)
+    assert isinstance(copied, CopiedSegment)
     assert copied.is_new
     assert copied.stored_bytes == sum(found.size_bytes for found in store.list())
     again = run(copy_task(EXAMPLE, options=options), store)
-    assert again.outcome is Outcome.FOUND
+    assert again.outcome is UnitOutcome.FOUND
     assert storage.copy(SEGMENT, PARTS) == replace(copied, is_new=False)
     assert joined(storage.fetch(SEGMENT)) == LOG
     for part, content in PARTS.items():
@@ -147,17 +147,17 @@ def test_f124_segment_that_is_not_there_when_read_is_absent_by_name(store: Local
     """A missing object is a value of its own, whichever of the three it is."""
     storage = TierStorage(store, PREFIX)
     keys = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)
-    absent = Absent(keys[ObjectKind.MANIFEST])
+    absent = ObjectAbsent(keys[ObjectKind.MANIFEST])
     assert storage.fetch(SEGMENT) == absent
     assert storage.fetch_index(SEGMENT, SegmentPart.TXN_INDEX) == absent
     storage.copy(SEGMENT, PARTS)
     assert joined(storage.fetch(SEGMENT)) == LOG
     store.delete(keys[ObjectKind.LOG])
-    assert storage.fetch(SEGMENT) == Absent(keys[ObjectKind.LOG])
+    assert storage.fetch(SEGMENT) == ObjectAbsent(keys[ObjectKind.LOG])
     assert storage.fetch_index(SEGMENT, SegmentPart.TXN_INDEX) == PARTS[SegmentPart.TXN_INDEX]
     store.delete(keys[ObjectKind.INDEXES])
     found = storage.fetch_index(SEGMENT, SegmentPart.TXN_INDEX)
-    assert found == Absent(keys[ObjectKind.INDEXES])
+    assert found == ObjectAbsent(keys[ObjectKind.INDEXES])
 
 
 def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalStore) -> None:
@@ -168,7 +168,7 @@ def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalSto
     assert storage.fetch_index(task.segment, SegmentPart.TXN_INDEX) is None
     report = report_on(EXAMPLE, FIRST)
     content = content_of(EXAMPLE, SegmentPart.OFFSET_INDEX, report.parts[SegmentPart.OFFSET_INDEX])
-    assert not isinstance(content, Finding)
+    assert not isinstance(content, SegmentFinding)
     assert storage.fetch_index(task.segment, SegmentPart.OFFSET_INDEX) == content
     with pytest.raises(InvalidArgument):
         storage.fetch_index(task.segment, SegmentPart.LOG)
@@ -196,7 +196,7 @@ def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
     assert len(first) == FETCH_BYTES
     key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
     store.delete(key)
-    assert list(found) == [Absent(key)]
+    assert list(found) == [ObjectAbsent(key)]
 
 
 @BOTH
@@ -273,7 +273,7 @@ def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
     joined(storage.fetch(SEGMENT))
     assert storage.delete(SEGMENT).is_done
     assert not list(store.list())
-    assert isinstance(storage.fetch(SEGMENT), Absent)
+    assert isinstance(storage.fetch(SEGMENT), ObjectAbsent)
     assert storage.delete(SEGMENT).is_done
 
 
@@ -288,14 +288,14 @@ def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
     storage = TierStorage(store, PREFIX)
     absent = {**paths, SegmentPart.TIME_INDEX: tmp_path / "nothing"}
     told = storage.copy(SEGMENT, absent)
-    assert isinstance(told, NotCopied)
-    assert told.outcome is Outcome.SOURCE_FAILED
+    assert isinstance(told, CopyFailure)
+    assert told.outcome is UnitOutcome.SOURCE_FAILED
     assert not list(store.list())
-    assert isinstance(storage.copy(SEGMENT, paths), Copied)
+    assert isinstance(storage.copy(SEGMENT, paths), CopiedSegment)
     assert joined(storage.fetch(SEGMENT)) == LOG
     other = storage.copy(SEGMENT, {**paths, SegmentPart.TIME_INDEX: b"other" * 12})
-    assert isinstance(other, NotCopied)
-    assert other.outcome is Outcome.CONFLICT
+    assert isinstance(other, CopyFailure)
+    assert other.outcome is UnitOutcome.CONFLICT
 
 
 @pytest.mark.parametrize(
@@ -324,12 +324,12 @@ def test_segment_whose_metadata_names_another_prefix_when_read_and_deleted_lies_
     """Prefixes change, and objects stay where they are."""
     TierStorage(store, "old/").copy(SEGMENT, PARTS)
     storage = TierStorage(store, "new/")
-    assert isinstance(storage.fetch(SEGMENT), Absent)
+    assert isinstance(storage.fetch(SEGMENT), ObjectAbsent)
     named = replace(SEGMENT, custom_metadata=format_custom_metadata(CustomMetadata(prefix="old/")))
     assert joined(storage.fetch(named, 0, 9)) == LOG[:10]
-    assert look(store, SEGMENT, "old/") is ObjectsFound.WHOLE
+    assert look(store, SEGMENT, "old/") is StoredObjects.WHOLE
     storage.delete(named)
-    assert look(store, SEGMENT, "old/") is ObjectsFound.NONE
+    assert look(store, SEGMENT, "old/") is StoredObjects.NONE
 
 
 def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalStore) -> None:
@@ -363,6 +363,6 @@ def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalSt
 def test_storage_when_opened_by_its_address_then_reads_what_is_there(tmp_path: Path) -> None:
     """An address is enough for a program; the store is closed with the storage."""
     with open_storage(str(tmp_path / "objects"), options=ZSTD) as storage:
-        assert isinstance(storage.copy(SEGMENT, PARTS), Copied)
+        assert isinstance(storage.copy(SEGMENT, PARTS), CopiedSegment)
     with open_storage(f"file://{tmp_path}/objects") as storage:
         assert joined(storage.fetch(SEGMENT)) == LOG

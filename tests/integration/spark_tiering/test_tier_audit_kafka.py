@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.state_sources.settings import SourceSettings
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.orphan_deletion import Deleting, Fate
+from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion, OrphanFate
 from spark_tiering.maintenance.audit.verdicts import (
     DAY_MS,
     USUAL_PROOFS,
-    Overall,
-    Proof,
+    AuditVerdict,
+    OrphanProof,
     SetVerdict,
 )
 from spark_tiering.maintenance.request import CareRequest
@@ -28,7 +28,7 @@ from tests.support.audited_tiers import codes, manifest_of, verdicts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
+    from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletionResult
     from spark_tiering.maintenance.audit.report import AuditReport
     from tests.kafka.tiered import TieredKafka
 
@@ -46,12 +46,14 @@ def put_objects(folder: Path, segments: list[SegmentMetadata]) -> None:
             path.write_bytes(manifest_of(segment) if is_manifest else b"x")
 
 
-def audited(kafka: TieredKafka, folder: Path, **deleting: object) -> tuple[AuditReport, Deletions]:
+def audited(
+    kafka: TieredKafka, folder: Path, **deleting: object
+) -> tuple[AuditReport, OrphanDeletionResult]:
     """An audit two days later, and what would become of its orphans."""
     request = CareRequest(
         source=SourceSettings(bootstrap_servers=kafka.bootstrap),
         store=LocalSettings(folder),
-        topics=Filters((TOPIC,)),
+        topics=SegmentSelection((TOPIC,)),
         wait_s=20.0,
     )
     with (
@@ -60,7 +62,7 @@ def audited(kafka: TieredKafka, folder: Path, **deleting: object) -> tuple[Audit
     ):
         report = audit.run()
         said = {"is_dry": True, **deleting}
-        done = Deleting(tier, audit.rules, proofs=USUAL_PROOFS, **said)  # type: ignore[arg-type]
+        done = OrphanDeletion(tier, audit.rules, proofs=USUAL_PROOFS, **said)  # type: ignore[arg-type]
         return report, done.run(audit.orphans)
 
 
@@ -89,7 +91,7 @@ async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves
     segments = started()
     put_objects(folder, segments)
     report, _ = await asyncio.to_thread(audited, kafka, folder)
-    assert report.overall is Overall.CLEAN, list(report.lines())
+    assert report.overall is AuditVerdict.CLEAN, list(report.lines())
     assert verdicts(report) == {SetVerdict.REFERENCED: len(segments)}
     assert not any("no cluster" in note for note in report.notes)
     assert report.topics[0].document(None)["isKnownToCluster"] is True
@@ -100,12 +102,12 @@ async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves
         "the brokers have told the end of each deletion",
     )
     report, dry = await asyncio.to_thread(audited, kafka, folder)
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert verdicts(report) == {SetVerdict.ORPHAN: len(segments)}
     assert codes(report) == {"TIER-ORPHAN": len(segments), "TIER-TOPIC-UNKNOWN": 1}
-    assert {one.fate for one in dry.receipts} == {Fate.WOULD_GO}
+    assert {one.fate for one in dry.receipts} == {OrphanFate.WOULD_GO}
     assert {one.orphan.proof for one in dry.receipts} <= {
-        Proof.SEGMENT_DELETED, Proof.TOPIC_DELETED, Proof.PARTITION_DELETED,
+        OrphanProof.SEGMENT_DELETED, OrphanProof.TOPIC_DELETED, OrphanProof.PARTITION_DELETED,
     }  # fmt: skip
     _, done = await asyncio.to_thread(audited, kafka, folder, is_dry=False)
     assert done.is_fine, list(done.lines())

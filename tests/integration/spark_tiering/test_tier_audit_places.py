@@ -12,7 +12,7 @@ import pytest
 from rlmm.base.clock import SYSTEM_CLOCK
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
@@ -69,7 +69,7 @@ def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same
                 listed = audit.run()
             with Audit(tier, AuditOptions(inventory=where)) as audit:
                 by_inventory = audit.run()
-        assert listed.overall is by_inventory.overall is Overall.CORRUPT
+        assert listed.overall is by_inventory.overall is AuditVerdict.CORRUPT
         found = {"TIER-OBJECT-MISSING": 1, "TIER-UPLOAD-OPEN": 1}
         assert codes(by_inventory) == found
         assert codes(listed) == {**found, "TIER-UNKNOWN-KEY": 1}

@@ -14,9 +14,9 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import object_keys
-from spark_tiering.maintenance.expire.execution import Fate
+from spark_tiering.maintenance.expire.execution import ExpireFate
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
@@ -339,10 +339,10 @@ def test_run_when_it_is_told_to_stop_then_says_what_is_left(tier: Command) -> No
     """Between waves, by whatever signal."""
     request = CareRequest(embedded=tier.place.archive, store=tier.place.store_settings)
     with open_tier(request) as opened_tier:
-        report = expire(opened_tier, Wish(retention_ms=0), is_applied=True,
+        report = expire(opened_tier, ExpireOptions(retention_ms=0), is_applied=True,
                         why_stop=lambda: "SIGTERM")  # fmt: skip
     assert (report.stopped, report.is_fine) == ("SIGTERM", False)
-    assert report.count(Fate.NOT_BEGUN).segments == 4
+    assert report.count(ExpireFate.NOT_BEGUN).segments == 4
     assert "stopped: SIGTERM" in "\n".join(report.lines())
     assert len(tier.place.check()) == 4
     assert run(tier.place, later_ms=LATER_MS, retention_ms=0).is_fine

@@ -13,9 +13,9 @@ from rlmm.findings import expire_findings as kinds
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import object_keys
-from spark_tiering.maintenance.expire.execution import Fate
+from spark_tiering.maintenance.expire.execution import ExpireFate
 from spark_tiering.maintenance.job_lease import open_care_life
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
@@ -72,7 +72,7 @@ def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_
     assert place.run().is_fine
     request = CareRequest(store=place.store_settings)
     with open_tier(request) as care, open_care_life(care) as life:
-        assert not life.claim_each([Topic(ORDERS.topic, ORDERS.topic_id)])
+        assert not life.claim_each([JobTopic(ORDERS.topic, ORDERS.topic_id)])
         result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
         assert result.exit_code == 4, result.output
         told = document(result)
@@ -188,7 +188,7 @@ def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go
     assert [(one.kind, one.subject) for one in report.findings()] == [(kinds.EXPIRE_LIVE, "orders")]
     assert not report.is_fine
     assert {one.id.partition for one in tier.place.check()} == {ORDERS}
-    assert report.count(Fate.DELETED).segments == 2
+    assert report.count(ExpireFate.DELETED).segments == 2
 
 
 def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Command) -> None:

@@ -9,14 +9,14 @@ from rlmm.findings import expire_findings as kinds
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.retention.retention import Rules
+from rlmm.retention.retention import RetentionSettings
 from rlmm.state_sources.settings import SourceSettings
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.expire.decision import decide
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import Wish
-from spark_tiering.maintenance.expire.topic_ownership import Standing
+from spark_tiering.maintenance.expire.options import ExpireOptions
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
@@ -41,7 +41,7 @@ def request(kafka: TieredKafka, topic: str, store: Path) -> CareRequest:
     return CareRequest(
         source=SourceSettings(bootstrap_servers=kafka.bootstrap),
         store=LocalSettings(store),
-        topics=Filters((topic,)),
+        topics=SegmentSelection((topic,)),
     )
 
 
@@ -66,11 +66,14 @@ async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goe
             moment = tier.moment()
             (summary,) = moment.partitions()
             plan = decide(
-                summary.partition, list(moment.segments(summary.partition)),
-                standing=Standing.OURS, rules=Rules(retention_bytes=LIMIT), wish=Wish(),
+                summary.partition,
+                list(moment.segments(summary.partition)),
+                standing=TopicOwner.OURS,
+                rules=RetentionSettings(retention_bytes=LIMIT),
+                wish=ExpireOptions(),
                 now_ms=tier.now_ms(),
-            )  # fmt: skip
-            refused = expire(tier, Wish(retention_bytes=0), is_applied=True)
+            )
+            refused = expire(tier, ExpireOptions(retention_bytes=0), is_applied=True)
         return {one.segment.id for one in plan.doomed}, plan.start_after, refused
 
     foretold, start, refused = await asyncio.to_thread(foretell)
@@ -114,7 +117,11 @@ async def test_f116_topic_when_its_brokers_have_left_it_half_deleted_then_it_goe
             tier.writer().publish(SegmentUpdate(segments[0].id, 1, 3_000, b"\1", DS), 20)
             reports = [
                 expire(tier, wish, is_applied=True)
-                for wish in (Wish(), Wish(drops_deleted_topics=True), Wish())
+                for wish in (
+                    ExpireOptions(),
+                    ExpireOptions(drops_deleted_topics=True),
+                    ExpireOptions(),
+                )
             ]
             return reports, [one.key for one in tier.store.list(topic)]
 

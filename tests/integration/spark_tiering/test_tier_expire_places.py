@@ -9,7 +9,7 @@ import pytest
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.opening import open_store
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
-LIMIT = Wish(retention_bytes=14_842)
+LIMIT = ExpireOptions(retention_bytes=14_842)
 """Of two segments of each partition the first goes."""
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.adopt.journal import Step
+from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.journal_store import JournalBook
-from spark_tiering.job_registry.job_store import JobStore, Topic
+from spark_tiering.job_registry.job_store import JobStore, JobTopic
 from spark_tiering.stores.opening import open_store
 from tests.support.tier_command import Command, forget_environment
 from tests.support.tier_places import ORDERS, TierPlace
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from spark_tiering.adopt.journal import Journal
+    from spark_tiering.adopt.journal import AdoptionJournal
 
-TOPIC = Topic(ORDERS.topic, ORDERS.topic_id)
+TOPIC = JobTopic(ORDERS.topic, ORDERS.topic_id)
 TROUBLE = "brokers did not go on behind the last copies"
 
 
@@ -55,7 +55,7 @@ def status(tier: Command, *more: str) -> Result:
     return tier("status", *tier.store, *more)
 
 
-def journal(tier: Command, *steps: Step) -> Journal:
+def journal(tier: Command, *steps: AdoptionStep) -> AdoptionJournal:
     """A window of the job's, as far as *steps*; the newest entry."""
     (job_id,) = jobs(tier)
     with open_store(tier.place.store_settings) as store:
@@ -72,7 +72,7 @@ def journal(tier: Command, *steps: Step) -> Journal:
 def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: Command) -> None:
     """Topic, step, job and trouble, to people and to programs; code 1 until it is closed."""
     assert status(tier).exit_code == 0
-    left = journal(tier, Step.OPEN)
+    left = journal(tier, AdoptionStep.OPEN)
     said = status(tier)
     assert said.exit_code == 1
     _, _, windows = said.stdout.partition("topics whose copying and retention are off\n")
@@ -86,7 +86,9 @@ def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: 
 
 def test_status_when_the_window_was_closed_then_shows_none(tier: Command) -> None:
     """What is as it was before is nobody's concern."""
-    journal(tier, Step.OPEN, Step.CLOSING, Step.RESTORING, Step.CLOSED)
+    journal(
+        tier, AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED
+    )
     said = status(tier)
     assert (said.exit_code, "copying and retention" in said.stdout) == (0, False)
     assert shown(tier)["windows"] == []

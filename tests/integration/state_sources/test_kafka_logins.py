@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
     from tests.kafka.login import Login
     from tests.kafka.secured import SecuredKafka
 
@@ -53,7 +53,7 @@ def properties_of(login: Login, *more: str) -> list[str]:
 @asynccontextmanager
 async def opened(
     folder: Path, login: Login, lines: list[str], **said: Any
-) -> AsyncIterator[Source]:
+) -> AsyncIterator[StateSource]:
     """The cluster of *login*, by a file of *lines*."""
     file = folder / "client.properties"
     await asyncio.to_thread(file.write_text, "\n".join(lines))
@@ -82,7 +82,7 @@ async def metadata_topic(secured_kafka: SecuredKafka) -> SecuredKafka:
     return secured_kafka
 
 
-async def assert_read(source: Source) -> None:
+async def assert_read(source: StateSource) -> None:
     """All of it is there."""
     assert len(await (await source.now()).user_partitions()) == 3
 

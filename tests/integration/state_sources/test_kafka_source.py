@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from rlmm.inspection.cluster_facts import PartitionOffsets
-from rlmm.inspection.replay import Bound, replay
+from rlmm.inspection.replay import ReplayEnd, replay
 from rlmm.kafka_client.settings import TOPIC
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.python_shard import PythonShard
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.inspection.moment import Moment
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
     from tests.kafka.tiered import TieredKafka
 
 ANSWER_S = 20.0
@@ -37,7 +37,7 @@ RECORDS = 60
 
 
 @asynccontextmanager
-async def opened(**said: Any) -> AsyncIterator[Source]:
+async def opened(**said: Any) -> AsyncIterator[StateSource]:
     """The source that is named, closed at the end."""
     source = await open_source(SourceSettings(timeout_s=ANSWER_S, **said))
     try:
@@ -111,7 +111,7 @@ async def test_topic_of_kafka_when_read_then_is_what_its_files_say(
         place = next(at for at, end in positions.items() if end > 1)
         alone = await source.now([place])
         assert list(alone.positions) == [place]
-        before = await replay(source.log, [place], Bound({place: 0}), timeout_s=ANSWER_S)
+        before = await replay(source.log, [place], ReplayEnd({place: 0}), timeout_s=ANSWER_S)
         assert before.positions == {place: 1}
     kept = await asyncio.to_thread(lambda: list(map(examine, stored_below(tmp_path / "cache"))))
     assert kept

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker_adapter.address import UnixAddress
-from rlmm.access.authentication import Door
+from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings, UnixRole
 from rlmm.errors import (
     ConfigError,
@@ -144,7 +144,9 @@ async def test_service_when_it_is_silent_then_is_not_waited_for_long(
 async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path: Path) -> None:
     """And takes one that is known; what a file holds is never told."""
     world = world_of(started(segment_id(1)))
-    door = Door(AccessSettings(tokens=Secret(TOKENS), unix_role=UnixRole.NONE), TlsSettings())
+    door = Authenticator(
+        AccessSettings(tokens=Secret(TOKENS), unix_role=UnixRole.NONE), TlsSettings()
+    )
     token = tmp_path / "token"
     async with world.engine() as engine, listening(engine, door=door) as served:
         await until_open(engine, 0, 1, 2)
@@ -198,7 +200,7 @@ async def test_service_when_it_is_encrypted_then_is_asked_by_tls_alone(tmp_path:
             assert "is it encrypted there? then --tls" in in_one_line(error, 3)
             error = await refused(where, token_file=token, is_tls=True)
             assert "its certificate is not trusted: " in in_one_line(error, 3)
-        plain = Door(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
+        plain = Authenticator(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
         async with listening(engine, door=plain, listen="localhost:0") as served:
             error = await refused(f"localhost:{served.tcp[1]}", **settings)
             told = in_one_line(error, 3)

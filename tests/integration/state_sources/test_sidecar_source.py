@@ -18,9 +18,9 @@ from rlmm.errors import (
     NotReady,
     UnknownPartition,
 )
-from rlmm.inspection.replay import Bound, Replay, ShardsMoment, replay
-from rlmm.inspection.source_status import SourceKind
-from rlmm.log.protocol import Bounds
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd, ShardsMoment, replay
+from rlmm.inspection.source_status import StateSourceKind
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.segment import PartitionDeleteState
@@ -96,10 +96,11 @@ async def test_log_when_of_a_service_then_its_replay_is_that_of_the_log(seed: in
     """Every event with its place, time and verdict; also of a moment in the past."""
     world = random_world(seed, 120)
     async with looking_into(world) as (source, _, _):
-        for bound in (Bound(), Bound({0: 5, 1: 11, 2: 0})):
+        for bound in (ReplayEnd(), ReplayEnd({0: 5, 1: 11, 2: 0})):
             for place in range(PLACES):
                 ours, theirs = (
-                    Replay(log, place, bound, timeout_s=5) for log in (source.log, world.log())
+                    PartitionReplay(log, place, bound, timeout_s=5)
+                    for log in (source.log, world.log())
                 )
                 told = [one async for chunk in ours.chunks() for one in chunk.happened()]
                 assert told == [one async for chunk in theirs.chunks() for one in chunk.happened()]
@@ -279,7 +280,7 @@ async def test_standing_then_says_what_a_replay_says() -> None:
     async with looking_into(world, settings=settings) as (source, _, served):
         standing = await source.standing()
         replayed = await replay(world.log(), timeout_s=5)
-    assert (standing.kind, standing.where) == (SourceKind.SIDECAR, str(served.path))
+    assert (standing.kind, standing.where) == (StateSourceKind.SIDECAR, str(served.path))
     assert standing.identity == replayed.identity
     assert standing.is_caught_up
     (note,) = standing.notes
@@ -315,7 +316,7 @@ async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> N
             assert [one.lag_s for one in (await source.standing()).places] == [0.0]
             world.store(finished(segment_id(1)))
             bounds = (await world.log().bounds([0], timeout_s=5))[0]
-            assert isinstance(bounds, Bounds)
+            assert isinstance(bounds, LogBounds)
             follower.hear_bounds(bounds, asyncio.get_running_loop().time())
             (lagging,) = (await source.standing()).places
             assert lagging.lag_records == 1

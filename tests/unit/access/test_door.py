@@ -12,7 +12,7 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization as form
 
-from rlmm.access.authentication import UNIX_CLIENT, Door
+from rlmm.access.authentication import UNIX_CLIENT, Authenticator
 from rlmm.access.roles import Client, Peer, Role
 from rlmm.access.settings import AccessSettings, TlsSettings, UnixRole
 from rlmm.access.tokens import digest_of
@@ -30,10 +30,10 @@ OPEN_TCP = Peer("tcp", is_private=False)
 NEW = "another-token-0123456789"
 
 
-def door(tokens: str | None = TOKENS, **access: Any) -> Door:
+def door(tokens: str | None = TOKENS, **access: Any) -> Authenticator:
     """A door without TLS."""
     said = None if tokens is None else Secret(tokens)
-    return Door(AccessSettings(tokens=said, **access), TlsSettings())
+    return Authenticator(AccessSettings(tokens=said, **access), TlsSettings())
 
 
 def certified(*names: str) -> Peer:
@@ -248,7 +248,7 @@ def test_certificate_when_it_ends_soon_then_told_once_a_day(
     pki = Pki(tmp_path)
     end_s = pki.replace_server().timestamp()
     now_s = end_s - left.total_seconds()
-    keeper = Door(AccessSettings(), pki.settings(), wall_s=lambda: now_s)
+    keeper = Authenticator(AccessSettings(), pki.settings(), wall_s=lambda: now_s)
     for _ in range(3):
         keeper.look()
     if level is None:
@@ -338,7 +338,7 @@ def test_key_when_every_user_may_read_it_then_told(
     assert "may be read by every user of the machine" in caplog.text
 
 
-def has_looked(keeper: Door) -> bool:
+def has_looked(keeper: Authenticator) -> bool:
     """Whether a change was found."""
     return keeper.generation == 1
 

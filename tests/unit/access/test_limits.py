@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlmm.access.limits import ClientFigures, Limits, TokenBucket
+from rlmm.access.limits import ClientFigures, ClientLimits, TokenBucket
 from rlmm.access.roles import Client, Role
 from rlmm.errors import TooBusy
 
@@ -29,7 +29,7 @@ def test_bucket_when_time_goes_back_then_gives_nothing_for_it() -> None:
 
 def test_enter_when_a_client_has_enough_connections_then_only_that_one_is_refused() -> None:
     """Counted by name: a neighbour is not held up, and who leaves makes room."""
-    limits = Limits(2, None, lambda: 0.0)
+    limits = ClientLimits(2, None, lambda: 0.0)
     limits.enter(A)
     limits.enter(A)
     with pytest.raises(TooBusy, match="a has 2 connections, as many as it may"):
@@ -47,7 +47,7 @@ def test_enter_when_a_client_has_enough_connections_then_only_that_one_is_refuse
 def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_count() -> None:
     """A second connection is no second allowance."""
     now_s = 0.0
-    limits = Limits(9, 3, lambda: now_s)
+    limits = ClientLimits(9, 3, lambda: now_s)
     first, second, other = limits.meter(A), limits.meter(A), limits.meter(B)
     assert first is not None
     assert second is not None
@@ -65,13 +65,13 @@ def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_c
 
 def test_meter_when_there_is_no_limit_then_there_is_none() -> None:
     """Nothing is called for a request that need not be counted."""
-    assert Limits(9, None, lambda: 0.0).meter(A) is None
-    assert Limits(9, 3, lambda: 0.0).meter(UNLIMITED) is None
+    assert ClientLimits(9, None, lambda: 0.0).meter(A) is None
+    assert ClientLimits(9, 3, lambda: 0.0).meter(UNLIMITED) is None
 
 
 def test_keep_then_forgets_who_has_no_right_and_no_connection() -> None:
     """As many names are counted as have rights, however often tokens change."""
-    limits = Limits(9, None, lambda: 0.0)
+    limits = ClientLimits(9, None, lambda: 0.0)
     for client in (A, B):
         limits.enter(client)
     limits.leave(A)

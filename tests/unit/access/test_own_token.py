@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.authentication import OWN_CLIENT, Door
+from rlmm.access.authentication import OWN_CLIENT, Authenticator
 from rlmm.access.local_token import own_token
 from rlmm.access.roles import Peer, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
@@ -70,7 +70,7 @@ def test_own_token_when_it_cannot_be_written_then_that_is_a_named_refusal(tmp_pa
 def test_own_token_when_taken_later_then_is_one_from_then_on() -> None:
     """A data folder that hangs at the start costs nobody the token for good."""
     token = "0123456789abcdef"
-    door = Door(AccessSettings(), TlsSettings())
+    door = Authenticator(AccessSettings(), TlsSettings())
     with pytest.raises(NotPermitted):
         door.identify(Peer("tcp"), token)
     door.take_own(token)
@@ -83,7 +83,7 @@ def test_own_token_when_taken_later_then_is_one_from_then_on() -> None:
 def test_own_token_when_shown_then_gives_the_role_of_a_reader() -> None:
     """Wherever it is shown, and not without encryption over a network."""
     token = "0123456789abcdef"
-    door = Door(AccessSettings(), TlsSettings(), own_token=token)
+    door = Authenticator(AccessSettings(), TlsSettings(), own_token=token)
     client = door.identify(Peer("tcp"), token)
     assert (client.name, client.role) == (OWN_CLIENT, Role.READER)
     assert door.is_valid(client)

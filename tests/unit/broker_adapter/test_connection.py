@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from broker_adapter.connection import Connection
+from broker_adapter.connection import ServiceConnection
 from rlmm.errors import AppendUncertain, ProtocolError, SidecarUnavailable, Stopped
-from rlmm.wire.hello import Hello, HelloAnswer, Limits, hello_answer_value
+from rlmm.wire.hello import ClientHello, HelloAnswer, ServiceLimits, hello_answer_value
 from rlmm.wire.messages import ID_MAX, answer_frame, read_request, refusal_frame
 
 
@@ -28,9 +28,9 @@ class Wire(asyncio.Transport):
         self.is_aborted = True
 
 
-def connected() -> tuple[Connection, Wire]:
+def connected() -> tuple[ServiceConnection, Wire]:
     """A connection, and what it writes to."""
-    connection, wire = Connection(), Wire()
+    connection, wire = ServiceConnection(), Wire()
     connection.connection_made(wire)
     return connection, wire
 
@@ -51,10 +51,10 @@ async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() ->
     """A service that is configured for larger frames is understood."""
     connection, _ = connected()
     greeting = asyncio.ensure_future(
-        connection.greet(Hello((1,), "test"), asyncio.get_running_loop().time() + 10)
+        connection.greet(ClientHello((1,), "test"), asyncio.get_running_loop().time() + 10)
     )
     await asyncio.sleep(0)
-    limits = Limits(8 << 20, 1, 1, 1, 1, 0)
+    limits = ServiceLimits(8 << 20, 1, 1, 1, 1, 0)
     answer = HelloAnswer(1, "s", None, None, None, "admin", "serve", limits)
     connection.data_received(answer_frame(0, hello_answer_value(answer)))
     assert (await greeting).limits == limits

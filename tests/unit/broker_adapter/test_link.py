@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_adapter.address import UnixAddress
-from broker_adapter.calls import Room
-from broker_adapter.link import Link
+from broker_adapter.calls import MessageRoom
+from broker_adapter.link import ServiceLink
 from broker_adapter.settings import ClientSettings
-from broker_adapter.statistics import Figures
-from rlmm.wire.hello import Hello
+from broker_adapter.statistics import ClientCounters
+from rlmm.wire.hello import ClientHello
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class FakeConnection:
 
 async def test_stop_when_the_connection_was_just_lost_then_said_on_the_next() -> None:
     """What was taken away after the answer came, and never sent, is not taken as accepted by it."""
-    link = Link(
+    link = ServiceLink(
         UnixAddress(Path("nowhere")),
-        Hello((1,), "test"),
+        ClientHello((1,), "test"),
         ClientSettings(),
-        Figures({}),
+        ClientCounters({}),
     )
-    link._assignment.room = Room(partitions=1)
+    link._assignment.room = MessageRoom(partitions=1)
     connection: Any = FakeConnection()
     link._connection = connection
     link.change([tp("orders", 0), tp("orders", 1), tp("orders", 2)], [])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker_adapter import retry_policies as policies
-from broker_adapter.retry_policies import ASSIGNMENTS, JITTER, READS, WRITES, Policy
+from broker_adapter.retry_policies import ASSIGNMENTS, JITTER, READS, WRITES, RetryPolicy
 from rlmm import errors
 from rlmm.errors import NotReady, RlmmError, SidecarUnavailable, TooBusy
 
@@ -43,7 +43,7 @@ class Trial:
         self.pauses.append(pause_s)
         self.now_s += pause_s
 
-    async def run(self, policy: Policy, timeout_s: float | None = 10.0, **options: Any) -> str:
+    async def run(self, policy: RetryPolicy, timeout_s: float | None = 10.0, **options: Any) -> str:
         """What comes of it."""
         return await policy.run(
             self.attempt,
@@ -60,7 +60,7 @@ class Trial:
     ("policy", "repeated"), [(READS, READ_AGAIN), (WRITES, STORED_AGAIN)], ids=["reads", "writes"]
 )
 async def test_error_then_repeated_exactly_where_its_class_says_that_it_is_safe(
-    policy: Policy, repeated: set[str], error: type[RlmmError]
+    policy: RetryPolicy, repeated: set[str], error: type[RlmmError]
 ) -> None:
     """Every class of error has been decided about; what may be stored is not stored again."""
     trial = Trial(error("x"), "done")
@@ -112,7 +112,9 @@ async def test_attempts_then_end_at_their_number() -> None:
     """A service that refuses at once is not asked for ever."""
     trial = Trial(TooBusy("x"))
     with pytest.raises(TooBusy):
-        await trial.run(Policy("few", (TooBusy,), WRITES.pauses, attempts_max=3), timeout_s=1e6)
+        await trial.run(
+            RetryPolicy("few", (TooBusy,), WRITES.pauses, attempts_max=3), timeout_s=1e6
+        )
     assert trial.attempts == 3
 
 
@@ -134,5 +136,5 @@ async def test_switch_when_off_then_one_attempt() -> None:
 
 def test_policies_then_there_are_three() -> None:
     """What is tried again is decided in one place."""
-    found = [one for one in vars(policies).values() if isinstance(one, Policy)]
+    found = [one for one in vars(policies).values() if isinstance(one, RetryPolicy)]
     assert tuple(found) == policies.POLICIES

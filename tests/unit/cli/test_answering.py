@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
-from rlmm.cli.common.query_run import Looking, answer
+from rlmm.cli.common.query_run import QueryContext, answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
-from rlmm.cli.printing.answer import Answer, Column
+from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.errors import (
     ConfigError,
     InvalidArgument,
@@ -24,7 +24,7 @@ from rlmm.errors import (
     SidecarUnavailable,
     UnknownPartition,
 )
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.inspection.selectors import parse_partition
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import TOPIC_ID, finished, started, tp
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.cli.common.source_options import Asked
-    from rlmm.state_sources.protocol import Source
+    from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.state_sources.protocol import StateSource
     from rlmm.views.values import View
 
-SEEN: list[Looking] = []
-TO_DO: list[Callable[[], Answer]] = []
+SEEN: list[QueryContext] = []
+TO_DO: list[Callable[[], CommandAnswer]] = []
 
 
 @click.command("ask")
 @source_options
 @at_option
 @output_options
-def ask(asked: Asked) -> None:
+def ask(asked: SourceChoice) -> None:
     """Ask."""
     answer(asked, ask_answer)
 
 
-async def ask_answer(looking: Looking) -> Answer:
+async def ask_answer(looking: QueryContext) -> CommandAnswer:
     """Whatever the test wants."""
     SEEN.append(looking)
     return TO_DO[0]()
@@ -68,13 +68,13 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(
-    make: Callable[[], Answer], *words: str, before: tuple[str, ...] = (), **environ: str
+    make: Callable[[], CommandAnswer], *words: str, before: tuple[str, ...] = (), **environ: str
 ) -> tuple[Result, MemorySource]:
     """One call, and the source that it had."""
     sources: list[MemorySource] = []
     TO_DO[:] = [make]
 
-    async def open_source() -> Source:
+    async def open_source() -> StateSource:
         sources.append(MemorySource(History()))
         return sources[0]
 
@@ -83,18 +83,18 @@ def run(
     return result, sources[0]
 
 
-def failing(error: BaseException) -> Callable[[], Answer]:
+def failing(error: BaseException) -> Callable[[], CommandAnswer]:
     """A question that ends so."""
 
-    def fail() -> Answer:
+    def fail() -> CommandAnswer:
         raise error
 
     return fail
 
 
-def found(exit_code: int = 0) -> Answer:
+def found(exit_code: int = 0) -> CommandAnswer:
     """An answer with one item."""
-    return Answer("things", (Column("n", "N"),), [{"n": 1}], exit_code=exit_code)
+    return CommandAnswer("things", (Column("n", "N"),), [{"n": 1}], exit_code=exit_code)
 
 
 @pytest.mark.parametrize("exit_code", [0, 1, 4])
@@ -166,7 +166,7 @@ def test_error_when_the_items_meet_it_ends_the_command_as_well() -> None:
         yield {"n": 1}
         raise NotReady("half-way")
 
-    result, source = run(lambda: Answer("things", (), items()))
+    result, source = run(lambda: CommandAnswer("things", (), items()))
     assert result.exit_code == 4
     assert "half-way" in result.stderr
     assert source.is_closed
@@ -189,13 +189,13 @@ def test_question_is_asked_of_what_the_flags_say() -> None:
     """Moment, patience and deadline; one clock for all of it."""
     run(found, "--at", "1:5,2:6", "--wait", "3s", "--timeout", "7s")
     looking = SEEN[0]
-    assert looking.bound == Bound({1: 5, 2: 6})
+    assert looking.bound == ReplayEnd({1: 5, 2: 6})
     assert (looking.wait_s, looking.timeout_s, looking.offset) == (3.0, 7.0, None)
     assert not looking.is_now
     run(found, "--at", "15")
-    assert (SEEN[1].offset, SEEN[1].bound, SEEN[1].is_now) == (15, Bound(), False)
+    assert (SEEN[1].offset, SEEN[1].bound, SEEN[1].is_now) == (15, ReplayEnd(), False)
     run(found, "--at", "-1h")
-    assert SEEN[2].bound == Bound(time_ms=SEEN[2].now_ms - 3_600_000)
+    assert SEEN[2].bound == ReplayEnd(time_ms=SEEN[2].now_ms - 3_600_000)
     run(found)
     assert SEEN[3].is_now
 
@@ -232,7 +232,7 @@ async def test_moment_when_the_present_is_meant_is_the_sources_own() -> None:
 async def test_partition_when_named_is_looked_for_at_the_present() -> None:
     """Whatever moment is asked about: a topic that is gone by then had a name all the same."""
     history = await history_of_two()
-    looking = looking_at(history, bound=Bound(time_ms=0))
+    looking = looking_at(history, bound=ReplayEnd(time_ms=0))
     assert await looking.partition(parse_partition("orders-7")) == tp()
     assert await looking.partition(parse_partition(f"{TOPIC_ID}:7")) == tp()
     other = parse_partition(f"{Uuid(bytes(16))}:absent-1")

@@ -23,7 +23,7 @@ from tests.support.told_cluster import ToldCluster, settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.answer import CommandAnswer
 
 DAY_MS = 86_400_000
 
@@ -58,14 +58,14 @@ def a_cluster() -> ToldCluster:
     )  # fmt: skip
 
 
-async def document_of(answer: Answer) -> Any:
+async def document_of(answer: CommandAnswer) -> Any:
     """The JSON document of *answer*, which is as its schema says."""
     document = await read_document(answer)
     require_valid(document)
     return document
 
 
-def exit_code(answer: Answer) -> int:
+def exit_code(answer: CommandAnswer) -> int:
     """What the command ends with."""
     return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 

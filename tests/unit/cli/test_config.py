@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.config.loading import Loaded
+    from rlmm.config.loading import LoadedConfiguration
 
 SECRET = {"RLMM_KAFKA_SASL_PASSWORD": "s3cret", "RLMM_KAFKA_BOOTSTRAP_SERVERS": "one:9092"}
 
@@ -108,12 +108,12 @@ def test_help_when_asked_then_shows_the_few_that_everybody_needs() -> None:
 
 def test_options_when_put_on_another_command_then_hand_it_the_configuration() -> None:
     """Any command becomes configurable, and keeps the options of its own."""
-    handed: list[tuple[Loaded, str]] = []
+    handed: list[tuple[LoadedConfiguration, str]] = []
 
     @click.command()
     @config_options
     @click.option("--mine")
-    def command(*, configuration: Loaded, mine: str) -> None:
+    def command(*, configuration: LoadedConfiguration, mine: str) -> None:
         handed.append((configuration, mine))
 
     arguments = ["--mine", "x", "--log-kind", "memory", "--command-property", "acks=1"]

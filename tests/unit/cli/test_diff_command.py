@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.cli.queries.diff_answer import diff_answer
 from rlmm.errors import InvalidArgument, LogTruncated
-from rlmm.inspection.selectors import EVERYTHING, At, partition_filter
+from rlmm.inspection.selectors import EVERYTHING, MomentSelector, partition_filter
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
     delete_finished,
@@ -24,10 +24,10 @@ from tests.support.looking import document_of, looking_at, printed
 from tests.support.schemas import require_valid
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
 
 OTHER = tp("other", 2)
-BEGIN = At(time_ms=START_MS + 3_500)
+BEGIN = MomentSelector(time_ms=START_MS + 3_500)
 
 
 async def a_history() -> History:
@@ -42,7 +42,12 @@ async def a_history() -> History:
     return history
 
 
-async def asked(looking: Looking, begin: At = BEGIN, to: At | None = None, **more: Any) -> Any:
+async def asked(
+    looking: QueryContext,
+    begin: MomentSelector = BEGIN,
+    to: MomentSelector | None = None,
+    **more: Any,
+) -> Any:
     """The document of the answer, which keeps to its schema."""
     answer = await diff_answer(looking, begin=begin, to=to, wanted=EVERYTHING, **more)
     document = await document_of(answer)
@@ -128,12 +133,14 @@ async def test_diff_between_offsets_reads_the_metadata_partitions_that_are_named
     """And no others."""
     history = await a_history()
     place = next(n for n in range(3) if history.topic.partitions[n].next_offset > 8)
-    begin, to = At(offsets={place: 0}), At(offsets={place: 1})
+    begin, to = MomentSelector(offsets={place: 0}), MomentSelector(offsets={place: 1})
     document = await asked(looking_at(history), begin, to)
     assert rows(document) == [("orders", "watermark", "epoch"), ("orders", "segment-finished", 0)]
     assert document["from_offsets"] == {str(place): 0}
     assert document["to_offsets"] == {str(place): 1}
-    one = await asked(looking_at(history), At(offset=0), At(offset=1), places=(place,))
+    one = await asked(
+        looking_at(history), MomentSelector(offset=0), MomentSelector(offset=1), places=(place,)
+    )
     assert one["items"] == document["items"]
 
 
@@ -150,13 +157,13 @@ async def test_diff_where_the_second_moment_is_the_earlier_one_is_refused() -> N
     """By time as by offset."""
     looking = looking_at(await a_history())
     with pytest.raises(InvalidArgument, match="--to lies before --from"):
-        await asked(looking, BEGIN, At(time_ms=START_MS))
+        await asked(looking, BEGIN, MomentSelector(time_ms=START_MS))
     with pytest.raises(InvalidArgument, match="the second moment before the first"):
-        await asked(looking, At(offset=5), At(offset=2), places=(2,))
+        await asked(looking, MomentSelector(offset=5), MomentSelector(offset=2), places=(2,))
     with pytest.raises(InvalidArgument, match="say which, --from PARTITION:5"):
-        await asked(looking, At(offset=5))
+        await asked(looking, MomentSelector(offset=5))
     with pytest.raises(InvalidArgument, match="there is no metadata partition 7"):
-        await asked(looking, At(offsets={7: 1}))
+        await asked(looking, MomentSelector(offsets={7: 1}))
 
 
 async def test_f65_diff_from_a_moment_that_the_log_does_not_hold_is_refused() -> None:
@@ -164,6 +171,6 @@ async def test_f65_diff_from_a_moment_that_the_log_does_not_hold_is_refused() ->
     history = await a_history()
     history.topic.partitions[2].truncate_head(5)
     with pytest.raises(LogTruncated, match="begins at offset 5"):
-        await asked(looking_at(history), At(offset=2), places=(2,))
-    document = await asked(looking_at(history), At(offset=5), places=(2,))
+        await asked(looking_at(history), MomentSelector(offset=2), places=(2,))
+    document = await asked(looking_at(history), MomentSelector(offset=5), places=(2,))
     assert "begins at offset 5" in document["notes"][0]

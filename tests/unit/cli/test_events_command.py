@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.events_answer import Asking, events_answer
+from rlmm.cli.queries.events_answer import EventsQuestion, events_answer
 from rlmm.errors import ConfigError, InvalidArgument, LogTruncated
 from rlmm.inspection.event_filter import EventFilter, EventKind
-from rlmm.inspection.replay import Bound
-from rlmm.inspection.selectors import At, partition_filter
-from rlmm.inspection.source_status import SourceKind
+from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.selectors import MomentSelector, partition_filter
+from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.inspecting import START_MS, History
@@ -21,7 +21,7 @@ from tests.support.looking import document_of, looking_at, printed
 from tests.support.schemas import require_valid
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
 
 OTHER = tp("other", 2)
 EVERYTHING = EventFilter()
@@ -38,7 +38,7 @@ async def a_history() -> History:
     return history
 
 
-async def document(looking: Looking, asking: Asking) -> Any:
+async def document(looking: QueryContext, asking: EventsQuestion) -> Any:
     """The document of the answer, which keeps to its schema."""
     found = await document_of(await events_answer(looking, asking=asking))
     require_valid(found)
@@ -52,7 +52,7 @@ def places(found: Any) -> list[str]:
 
 async def test_events_are_shown_by_their_time_with_verdicts() -> None:
     """Of all metadata partitions; poison in hex with its reason."""
-    found = await document(looking_at(await a_history()), Asking(EVERYTHING))
+    found = await document(looking_at(await a_history()), EventsQuestion(EVERYTHING))
     assert places(found) == ["0:0", "1:0", "0:1", "1:1", "0:2"]
     assert [one["verdict"] for one in found["items"]] == [
         "applied", "applied", "applied", "undecodable", "rejected"
@@ -69,7 +69,7 @@ async def test_events_are_shown_by_their_time_with_verdicts() -> None:
 
 async def test_events_golden_table() -> None:
     """What people see, in 80 columns."""
-    answer = await events_answer(looking_at(await a_history()), asking=Asking(EVERYTHING))
+    answer = await events_answer(looking_at(await a_history()), asking=EventsQuestion(EVERYTHING))
     assert await printed(answer) == (
         "TIME                  PLACE  ABOUT                   EVENT AND OUTCOME\n"
         "2023-11-14T22:13:20Z  0:0    AAAAAAAAAAAAAAAAAAAAAQ  COPY_STARTED 0-99 by 1\n"
@@ -93,7 +93,9 @@ async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_colu
     history = History()
     gone = partition_delete(PartitionDeleteState.DELETE_PARTITION_FINISHED)
     await history.add(started(segment_id(2, OTHER)), gone)
-    table = await printed(await events_answer(looking_at(history), asking=Asking(EVERYTHING)))
+    table = await printed(
+        await events_answer(looking_at(history), asking=EventsQuestion(EVERYTHING))
+    )
     assert "partition-delete-out-of-\n" in table
     assert f"{53 * ' '}order\n" in table
     assert max(map(len, table.splitlines())) <= 80, table
@@ -102,53 +104,76 @@ async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_colu
 @pytest.mark.parametrize(
     ("asking", "expected"),
     [
-        pytest.param(Asking(EVERYTHING, (1,)), ["1:0", "1:1"], id="partition"),
+        pytest.param(EventsQuestion(EVERYTHING, (1,)), ["1:0", "1:1"], id="partition"),
         pytest.param(
-            Asking(EventFilter(partition_filter("oth.*", None))), ["1:0"], id="topic"
+            EventsQuestion(EventFilter(partition_filter("oth.*", None))), ["1:0"], id="topic"
         ),
         pytest.param(
-            Asking(EventFilter(kinds=frozenset([EventKind.UNREADABLE]))), ["1:1"], id="kind"
+            EventsQuestion(EventFilter(kinds=frozenset([EventKind.UNREADABLE]))), ["1:1"], id="kind"
         ),
         pytest.param(
-            Asking(EventFilter(verdicts=frozenset(["rejected"]))), ["0:2"], id="verdict"
+            EventsQuestion(EventFilter(verdicts=frozenset(["rejected"]))), ["0:2"], id="verdict"
         ),
-        pytest.param(Asking(EVERYTHING, begin=At(time_ms=START_MS + 2_000)),
-                     ["0:1", "1:1", "0:2"], id="from a time"),
-        pytest.param(Asking(EVERYTHING, (0,), begin=At(offset=1)), ["0:1", "0:2"], id="from"),
-        pytest.param(Asking(EVERYTHING, begin=At(offsets={0: 2, 1: 1})), ["1:1", "0:2"],
-                     id="from several"),
-        pytest.param(Asking(EVERYTHING, to=At(time_ms=START_MS + 1_000)), ["0:0", "1:0"], id="to"),
-        pytest.param(Asking(EVERYTHING, limit=2), ["0:0", "1:0"], id="limit"),
-        pytest.param(Asking(EVERYTHING, (0,), begin=At(offset=1), knows_verdicts=False),
-                     ["0:1", "0:2"], id="without verdicts"),
+        pytest.param(
+            EventsQuestion(EVERYTHING, begin=MomentSelector(time_ms=START_MS + 2_000)),
+            ["0:1", "1:1", "0:2"],
+            id="from a time",
+        ),
+        pytest.param(
+            EventsQuestion(EVERYTHING, (0,), begin=MomentSelector(offset=1)),
+            ["0:1", "0:2"],
+            id="from",
+        ),
+        pytest.param(
+            EventsQuestion(EVERYTHING, begin=MomentSelector(offsets={0: 2, 1: 1})),
+            ["1:1", "0:2"],
+            id="from several",
+        ),
+        pytest.param(
+            EventsQuestion(EVERYTHING, to=MomentSelector(time_ms=START_MS + 1_000)),
+            ["0:0", "1:0"],
+            id="to",
+        ),
+        pytest.param(EventsQuestion(EVERYTHING, limit=2), ["0:0", "1:0"], id="limit"),
+        pytest.param(
+            EventsQuestion(EVERYTHING, (0,), begin=MomentSelector(offset=1), knows_verdicts=False),
+            ["0:1", "0:2"],
+            id="without verdicts",
+        ),
     ],
-)  # fmt: skip
-async def test_events_that_are_asked_for_are_shown(asking: Asking, expected: list[str]) -> None:
+)
+async def test_events_that_are_asked_for_are_shown(
+    asking: EventsQuestion, expected: list[str]
+) -> None:
     """And no others."""
     assert places(await document(looking_at(await a_history()), asking)) == expected
 
 
 async def test_events_without_verdicts_say_none_but_of_what_cannot_be_understood() -> None:
     """Nothing was found out, so nothing is said to be applied."""
-    found = await document(looking_at(await a_history()), Asking(EVERYTHING, knows_verdicts=False))
+    found = await document(
+        looking_at(await a_history()), EventsQuestion(EVERYTHING, knows_verdicts=False)
+    )
     assert [one["verdict"] for one in found["items"]] == [None, None, None, "undecodable", None]
     assert found["verdicts"] == {"not-judged": 4, "undecodable": 1}
-    asking = Asking(EventFilter(verdicts=frozenset(["applied"])), knows_verdicts=False)
+    asking = EventsQuestion(EventFilter(verdicts=frozenset(["applied"])), knows_verdicts=False)
     with pytest.raises(InvalidArgument, match="--no-verdicts"):
         await document(looking_at(await a_history()), asking)
 
 
 @pytest.mark.parametrize("knows_verdicts", [True, False])
-@pytest.mark.parametrize("begin", [None, At(time_ms=START_MS + 4_000)])
+@pytest.mark.parametrize("begin", [None, MomentSelector(time_ms=START_MS + 4_000)])
 async def test_events_when_followed_go_on_with_what_is_written(
-    begin: At | None, knows_verdicts: bool, monkeypatch: pytest.MonkeyPatch
+    begin: MomentSelector | None, knows_verdicts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the end, unless it is said from when."""
     monkeypatch.setattr("rlmm.inspection.event_stream.LOOK_S", 0.0)
     history = await a_history()
     looking = looking_at(history)
-    looking.source.kind = SourceKind.KAFKA  # type: ignore[misc]  # as if it were one
-    asking = Asking(EVERYTHING, begin=begin, follows=True, knows_verdicts=knows_verdicts, limit=3)
+    looking.source.kind = StateSourceKind.KAFKA  # type: ignore[misc]  # as if it were one
+    asking = EventsQuestion(
+        EVERYTHING, begin=begin, follows=True, knows_verdicts=knows_verdicts, limit=3
+    )
     answer = await events_answer(looking, asking=asking)
     views: Any = answer.items
     told = []
@@ -171,7 +196,7 @@ async def test_events_followed_without_verdicts_read_nothing_of_what_was() -> No
     """It begins at once, however long the log is."""
     history = await a_history()
     looking = looking_at(history)
-    looking.source.kind = SourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
+    looking.source.kind = StateSourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
     read, positions = history.log.read, []
 
     async def noting(partition: int, position: int, **more: Any) -> Any:
@@ -179,7 +204,7 @@ async def test_events_followed_without_verdicts_read_nothing_of_what_was() -> No
         return await read(partition, position, **more)
 
     history.log.read = noting  # type: ignore[method-assign]
-    asking = Asking(EVERYTHING, (0,), follows=True, knows_verdicts=False, limit=1)
+    asking = EventsQuestion(EVERYTHING, (0,), follows=True, knows_verdicts=False, limit=1)
     answer = await events_answer(looking, asking=asking)
     await history.add(finished(1), place=0)
     assert [place async for place in _places_of(answer.items)] == ["0:3"]
@@ -195,28 +220,32 @@ async def test_events_that_cannot_be_followed_say_why() -> None:
     """A past moment does not go on, and copies do not grow."""
     history = await a_history()
     with pytest.raises(ConfigError, match="copied folders do not grow"):
-        await document(looking_at(history), Asking(EVERYTHING, follows=True))
-    at = looking_at(history, bound=Bound(time_ms=START_MS))
+        await document(looking_at(history), EventsQuestion(EVERYTHING, follows=True))
+    at = looking_at(history, bound=ReplayEnd(time_ms=START_MS))
     with pytest.raises(InvalidArgument, match="--follow goes on from the present"):
-        await document(at, Asking(EVERYTHING, follows=True))
+        await document(at, EventsQuestion(EVERYTHING, follows=True))
 
 
 async def test_events_of_no_partition_are_refused() -> None:
     """So is an offset of which nobody can say where it is."""
     history = await a_history()
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
-        await document(looking_at(history), Asking(EVERYTHING, (3,)))
+        await document(looking_at(history), EventsQuestion(EVERYTHING, (3,)))
     with pytest.raises(InvalidArgument, match="--from PARTITION:1"):
-        await document(looking_at(history), Asking(EVERYTHING, begin=At(offset=1)))
+        await document(
+            looking_at(history), EventsQuestion(EVERYTHING, begin=MomentSelector(offset=1))
+        )
 
 
 async def test_f65_events_where_the_head_is_gone_say_so() -> None:
     """And a moment before is not known."""
     history = await a_history()
     history.topic.partitions[0].truncate_head(1)
-    found = await document(looking_at(history), Asking(EVERYTHING))
+    found = await document(looking_at(history), EventsQuestion(EVERYTHING))
     assert found["notes"] == [
         "the log of metadata partition 0 begins at offset 1: what was before is gone"
     ]
     with pytest.raises(LogTruncated):
-        await document(looking_at(history), Asking(EVERYTHING, (0,), to=At(offset=0)))
+        await document(
+            looking_at(history), EventsQuestion(EVERYTHING, (0,), to=MomentSelector(offset=0))
+        )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.explain_answer import Asking, explain_answer
+from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
 from rlmm.errors import NotPermitted, NotReady
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.inspection.selectors import parse_position
-from rlmm.inspection.source_status import PlaceStanding, SourceKind, Standing
+from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
@@ -30,8 +30,8 @@ from tests.support.schemas import require_valid
 from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
 
 AGAIN = tp(topic_id=Uuid.of(7, 7))
 
@@ -56,13 +56,13 @@ def a_cluster(**of_topic: str) -> ToldCluster:
     return ToldCluster({"orders": orders}, ends)
 
 
-async def answered(looking: Looking, text: str, **more: Any) -> Answer:
+async def answered(looking: QueryContext, text: str, **more: Any) -> CommandAnswer:
     """The answer of `rlmm explain TEXT`."""
     label, offset = parse_position(text)
-    return await explain_answer(looking, asking=Asking(label, offset, **more))
+    return await explain_answer(looking, asking=ExplainQuestion(label, offset, **more))
 
 
-async def explained(looking: Looking, text: str, **more: Any) -> Any:
+async def explained(looking: QueryContext, text: str, **more: Any) -> Any:
     """Its document, which keeps to its schema."""
     document = await document_of(await answered(looking, text, **more))
     require_valid(document)
@@ -216,7 +216,7 @@ async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets(
 
 async def test_explain_of_a_past_moment_is_as_it_was_then() -> None:
     """The cluster is of now, and is not asked."""
-    at = Bound(time_ms=START_MS + 1_500)
+    at = ReplayEnd(time_ms=START_MS + 1_500)
     looking = looking_at(await a_history(), bound=at, cluster=a_cluster())
     document = await explained(looking, "orders-7@150")
     assert codes(document) == []
@@ -249,7 +249,7 @@ async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> N
     """Whoever looks for what was there before finds it under the other id."""
     cluster = ToldCluster({"orders": TopicFacts("orders", AGAIN.topic_id, {})})
     looking = looking_at(await a_history(), cluster=cluster)
-    for kind in (SourceKind.KAFKA, SourceKind.FOLDERS):
+    for kind in (StateSourceKind.KAFKA, StateSourceKind.FOLDERS):
         looking.source.kind = kind  # type: ignore[misc]  # as if it were one
         document = await explained(looking, "orders-7@50")
         assert codes(document) == ["PARTITION-UNKNOWN", "TOPIC-RECREATED"]
@@ -266,12 +266,12 @@ async def test_explain_of_several_topics_without_a_cluster_takes_the_one_that_li
     assert codes(document) == ["TOPIC-RECREATED"]
 
 
-def standing_of(place: int, state: str, detail: str) -> Standing:
+def standing_of(place: int, state: str, detail: str) -> SourceStatus:
     """A source of which one metadata partition stands so."""
-    one = PlaceStanding(
+    one = MetadataPartitionStatus(
         place, state, "why", detail, None, None, None, None, None, None, None, None, None
     )
-    return Standing(SourceKind.SIDECAR, "a service", None, (one,))
+    return SourceStatus(StateSourceKind.SIDECAR, "a service", None, (one,))
 
 
 async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> None:

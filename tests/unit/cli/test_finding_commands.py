@@ -23,7 +23,7 @@ from rlmm.inspection.cluster_facts import (
     Rights,
     TopicFacts,
 )
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.replay import ReplayEnd
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
 from tests.support.inspecting import START_MS, History
 from tests.support.looking import document_of as read_document
@@ -34,8 +34,8 @@ from tests.support.told_cluster import ToldCluster, settings
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.metadata.ids import TopicIdPartition
 
 HOUR_MS = 3_600_000
@@ -64,19 +64,21 @@ def a_cluster(**of_topic: str) -> ToldCluster:
     return ToldCluster({"orders": orders}, ends)
 
 
-async def document_of(answer: Answer) -> Any:
+async def document_of(answer: CommandAnswer) -> Any:
     """The JSON document of *answer*, which is as its schema says."""
     document = await read_document(answer)
     require_valid(document)
     return document
 
 
-def exit_code(answer: Answer) -> int:
+def exit_code(answer: CommandAnswer) -> int:
     """What the command ends with."""
     return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
-async def stuck(looking: Looking, *, reads_history: bool = True, topic: str | None = None) -> Any:
+async def stuck(
+    looking: QueryContext, *, reads_history: bool = True, topic: str | None = None
+) -> Any:
     """The answer of `rlmm stuck`."""
     return await stuck_answer(
         looking, topic=topic, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS,
@@ -127,7 +129,7 @@ async def test_stuck_when_nothing_is_then_says_so() -> None:
 async def test_stuck_at_a_moment_in_the_past_goes_by_its_clock() -> None:
     """What was open then is judged as it was then."""
     history = await a_history()
-    at = Bound(time_ms=START_MS + 10_000)
+    at = ReplayEnd(time_ms=START_MS + 10_000)
     answer = await stuck(looking_at(history, bound=at, now_ms=START_MS + 99 * HOUR_MS))
     assert exit_code(answer) == 0
 
@@ -182,7 +184,7 @@ async def test_check_when_a_copy_is_open_for_too_long_then_is_a_finding() -> Non
     assert exit_code(answer) == 0
 
 
-async def usage(looking: Looking, **more: Any) -> Any:
+async def usage(looking: QueryContext, **more: Any) -> Any:
     """The document of `rlmm usage`."""
     asked = {"topic": None, "grouping": "topic", "due_within_ms": HOUR_MS, "copy_open_ms": HOUR_MS,
              "gib_month": 0.0, "put_thousand": 0.0, **more}  # fmt: skip

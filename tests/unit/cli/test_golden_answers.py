@@ -26,8 +26,8 @@ from tests.support.schemas import require_valid
 from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
-    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.common.query_run import QueryContext
+    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.metadata.segment import SegmentMetadata
 
 HOUR_MS = 3_600_000
@@ -79,58 +79,58 @@ def a_cluster() -> ToldCluster:
     )  # fmt: skip
 
 
-async def _stuck(looking: Looking) -> Answer:
+async def _stuck(looking: QueryContext) -> CommandAnswer:
     return await stuck_answer(
         looking, topic=None, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS, reads_history=True
     )
 
 
-async def _verify(looking: Looking) -> Answer:
+async def _verify(looking: QueryContext) -> CommandAnswer:
     return await verify_answer(looking, topic=None, is_strict=False, reads_history=True)
 
 
-async def _check(looking: Looking) -> Answer:
+async def _check(looking: QueryContext) -> CommandAnswer:
     return await check_answer(
         looking, thresholds=Thresholds(), copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS
     )
 
 
-async def _doctor(looking: Looking) -> Answer:
+async def _doctor(looking: QueryContext) -> CommandAnswer:
     return await doctor_answer(looking, is_strict=False)
 
 
-async def _usage(looking: Looking) -> Answer:
+async def _usage(looking: QueryContext) -> CommandAnswer:
     return await usage_answer(
         looking, topic=None, grouping="topic", due_within_ms=HOUR_MS, copy_open_ms=HOUR_MS,
         gib_month=1_000.0, put_thousand=0.0,
     )  # fmt: skip
 
 
-async def _lag(looking: Looking) -> Answer:
+async def _lag(looking: QueryContext) -> CommandAnswer:
     return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=False)
 
 
-async def _disks(looking: Looking) -> Answer:
+async def _disks(looking: QueryContext) -> CommandAnswer:
     return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=True)
 
 
-async def _offsets(looking: Looking) -> Answer:
+async def _offsets(looking: QueryContext) -> CommandAnswer:
     return await offsets_answer(looking, topic=None)
 
 
-async def _preflight_reassign(looking: Looking) -> Answer:
+async def _preflight_reassign(looking: QueryContext) -> CommandAnswer:
     return await reassign_answer(looking, topic="orders", partitions=None, to_brokers="2")
 
 
-async def _preflight_delete(looking: Looking) -> Answer:
+async def _preflight_delete(looking: QueryContext) -> CommandAnswer:
     return await delete_answer(looking, topic="orders")
 
 
-async def _rehearsal(looking: Looking) -> Answer:
+async def _rehearsal(looking: QueryContext) -> CommandAnswer:
     return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=False)
 
 
-async def _rehearsal_segments(looking: Looking) -> Answer:
+async def _rehearsal_segments(looking: QueryContext) -> CommandAnswer:
     return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=True)
 
 

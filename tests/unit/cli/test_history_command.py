@@ -8,9 +8,9 @@ import pytest
 
 from rlmm.cli.queries.history_answer import history_answer
 from rlmm.errors import InvalidArgument, NotFound
-from rlmm.inspection.replay import Bound
-from rlmm.inspection.selectors import At, PartitionLabel, SegmentLabel, parse_subject
-from rlmm.inspection.source_status import SourceKind
+from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.selectors import MomentSelector, PartitionLabel, SegmentLabel, parse_subject
+from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import (
@@ -27,7 +27,7 @@ from tests.support.looking import document_of, looking_at, printed
 from tests.support.schemas import require_valid
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.common.query_run import QueryContext
 
 A = segment_id(1)
 ID = str(A.uuid)
@@ -45,7 +45,7 @@ async def a_history() -> History:
     return history
 
 
-async def asked(looking: Looking, text: str, **more: Any) -> Any:
+async def asked(looking: QueryContext, text: str, **more: Any) -> Any:
     """The document of `rlmm history TEXT`, which keeps to its schema."""
     answer = await history_answer(looking, what=parse_subject(text), **more)
     document = await document_of(answer)
@@ -129,13 +129,13 @@ async def test_history_golden_table_of_a_displaced_segment() -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"begin": At(offset=3)}, [3, 4, 5, 6, 7, 8]),
-        ({"begin": At(time_ms=START_MS + 3_000)}, [3, 4, 5, 6, 7, 8]),
-        ({"to": At(offset=2)}, [0, 1, 2]),
-        ({"to": At(time_ms=START_MS + 2_500)}, [0, 1, 2]),
-        ({"begin": At(offset=1), "to": At(offset=4), "limit": 2}, [1, 2]),
+        ({"begin": MomentSelector(offset=3)}, [3, 4, 5, 6, 7, 8]),
+        ({"begin": MomentSelector(time_ms=START_MS + 3_000)}, [3, 4, 5, 6, 7, 8]),
+        ({"to": MomentSelector(offset=2)}, [0, 1, 2]),
+        ({"to": MomentSelector(time_ms=START_MS + 2_500)}, [0, 1, 2]),
+        ({"begin": MomentSelector(offset=1), "to": MomentSelector(offset=4), "limit": 2}, [1, 2]),
         ({"last": 2}, [7, 8]),
-        ({"begin": At(offset=99)}, []),
+        ({"begin": MomentSelector(offset=99)}, []),
     ],
     ids=["from an offset", "from a time", "to an offset", "to a time", "some", "last", "none"],
 )
@@ -152,10 +152,10 @@ async def test_history_between_bounds_shows_those_with_the_verdicts_of_all(
 async def test_history_at_a_moment_ends_there_and_contradicts_to() -> None:
     """Both flags say the same."""
     history = await a_history()
-    at = Bound(time_ms=START_MS + 2_500)
+    at = ReplayEnd(time_ms=START_MS + 2_500)
     assert offsets(await asked(looking_at(history, bound=at), "orders-7")) == [0, 1, 2]
     with pytest.raises(InvalidArgument, match="--to and --at"):
-        await asked(looking_at(history, bound=at), "orders-7", to=At(offset=1))
+        await asked(looking_at(history, bound=at), "orders-7", to=MomentSelector(offset=1))
 
 
 async def test_history_of_nothing_says_so() -> None:
@@ -230,7 +230,7 @@ async def test_history_by_name_of_a_service_reads_no_more_than_its_metadata_part
     """It knows where its user partitions are; of whom it does not know all is searched."""
     history = await a_history()
     looking = looking_at(history)
-    looking.source.kind = SourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
+    looking.source.kind = StateSourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
     heard: set[int] = set()
     read = history.log.read
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.common.query_run import Looking
+from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.partial_metadata.readable_partitions import readable
-from rlmm.cli.queries.explain_answer import Asking, explain_answer
+from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
 from rlmm.cli.queries.history_answer import history_answer
 from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady
 from rlmm.inspection.cluster_facts import TopicFacts
@@ -170,7 +170,9 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
     async with opened_folders(copied.folder, partition_count=COUNT) as source:
         source.cluster = cluster  # type: ignore[assignment]
         label, offset = parse_position(f"new-{new.partition}@5")
-        answer = await explain_answer(Looking(source, 0), asking=Asking(label, offset))
+        answer = await explain_answer(
+            QueryContext(source, 0), asking=ExplainQuestion(label, offset)
+        )
         source.cluster = None
     document = await document_of(answer)
     require_valid(document)
@@ -188,15 +190,15 @@ async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searc
     mine = Assignment.of_user([user_partition(HERE)])
     async with looking_into(world, is_ready=False, assignment=mine) as (source, engine, _):
         await until_open(engine, 1)
-        looking = Looking(source, 0, timeout_s=3.0)
+        looking = QueryContext(source, 0, timeout_s=3.0)
         for number in (HERE, ELSEWHERE):
             answer = await history_answer(looking, what=parse_subject(f"orders-{number}"))
             assert len((await document_of(answer))["items"]) == 2
         label, offset = parse_position(f"orders-{HERE}@5")
-        assert (await explain_answer(looking, asking=Asking(label, offset))).exit_code == 0
+        assert (await explain_answer(looking, asking=ExplainQuestion(label, offset))).exit_code == 0
         label, offset = parse_position(f"orders-{ELSEWHERE}@5")
         with pytest.raises(NotReady):
-            await explain_answer(looking, asking=Asking(label, offset))
+            await explain_answer(looking, asking=ExplainQuestion(label, offset))
 
 
 def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searched() -> None:
@@ -206,7 +208,7 @@ def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searche
         kafka = cluster_of(events_of([HERE]))
         kafka.lead(0, -1)
         async with opened_source(kafka, timeout_s=3.0) as source:
-            looking = Looking(source, 0, timeout_s=3.0)
+            looking = QueryContext(source, 0, timeout_s=3.0)
             answer = await history_answer(looking, what=parse_subject(f"orders-{HERE}"))
             assert len((await document_of(answer))["items"]) == 2
             with pytest.raises(NotReady, match="metadata partition 0 cannot be read") as raised:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rlmm.cli.common.query_run import Looking
+from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.queries.segment_answer import find_answer
 from rlmm.errors import LogUnavailable, NotReady
 from rlmm.inspection.selectors import parse_partition, parse_topic_partitions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
 
 HERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) == 1)
 ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) != 1)
@@ -103,7 +103,7 @@ async def test_one_when_what_is_found_was_deleted_then_not_ready(tmp_path: Path)
         with pytest.raises(NotReady, match="were not copied"):
             await found(source, HERE)
         label = parse_partition(str(user_partition(HERE)))
-        assert await Looking(source, 0).partition(label) == user_partition(HERE), "by its id"
+        assert await QueryContext(source, 0).partition(label) == user_partition(HERE), "by its id"
 
 
 def test_several_when_not_all_are_copied_then_not_ready(copied: Copied) -> None:
@@ -144,9 +144,9 @@ def test_topic_partitions_when_one_is_named_then_it_is_told_from_patterns(
 # ------------------------------------------------------------------------- the other two sources
 
 
-async def found(source: Source, number: int) -> bool:
+async def found(source: StateSource, number: int) -> bool:
     """Whether one segment of that user partition is found."""
-    looking = Looking(source, 0, timeout_s=3.0)
+    looking = QueryContext(source, 0, timeout_s=3.0)
     answer = await find_answer(
         looking, label=parse_partition(f"orders-{number}"), offset=5, time_ms=None, epoch=None,
         prefix="",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rlmm.base.own_thread import left_behind
-from rlmm.cli.service.config_reload import READ_S_MAX, RELOAD_SIGNAL, EarlySignals, Reloading
+from rlmm.cli.service.config_reload import READ_S_MAX, RELOAD_SIGNAL, ConfigReload, EarlySignals
 from rlmm.config.loading import load
 from rlmm.telemetry.logs import LogLines, set_up
 from rlmm.telemetry.settings import LogFormat, LoggingSettings
@@ -22,8 +22,8 @@ from tests.support.virtual_time import VirtualTimeLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rlmm.cli.common.config_options import Sources
-    from rlmm.config.loading import Loaded
+    from rlmm.cli.common.config_options import ConfigurationSources
+    from rlmm.config.loading import LoadedConfiguration
 
 DEADLINE_S = 30.0
 """Never reached, unless something is broken."""
@@ -34,7 +34,7 @@ SETTINGS = LoggingSettings(format=LogFormat.JSON, repeats_max=1)
 class Said:
     """A configuration that is whatever *load* gives."""
 
-    def __init__(self, load: Callable[[], Loaded]) -> None:
+    def __init__(self, load: Callable[[], LoadedConfiguration]) -> None:
         self.load = load
 
 
@@ -52,10 +52,12 @@ def lines(stream: io.StringIO) -> Iterator[LogLines]:
 
 
 def reloading(
-    load_again: Callable[[], Loaded], lines: LogLines, early: EarlySignals | None = None
-) -> Reloading:
+    load_again: Callable[[], LoadedConfiguration],
+    lines: LogLines,
+    early: EarlySignals | None = None,
+) -> ConfigReload:
     """Reading that begins with the defaults."""
-    return Reloading(cast("Sources", Said(load_again)), load(), lines, early=early)
+    return ConfigReload(cast("ConfigurationSources", Said(load_again)), load(), lines, early=early)
 
 
 @pytest.mark.parametrize("error", [ValueError("no number"), RecursionError("deep"), KeyError("x")])
@@ -64,7 +66,7 @@ def test_reload_when_reading_fails_in_a_way_of_its_own_then_is_told_each_time(
 ) -> None:
     """No file ends what serves; and no answer is held back as a repeat of the one before."""
 
-    def broken() -> Loaded:
+    def broken() -> LoadedConfiguration:
         raise error
 
     async def ask() -> None:
@@ -82,7 +84,7 @@ def test_reload_when_the_file_hangs_then_is_given_up_and_named(
     """A pipe that nobody writes to; while it hangs no second thread hangs beside it."""
     released, loads = threading.Event(), []
 
-    def hanging() -> Loaded:
+    def hanging() -> LoadedConfiguration:
         loads.append(1)
         assert released.wait(DEADLINE_S)
         return load()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from tests.support.snapshots import (
     IDENTITY,
     file_of,
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
         store = store_in(root)
         for partition, count in ((3, 1), (3, 2), (4, 5)):
             shard = shard_of(segments(count), partition)
-            await store.write(frozen_of(shard, History(records=2 * count, undecodable=1)))
+            await store.write(frozen_of(shard, ReplayHistory(records=2 * count, undecodable=1)))
 
     asyncio.run(fill())
     return root

@@ -13,10 +13,10 @@ import pytest
 
 from rlmm.base.folder_lock import folder_lock
 from rlmm.cli.snapshot import service_requests as snapshot_asking
-from rlmm.cli.snapshot.service_requests import REPORTS_MAX, Reports, ask
-from rlmm.engine.service import Asked
+from rlmm.cli.snapshot.service_requests import REPORTS_MAX, SnapshotReports, ask
+from rlmm.engine.service import SnapshotOutcome
 from rlmm.errors import ConfigError, NotReady
-from rlmm.snapshot.writer import Flushed
+from rlmm.snapshot.writer import FlushResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 WAIT_S = 20.0
 
 
-def done(*written: int) -> dict[str, Asked]:
+def done(*written: int) -> dict[str, SnapshotOutcome]:
     """What a service did."""
-    return {"files": Asked(Flushed(written), ())}
+    return {"files": SnapshotOutcome(FlushResult(written), ())}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def answer_with(data_dir: Path, *answers: tuple[int, int]) -> Callable[[], None]
 
     def say_all() -> None:
         async def all_of_them() -> None:
-            reports = Reports(data_dir)
+            reports = SnapshotReports(data_dir)
             for written, ago_ns in answers:
                 await reports.add(done(written), time.monotonic_ns() - ago_ns)
 
@@ -119,7 +119,7 @@ def test_ask_when_the_process_does_not_hold_the_folder_then_is_refused(
 
 async def test_reports_then_are_the_latest_ones(tmp_path: Path) -> None:
     """The file does not grow for ever."""
-    reports = Reports(tmp_path)
+    reports = SnapshotReports(tmp_path)
     for number in range(REPORTS_MAX + 3):
         await reports.add(done(number), number)
     found = [report["begun_ns"] for report in snapshot_asking._reports(tmp_path)]

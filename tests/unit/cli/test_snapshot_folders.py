@@ -17,7 +17,7 @@ from rlmm.cli import main
 from rlmm.cli.common import exit_codes
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from rlmm.snapshot.transfer import Transferred
+from rlmm.snapshot.transfer import TransferResult
 from tests.support.snapshots import IDENTITY, frozen_of, segments, shard_of, store_in
 
 if TYPE_CHECKING:
@@ -295,9 +295,9 @@ def test_import_when_asked_for_snapshots_meanwhile_then_goes_on(
     before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
     seen: list[object] = []
 
-    def import_from(*_: object) -> Transferred:
+    def import_from(*_: object) -> TransferResult:
         seen.append(signal.getsignal(signal.SIGUSR1))
-        return Transferred()
+        return TransferResult()
 
     monkeypatch.setattr("rlmm.cli.snapshot.command.import_from", import_from)
     try:

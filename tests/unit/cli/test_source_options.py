@@ -15,7 +15,7 @@ from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
 from rlmm.cli.common.shared_flags import ALONE, WITH_VALUE, SharedOption, flag_of, is_of_commands
 from rlmm.cli.common.source_options import (
-    Asked,
+    SourceChoice,
     at_option,
     local_sidecar,
     output_options,
@@ -23,12 +23,12 @@ from rlmm.cli.common.source_options import (
 )
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.config.keys import KEYS
-from rlmm.inspection.selectors import At
+from rlmm.inspection.selectors import MomentSelector
 
 if TYPE_CHECKING:
     from click.testing import Result
 
-SEEN: list[Asked] = []
+SEEN: list[SourceChoice] = []
 
 
 @click.command("look")
@@ -36,7 +36,7 @@ SEEN: list[Asked] = []
 @at_option
 @output_options
 @click.option("--by", "grouping", help="Called otherwise in the program.")
-def look(asked: Asked, grouping: str | None) -> None:
+def look(asked: SourceChoice, grouping: str | None) -> None:
     """Look."""
     SEEN.append(asked)
     click.echo(f"by {grouping}")
@@ -50,7 +50,7 @@ def nested() -> None:
 @nested.command("deep-look")
 @source_options
 @output_options
-def deep_look(asked: Asked) -> None:
+def deep_look(asked: SourceChoice) -> None:
     """Look deeper."""
     SEEN.append(asked)
 
@@ -70,7 +70,7 @@ def run(*arguments: str, **environ: str) -> Result:
     return CliRunner().invoke(main.cli, list(arguments), env=dict(environ))
 
 
-def asked(*arguments: str, **environ: str) -> Asked:
+def asked(*arguments: str, **environ: str) -> SourceChoice:
     """What `look` was handed."""
     SEEN.clear()
     result = run("look", *arguments, **environ)
@@ -147,9 +147,9 @@ def test_two_sources_at_once_are_refused() -> None:
 
 def test_moment_when_named_is_understood() -> None:
     """An offset, or a time relative to the one clock that the command looked at."""
-    assert asked("--at", "15").at == At(offset=15)
+    assert asked("--at", "15").at == MomentSelector(offset=15)
     found = asked("--at", "-1h")
-    assert found.at == At(time_ms=found.now_ms - 3_600_000)
+    assert found.at == MomentSelector(time_ms=found.now_ms - 3_600_000)
     assert asked().at is None
     assert run("look", "--at", "soon").exit_code == 2
 
@@ -276,7 +276,7 @@ def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
     assert [key.env for key in KEYS.values() if is_of_commands(key.env, commands)] == []
 
 
-def _same(one: Asked, other: Asked) -> bool:
+def _same(one: SourceChoice, other: SourceChoice) -> bool:
     """Apart from the clock."""
     return (one.settings, one.printing, one.at, one.wait_s, one.is_debug) == (
         other.settings, other.printing, other.at, other.wait_s, other.is_debug,

@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.live import Live
 
 from rlmm.cli import main
-from rlmm.cli.common.source_options import Asked
-from rlmm.cli.common.watch_mode import Lines, View, keep_asking
+from rlmm.cli.common.source_options import SourceChoice
+from rlmm.cli.common.watch_mode import JsonAnswerLines, WatchView, keep_asking
 from rlmm.cli.printing.settings import PrintSettings
-from rlmm.cli.printing.writing import NobodyReads, Out
+from rlmm.cli.printing.writing import AnswerStream, ReaderGone
 from rlmm.cli.queries.status_answer import WatchedStatus, status_answer
 from rlmm.errors import ConfigError, SidecarUnavailable
-from rlmm.inspection.source_status import PlaceStanding, Standing
+from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus
 from rlmm.log.protocol import LogIdentity
-from rlmm.state_sources.protocol import SourceKind
+from rlmm.state_sources.protocol import StateSourceKind
 from rlmm.state_sources.settings import SourceSettings
 from rlmm.views.source_status import standing_totals
 from tests.support.golden_outputs import require_golden
@@ -41,29 +41,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.errors import RlmmError
-    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.protocol import StateSource
 
 COUNTS = {"COPY_SEGMENT_STARTED": 1, "COPY_SEGMENT_FINISHED": 99, "DELETE_SEGMENT_STARTED": 0}
-OPEN = PlaceStanding(
+OPEN = MetadataPartitionStatus(
     0, "open", None, "", 0, 12_345_678, 12_345_678, 12_345_680, 2, 1.5, 3, COUNTS, 5 * 2**30,
     rejected={"unknown-segment": 2}, undecodable={"truncated": 1}, is_history_complete=True,
     snapshot_age_s=7_500.0,
 )  # fmt: skip
-REPLAYING = PlaceStanding(
+REPLAYING = MetadataPartitionStatus(
     1, "replaying", "replaying", "reading its history", 0, 500, 1_000, 1_000, 500, 86_400.0,
     None, None, None,
 )  # fmt: skip
 IDENTITY = LogIdentity(CLUSTER_ID, METADATA_TOPIC_ID, 2)
-READY = Standing(SourceKind.SIDECAR, "/run/rlmm/rlmm.sock", IDENTITY, (OPEN,))
+READY = SourceStatus(StateSourceKind.SIDECAR, "/run/rlmm/rlmm.sock", IDENTITY, (OPEN,))
 BEHIND = replace(READY, places=(OPEN, REPLAYING), notes=("this service observes",))
-UNKNOWN = Standing(SourceKind.SIDECAR, "host:7404", None, ())
-ASKED = Asked(SourceSettings(sidecar="x:1"), PrintSettings(), 0)
+UNKNOWN = SourceStatus(StateSourceKind.SIDECAR, "host:7404", None, ())
+ASKED = SourceChoice(SourceSettings(sidecar="x:1"), PrintSettings(), 0)
 
 
-def run(standing: Standing, *words: str) -> Any:
+def run(standing: SourceStatus, *words: str) -> Any:
     """What `rlmm status` does where a source stands so."""
 
-    async def make() -> Source:
+    async def make() -> StateSource:
         return MemorySource(History(), standing=standing)
 
     with commands_ask(make):
@@ -75,7 +75,7 @@ def run(standing: Standing, *words: str) -> Any:
     [("status", READY, 0), ("status-behind", BEHIND, 4), ("status-unknown", UNKNOWN, 4)],
 )
 def test_status_when_asked_prints_what_it_printed_before(
-    name: str, standing: Standing, exit_code: int
+    name: str, standing: SourceStatus, exit_code: int
 ) -> None:
     """Table and document to the letter; not ready, whole or in part, is exit code 4."""
     table = run(standing, "--output", "table")
@@ -106,16 +106,16 @@ def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
 class Changing(MemorySource):
     """A source that stands otherwise each time it is asked, the last one for good."""
 
-    def __init__(self, *found: Standing | RlmmError) -> None:
+    def __init__(self, *found: SourceStatus | RlmmError) -> None:
         super().__init__(History())
         self._found = list(found)
         self.asked = 0
 
-    async def standing(self) -> Standing:
-        """See `Source`."""
+    async def standing(self) -> SourceStatus:
+        """See `StateSource`."""
         self.asked += 1
         found = self._found.pop(0) if len(self._found) > 1 else self._found[0]
-        if isinstance(found, Standing):
+        if isinstance(found, SourceStatus):
             return found
         raise found
 
@@ -161,11 +161,11 @@ async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -
     source = Changing(READY, SidecarUnavailable("gone"), BEHIND)
     told: list[RlmmError] = []
 
-    class Told(Lines):
+    class Told(JsonAnswerLines):
         def trouble(self, error: RlmmError) -> None:
             told.append(error)
 
-    await keep_asking(ASKED, WatchedStatus(), source, Told(Out(stream)), 0.0, times=3)
+    await keep_asking(ASKED, WatchedStatus(), source, Told(AnswerStream(stream)), 0.0, times=3)
     documents = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [one["is_caught_up"] for one in documents] == [True, False]
     for one in documents:
@@ -178,7 +178,11 @@ async def test_watching_when_waiting_does_not_help_ends() -> None:
     """What is wrong for good is no reason to try for ever."""
     with pytest.raises(ConfigError):
         await keep_asking(
-            ASKED, WatchedStatus(), Changing(ConfigError("wrong")), Lines(Out(StringIO())), 0.0
+            ASKED,
+            WatchedStatus(),
+            Changing(ConfigError("wrong")),
+            JsonAnswerLines(AnswerStream(StringIO())),
+            0.0,
         )
 
 
@@ -186,8 +190,10 @@ async def test_watching_when_nobody_reads_any_more_ends() -> None:
     """As for `| head`."""
     closed = StringIO()
     closed.close()
-    with pytest.raises(NobodyReads):
-        await keep_asking(ASKED, WatchedStatus(), Changing(READY), Lines(Out(closed)), 0.0)
+    with pytest.raises(ReaderGone):
+        await keep_asking(
+            ASKED, WatchedStatus(), Changing(READY), JsonAnswerLines(AnswerStream(closed)), 0.0
+        )
 
 
 @pytest.fixture
@@ -203,7 +209,7 @@ async def test_watching_on_a_terminal_draws_the_table_anew(live: tuple[Live, Str
     """Sums above, the table below; trouble above what was seen last."""
     view, stream = live
     source = Changing(READY, SidecarUnavailable("gone"))
-    screen = View(view, PrintSettings())
+    screen = WatchView(view, PrintSettings())
     await keep_asking(ASKED, WatchedStatus(), source, screen, 0.0, times=1)
     text = stream.getvalue()
     assert text.index("1 of 1 metadata partitions") < text.index("RECORDS/S")
@@ -218,10 +224,10 @@ def test_watching_when_it_is_interrupted_closes_the_source() -> None:
     sources: list[MemorySource] = []
 
     class Interrupted(MemorySource):
-        async def standing(self) -> Standing:
+        async def standing(self) -> SourceStatus:
             raise KeyboardInterrupt
 
-    async def make() -> Source:
+    async def make() -> StateSource:
         sources.append(Interrupted(History()))
         return sources[0]
 

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.common.environment_variables import SaidAloud
+from rlmm.cli.common.environment_variables import ExplicitFlag
 from rlmm.cli.main import cli
 from rlmm.cli.tier.command import CARE, tier
 from rlmm.cli.tier_common.examples import COLUMNS, EXAMPLES
@@ -106,7 +106,7 @@ def test_flag_when_its_variable_is_set_then_has_its_value(
     """Every flag of every command, by the name that the help says."""
     context = called(name.split(), is_resilient=True)
     for option in context.command.params:
-        if isinstance(option, SaidAloud):
+        if isinstance(option, ExplicitFlag):
             continue
         if isinstance(option, click.Option):
             flag = max(option.opts, key=len).removeprefix("--")
@@ -125,7 +125,7 @@ def test_flags_that_destroy_or_publish_when_a_variable_is_set_then_are_not_given
         context = called(name.split(), is_resilient=True)
         for option in context.command.params:
             flag = max(option.opts, key=len)
-            if isinstance(option, SaidAloud):
+            if isinstance(option, ExplicitFlag):
                 aloud.append(f"{name} {flag}")
                 variable = f"RLMM_TIER_{name}_{flag[2:]}".upper().replace(" ", "_")
                 monkeypatch.setenv(variable.replace("-", "_"), "1")

@@ -21,14 +21,14 @@ from rlmm.cli.tier_common.options import (
 )
 from rlmm.errors import ConfigError
 from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, Filters
-from spark_tiering.execution.settings import SUBMITTED, EngineSettings
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection
+from spark_tiering.execution.settings import SUBMITTED, ExecutionSettings
 from spark_tiering.executor.tasks import CopyOptions
-from spark_tiering.executor.throttle import UNBOUND, Pace
-from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSettings
+from spark_tiering.executor.throttle import UNBOUND, PaceLimits
+from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSourceSettings
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.s3_settings import Encryption, S3Settings
+from spark_tiering.stores.s3_settings import BucketEncryption, S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def without(*names: str) -> tuple[str, ...]:
 def test_job_when_only_what_must_be_said_is_said_then_is_an_archive_of_everything() -> None:
     """Whatever is not said is what does least harm: all topics, plain, no limits, no broker."""
     found = request()
-    assert found.mode is Mode.ARCHIVE
+    assert found.mode is CopyMode.ARCHIVE
     assert found.source == LogDirSettings(("/kafka",))
     assert found.metadata == EmbeddedAccess(
         folder=Path("/archive/log"), snapshots=Path("/archive/snapshots")
     )
     assert (found.store, found.prefix) == (LocalSettings(Path("/objects")), "")
     assert found.cluster is None
-    assert found.filters == Filters()
+    assert found.filters == SegmentSelection()
     assert found.budgets == Budgets(None, OBJECTS_MAX, None)
     assert found.options == CopyOptions()
     assert found.pace == UNBOUND
@@ -106,15 +106,15 @@ def test_job_when_everything_is_said_then_is_as_it_was_said() -> None:
         *("--max-requests-per-s", "50", "--stop-file", "/stop", "--time-limit", "2h"),
         *("--segment-timeout", "90s", "--no-spark"),
     )
-    assert found.filters == Filters(
+    assert found.filters == SegmentSelection(
         ("orders", "logs-*"), ("logs-debug",), 12 * 3_600_000, 10 * 2**30
     )
     assert found.budgets == Budgets(10**12, 300, 1000)
     assert found.broker_id == 7
     assert found.options == CopyOptions(is_compressed=True, chunk_bytes=2**20)
-    assert found.pace == Pace(80e6, 50.0)
+    assert found.pace == PaceLimits(80e6, 50.0)
     assert (found.stop_file, found.time_limit_s, found.waits.unit_s) == ("/stop", 7_200.0, 90.0)
-    assert found.engine == EngineSettings()
+    assert found.engine == ExecutionSettings()
 
 
 def test_log_folders_when_they_are_relative_then_executors_find_them_as_well() -> None:
@@ -131,7 +131,7 @@ def test_sidecars_as_source_when_named_then_with_what_they_are_reached_by() -> N
         *("--source-cert-file", "/cert", "--source-key-file", "/key"),
         fewest=without("--log-dir"),
     )
-    assert found.source == SidecarSettings(
+    assert found.source == SidecarSourceSettings(
         ("https://a:1", "https://b:2"), "/ca", "/cert", "/key", "/token"
     )
 
@@ -176,7 +176,7 @@ def test_bucket_when_named_then_with_everything_that_is_said_of_it() -> None:
             profile="p",
             is_path_style=True,
             ca_file="/ca",
-            encryption=Encryption.KMS,
+            encryption=BucketEncryption.KMS,
             kms_key_id="k",
             is_requester_pays=True,
             storage_class="STANDARD_IA",
@@ -189,7 +189,7 @@ def test_bucket_when_named_then_with_everything_that_is_said_of_it() -> None:
 def test_spark_when_asked_for_then_with_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A master, settings by name, a log; under spark-submit it is spark-submit's."""
     found = request("--master", "yarn", "--spark-conf", "a.b=c=d", "--spark-log", "/log")
-    assert found.engine == EngineSettings("yarn", conf={"a.b": "c=d"}, log_file="/log")
+    assert found.engine == ExecutionSettings("yarn", conf={"a.b": "c=d"}, log_file="/log")
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     assert request().engine.master == SUBMITTED
 
@@ -254,7 +254,7 @@ def test_job_for_brokers_when_made_of_another_then_needs_the_cluster() -> None:
     with pytest.raises(ConfigError, match="need the cluster"):
         adopting(request())
     found = adopting(request("--bootstrap-server", "a:9092", fewest=without("--offline")))
-    assert found.mode is Mode.ADOPT
+    assert found.mode is CopyMode.ADOPT
 
 
 def test_flags_given_when_asked_for_then_are_those_of_the_command_line() -> None:

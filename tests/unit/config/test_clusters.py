@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rlmm.cli.common.config_options import config
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
-from rlmm.config.process import LogKind, Mode
+from rlmm.config.process import LogKind, ServiceMode
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.settings import Secret
 from rlmm.partition_log.descriptors import open_files_max_by_limit
@@ -71,7 +71,7 @@ def test_clusters_when_named_then_each_has_a_whole_configuration(file: Path) -> 
     assert prod.kafka.security.sasl_username == test.kafka.security.sasl_username == "me"
     assert prod.kafka.security.sasl_password == Secret("s3cret")
     assert test.kafka.security.sasl_password == Secret("common")
-    assert (prod.process.mode, test.process.mode) == (Mode.OBSERVER, Mode.SERVE)
+    assert (prod.process.mode, test.process.mode) == (ServiceMode.OBSERVER, ServiceMode.SERVE)
     assert (prod.process.assignment, test.process.assignment) == ("cluster:3", "all")
     assert [each.pump.read_bytes for each in clusters.values()] == [5, 7, 5]
     assert {str(each.process.data_dir) for each in clusters.values()} == {"/data"}

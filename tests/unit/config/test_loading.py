@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.config.loading import load
-from rlmm.config.process import LogKind, Mode
+from rlmm.config.process import LogKind, ServiceMode
 from rlmm.errors import ConfigError
 from rlmm.kafka_client.security.oauth_tokens import FileTokens
 from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol
 
 if TYPE_CHECKING:
-    from rlmm.config.loading import Loaded
+    from rlmm.config.loading import LoadedConfiguration
 
 SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "rlmm.toml"
 
 
-def source(loaded: Loaded, path: str) -> str:
+def source(loaded: LoadedConfiguration, path: str) -> str:
     """Where the value of a key comes from."""
     return next(found.source for found in loaded.settings if found.key.path == path)
 
@@ -34,7 +34,7 @@ def test_configuration_when_nothing_is_given_then_is_an_embedded_log_that_serves
     """The service starts with no configuration at all."""
     loaded = load()
     assert loaded.config.log.kind is LogKind.FILES
-    assert loaded.config.process.mode is Mode.SERVE
+    assert loaded.config.process.mode is ServiceMode.SERVE
     assert loaded.config.kafka is None
     assert {found.source for found in loaded.settings} == {"default"}
 
@@ -87,7 +87,7 @@ def test_kafka_when_its_servers_are_named_then_is_observed() -> None:
     """Who names a cluster means it, and attaches to it without the power to write (D18)."""
     loaded = load(SERVERS)
     assert loaded.config.log.kind is LogKind.KAFKA
-    assert loaded.config.process.mode is Mode.OBSERVER
+    assert loaded.config.process.mode is ServiceMode.OBSERVER
     assert loaded.config.kafka is not None
     assert loaded.config.kafka.is_observer
     assert source(loaded, "log.kind") == "follows from the section kafka"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import NotAssigned, NotReady, Stopped
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
-from rlmm.pump.writer import StoredNotAssigned, Written
+from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.watching import TP, log_end, refusal, refusals
@@ -38,7 +38,7 @@ async def test_d17_question_before_the_first_answer_then_is_not_ready_and_not_se
         assert refusals(engine) == {NotReady}
         error = refusal(engine)
         assert (error.reason, error.metadata_partition) == (
-            Why.ASSIGNMENT_UNKNOWN,
+            NotReadyReason.ASSIGNMENT_UNKNOWN,
             world.place(TP),
         )
         assert (error.user_partition, error.position, error.target) == (str(TP), None, None)
@@ -95,7 +95,7 @@ async def test_d17_wait_when_nobody_says_it_then_ends_by_its_deadline_with_that_
         with pytest.raises(NotReady, match="the assignment is not known yet") as caught:
             await wait(engine)  # type: ignore[misc]
         assert loop.time() - begun_s == pytest.approx(3, abs=0.01)
-        assert caught.value.reason == Why.ASSIGNMENT_UNKNOWN
+        assert caught.value.reason == NotReadyReason.ASSIGNMENT_UNKNOWN
         assert log_end(world) == 0
 
 
@@ -113,8 +113,8 @@ async def test_d17_write_when_the_answer_comes_meanwhile_then_is_written() -> No
         assert not any(write.done() for write in writing)
         engine.reconcile(Assignment.of_user([TP]))
         one, other, foreign = await asyncio.gather(*writing)
-        assert isinstance(one, Written)
-        assert isinstance(other, Written)
+        assert isinstance(one, WrittenEvent)
+        assert isinstance(other, WrittenEvent)
         assert isinstance(foreign, StoredNotAssigned)
         assert {found.id for found in engine.reads.segments(TP)} == {
             segment_id("a"),

@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument, LogNotPermitted, LogUnavailable, NotReady, Stopped
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, started, tp
 from tests.support.engines import World, until, until_open
@@ -62,7 +62,7 @@ async def test_f93_calls_before_the_log_is_reached_then_are_all_refused() -> Non
     world.store(started("a"))
     world.script.lose_brokers()
     async with world.engine() as engine:
-        assert await refused(engine) <= {Why.CONNECTING, Why.LOADING}
+        assert await refused(engine) <= {NotReadyReason.CONNECTING, NotReadyReason.LOADING}
         assert engine.read_token() == {}
         assert engine.identity is None
         world.script.restore()
@@ -84,7 +84,11 @@ async def test_f94_calls_right_after_the_log_is_reached_then_are_still_refused()
             await asyncio.sleep(0)
         assert engine.reads.segment_for(TP, 0, 50) is not None
         stages = list(dict.fromkeys(reasons))
-        assert stages == [Why.CONNECTING, Why.LOADING, Why.REPLAYING]
+        assert stages == [
+            NotReadyReason.CONNECTING,
+            NotReadyReason.LOADING,
+            NotReadyReason.REPLAYING,
+        ]
 
 
 async def test_f94_write_that_waits_for_the_log_then_is_stored_once_it_is_read() -> None:

@@ -13,7 +13,7 @@ from rlmm.errors import AssignmentLost, NotAssigned, NotReady, OverBudget, RlmmE
 from rlmm.gate.settings import GateSettings
 from rlmm.gate.state import GateState
 from rlmm.log.memory.memory_log import MemoryLogStatistics
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
@@ -82,7 +82,11 @@ async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
         assert incidents.remarked.events == {"finished-by-another-broker": 1}
         assert incidents.bytes_held == 40
         gate = engine.statistics().gate.partitions[place]
-        assert (gate.state, gate.why, gate.openings) == (GateState.CLOSED, Why.NOT_UNDERSTOOD, 0)
+        assert (gate.state, gate.why, gate.openings) == (
+            GateState.CLOSED,
+            NotReadyReason.NOT_UNDERSTOOD,
+            0,
+        )
         assert "1 of 11 records" in gate.detail
 
 
@@ -188,10 +192,10 @@ async def test_f34_questions_then_are_counted_by_what_became_of_them() -> None:
         await until_state(engine, "stale", place)
         ask(TP)
         stands = engine.statistics().gate
-        assert stands.not_ready == {Why.CONNECTING: 2, Why.END_UNKNOWN: 2}
+        assert stands.not_ready == {NotReadyReason.CONNECTING: 2, NotReadyReason.END_UNKNOWN: 2}
         assert (stands.answered, stands.not_assigned, stands.unknown, stands.ended) == (4, 3, 2, 0)
         assert {type(reason) for reason in stands.not_ready} == {str}
-        assert stands.partitions[place].why == Why.END_UNKNOWN
+        assert stands.partitions[place].why == NotReadyReason.END_UNKNOWN
         assert stands.partitions[place].openings == 1
     ask(TP)
     assert engine.statistics().gate.ended == 2

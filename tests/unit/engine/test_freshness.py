@@ -17,7 +17,7 @@ from rlmm.http.settings import HttpSettings
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.sidecar import waiting_requests as waiting
-from rlmm.wire.options import ReadOptions
+from rlmm.wire.options import FreshnessOptions
 from rlmm.wire.values import partition_value
 from tests.support.builders import finished, segment_id, started
 from tests.support.engines import ROOM, World, until_open
@@ -44,7 +44,7 @@ async def by_frames(
         engine=lambda: engine, broker=None, is_served=lambda _: True, reads=lambda: engine.reads
     )
     lookups = [[partition_value(one), 0, 5] for one in partitions]
-    options = ReadOptions(AT_LEAST, linearizable=True, timeout_ms=timeout_ms)
+    options = FreshnessOptions(AT_LEAST, linearizable=True, timeout_ms=timeout_ms)
     return await waiting.read(session, "segments_for", [lookups], options)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rlmm.errors import LogTruncated, NotReady, OutcomeUnknown, UnknownPartition
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.verdicts import (
     Rejected,
 )
@@ -50,7 +50,7 @@ async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_
         world.script.delete_records(place, 8)
         world.script.resume(place)
         await until_state(engine, "replaying", place)
-        assert refusal(engine).reason in {Why.LOADING, Why.REPLAYING}
+        assert refusal(engine).reason in {NotReadyReason.LOADING, NotReadyReason.REPLAYING}
         await until_open(engine, place)
         assert ids(engine) == [segment_id(number) for number in range(206, 210)]
         found = history(engine, world)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from tests.support.builders import (
     finished,
     segment_id,
@@ -40,7 +40,7 @@ async def test_f68_permanent_trouble_then_closes_the_gate_by_name_until_it_is_cu
         world.script.withdraw_rights()
         await until_state(engine, "closed", place, timeout_s=1)
         error = refusal(engine)
-        assert error.reason == Why.NOT_PERMITTED
+        assert error.reason == NotReadyReason.NOT_PERMITTED
         assert "not permitted" in str(error)
         assert "not permitted" in follower(engine, world).last_failure
         await asyncio.sleep(600)
@@ -58,7 +58,7 @@ async def test_f68_damaged_partition_then_is_closed_and_the_others_go_on() -> No
         await until_open(engine, 0, 1, 2)
         world.script.take_offline(place)
         await until_state(engine, "closed", place, timeout_s=1)
-        assert refusal(engine).reason == Why.DAMAGED
+        assert refusal(engine).reason == NotReadyReason.DAMAGED
         await engine.write(started(segment_id("b", other)))
         assert len(engine.reads.segments(other)) == 1
 

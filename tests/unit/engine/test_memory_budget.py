@@ -9,7 +9,7 @@ import pytest
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, OverBudget
 from rlmm.metadata.assignment import Assignment
-from rlmm.pump.budget import Memory, MemorySettings
+from rlmm.pump.budget import MemorySettings, MemoryUsage
 from tests.support.builders import (
     started,
 )
@@ -23,9 +23,9 @@ class Resident:
     def __init__(self) -> None:
         self.bytes = 0
 
-    async def measure(self) -> Memory:
+    async def measure(self) -> MemoryUsage:
         """So much, of much more."""
-        return Memory(self.bytes, 1 << 40)
+        return MemoryUsage(self.bytes, 1 << 40)
 
 
 async def test_assignment_when_memory_is_used_up_then_grows_no_more_but_shrinks() -> None:

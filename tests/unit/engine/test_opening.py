@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rlmm.engine.log_opening import OpeningLog
-from rlmm.engine.plan import OpenLog
+from rlmm.engine.plan import LogOpener
 from rlmm.errors import AppendRefused, LogDamaged, LogUnavailable
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
@@ -29,11 +29,11 @@ class Slow:
         begin_s = asyncio.get_running_loop().time()
         self.stand_in = OpeningLog(self.opening, begin_s, lambda: "a slow disk")
 
-    async def _open(self) -> OpenLog:
+    async def _open(self) -> LogOpener:
         await self.may_open.wait()
         if self._error is not None:
             raise self._error
-        return OpenLog(self.log, self._run)
+        return LogOpener(self.log, self._run)
 
     async def _run(self) -> None:
         self.has_run.set()

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import SegmentState
@@ -168,12 +168,16 @@ async def test_f63_history_when_too_much_was_not_understood_then_stays_closed_fo
     async with world.engine() as engine:
         await until_state(engine, "closed", place)
         error = refusal(engine)
-        assert (error.reason, error.position, error.target) == (Why.NOT_UNDERSTOOD, 100, 100)
+        assert (error.reason, error.position, error.target) == (
+            NotReadyReason.NOT_UNDERSTOOD,
+            100,
+            100,
+        )
         assert "2 of 100 records" in str(error)
         world.store(*(started(number) for number in range(100, 600)))
         await engine.wait_reached({place: 599}, timeout_s=60)
         await asyncio.sleep(60)
-        assert refusal(engine).reason == Why.NOT_UNDERSTOOD
+        assert refusal(engine).reason == NotReadyReason.NOT_UNDERSTOOD
     world.script.write(place, encode_any(finished(5)))
 
 

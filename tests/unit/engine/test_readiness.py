@@ -16,7 +16,7 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.log.memory.partition import BoundsFault
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
@@ -86,7 +86,7 @@ async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: Boun
         engine.reconcile(Assignment.of_user([TP]))
         for _ in range(4):
             assert refusals(engine) == {NotReady}
-            assert refusal(engine).reason == Why.LOADING
+            assert refusal(engine).reason == NotReadyReason.LOADING
             with pytest.raises(NotAssigned):
                 engine.reads.segments(world.partition_on(place, "other"))
             await asyncio.sleep(3)
@@ -141,7 +141,7 @@ async def test_f25_f69_reader_when_it_wedges_then_the_gate_closes_within_the_lim
         assert 30 < loop.time() - wedged_s <= 30 + 2 * 2 + 0.1
         assert refusals(engine) == {NotReady}
         error = refusal(engine)
-        assert (error.reason, error.position, error.target) == (Why.BEHIND, 1, 3)
+        assert (error.reason, error.position, error.target) == (NotReadyReason.BEHIND, 1, 3)
         assert error.records_left == 2
         progress = engine.statistics().pump.followers[place].progress
         assert (progress.lag_records, progress.log_end) == (2, 3)
@@ -172,7 +172,7 @@ async def test_f69_end_when_nobody_says_it_any_more_then_the_gate_closes_and_ope
         await asyncio.sleep(59)
         assert refusals(engine) == {None}
         await until_state(engine, "stale", place, timeout_s=10)
-        assert refusal(engine).reason == Why.END_UNKNOWN
+        assert refusal(engine).reason == NotReadyReason.END_UNKNOWN
         world.script.heal_bounds(place)
         await until_open(engine, place, timeout_s=5)
 
@@ -227,7 +227,7 @@ async def test_f32_refusal_while_loading_then_has_its_fields() -> None:
         error = refusal(engine)
         assert (error.user_partition, error.metadata_partition) == (str(TP), None)
         assert (error.position, error.target, error.records_left) == (None, None, None)
-        await until(lambda: refusal(engine).reason == Why.REPLAYING)
+        await until(lambda: refusal(engine).reason == NotReadyReason.REPLAYING)
         error = refusal(engine)
         assert (error.user_partition, error.metadata_partition) == (str(TP), place)
         assert (error.position, error.target, error.records_left) == (0, last + 1, 50)

@@ -11,7 +11,7 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     UnknownPartition,
 )
-from rlmm.log.replay_progress import Why
+from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
@@ -38,7 +38,7 @@ async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty
     async with world.engine() as engine:
         await until_state(engine, "closed", place)
         error = refusal(engine)
-        assert error.reason == Why.NOT_UNDERSTOOD
+        assert error.reason == NotReadyReason.NOT_UNDERSTOOD
         assert "5 of 5 records" in str(error)
         assert engine.statistics().pump.followers[place].history.undecodable == 5
         await asyncio.sleep(100)

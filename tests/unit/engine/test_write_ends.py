@@ -21,7 +21,7 @@ from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from rlmm.pump.settings import WriteSettings
-from rlmm.pump.writer import StoredNotAssigned, Written
+from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 from tests.support.builders import (
     finished,
     segment_id,
@@ -56,7 +56,7 @@ async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> 
         engine.reconcile(Assignment.of_user([TP]))
         await engine.wait_ready(TP, timeout_s=5)
         assert len(engine.reads.segments(TP)) == 1
-        assert await engine.store(finished("a")) == Written(place, 1, APPLIED)
+        assert await engine.store(finished("a")) == WrittenEvent(place, 1, APPLIED)
 
 
 async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_it_is() -> None:

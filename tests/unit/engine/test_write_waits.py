@@ -16,7 +16,7 @@ from rlmm.errors import (
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump.settings import WriteSettings
-from rlmm.pump.writer import Written
+from rlmm.pump.writer import WrittenEvent
 from tests.support.builders import (
     finished,
     started,
@@ -67,7 +67,7 @@ async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None
         world.script.stall(place)
         threads = set(threading.enumerate())
         turns, counts = Turns(), list[int]()
-        writing: list[asyncio.Task[Written]] = []
+        writing: list[asyncio.Task[WrittenEvent]] = []
         for amount in (1, 1_000):
             while len(writing) < amount:
                 writing.append(asyncio.create_task(engine.write(started(len(writing)))))
@@ -81,7 +81,7 @@ async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None
         writing[500].cancel()
         world.script.resume(place)
         done = await asyncio.gather(*writing, return_exceptions=True)
-        applied = [found for found in done if isinstance(found, Written)]
+        applied = [found for found in done if isinstance(found, WrittenEvent)]
         assert [found.verdict for found in applied] == [APPLIED] * 999
 
 

@@ -10,7 +10,14 @@ import pytest
 from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate, require_known
 from rlmm.gate.state import GateState
-from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
+from rlmm.log.replay_progress import (
+    CaughtUp,
+    FellBehind,
+    NotReadyReason,
+    PartitionReassigned,
+    ReplayProgress,
+    StateLost,
+)
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
@@ -126,14 +133,14 @@ def test_f21_partition_when_taken_away_then_is_not_assigned_at_once() -> None:
     ("fact", "state"),
     [
         (CaughtUp(), GateState.OPEN),
-        (FellBehind(Why.BEHIND, "late"), GateState.STALE),
-        (Lost(Why.DAMAGED, "broken"), GateState.CLOSED),
-        (Reassigned(), GateState.REPLAYING),
+        (FellBehind(NotReadyReason.BEHIND, "late"), GateState.STALE),
+        (StateLost(NotReadyReason.DAMAGED, "broken"), GateState.CLOSED),
+        (PartitionReassigned(), GateState.REPLAYING),
     ],
     ids=["caught-up", "behind", "lost", "reassigned"],
 )
 def test_f20_question_when_the_gate_is_not_open_then_is_refused(
-    fact: CaughtUp | FellBehind | Lost | Reassigned, state: GateState
+    fact: CaughtUp | FellBehind | StateLost | PartitionReassigned, state: GateState
 ) -> None:
     """Only an open gate lets anything through, whatever is held behind it."""
     gate = opened()
@@ -149,7 +156,7 @@ def test_f20_question_when_the_gate_is_not_open_then_is_refused(
 def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
     """User partition and metadata partition apart, position, target, what is left, a hint."""
     gate = loading()
-    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(0, 500, 600))
+    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 500, 600))
     error = refusal(gate)
     assert error.user_partition == str(TP)
     assert error.metadata_partition == PLACE
@@ -164,7 +171,7 @@ def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None
     gate = loading()
     shard = PythonShard(PLACE, 123)
     gate.hold(PLACE, shard)
-    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(100, 500, 500))
+    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(100, 500, 500))
     error = refusal(gate)
     assert (error.position, error.records_left) == (123, 377)
 
@@ -173,7 +180,7 @@ def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> Non
     """Who fell behind has passed the target of its beginning long ago; the end is what counts."""
     gate = opened()
     gate.hold(PLACE, PythonShard(PLACE, 500))
-    gate.meet(PLACE, FellBehind(Why.BEHIND, "late"), progress(500, 400, 900))
+    gate.meet(PLACE, FellBehind(NotReadyReason.BEHIND, "late"), progress(500, 400, 900))
     error = refusal(gate)
     assert (error.reason, error.position, error.target) == ("behind", 500, 900)
     assert error.records_left == 400
@@ -184,7 +191,9 @@ def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
     """What was read is void: neither its position nor its target mean anything to a caller."""
     gate = opened()
     gate.hold(PLACE, PythonShard(PLACE, 500))
-    gate.meet(PLACE, Reassigned(Why.LOADING, "out of range"), progress(500, 400, 900))
+    gate.meet(
+        PLACE, PartitionReassigned(NotReadyReason.LOADING, "out of range"), progress(500, 400, 900)
+    )
     error = refusal(gate)
     assert (error.reason, error.position, error.target) == ("loading", None, None)
     assert gate.shards()[PLACE].shard is None
@@ -199,7 +208,7 @@ def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
 def test_f33_hint_then_grows_with_what_is_left_within_bounds(left: int, hint_ms: int) -> None:
     """The more is left to be read, the later is asked again; never at once, never too late."""
     gate = loading()
-    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(0, left, left))
+    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, left, left))
     assert refusal(gate).retry_after_ms == hint_ms
 
 
@@ -209,7 +218,7 @@ def test_f33_hint_when_chosen_then_is_given() -> None:
     assert refusal(gate).retry_after_ms == 77
     gate = loading(retry_after_ms=77, retry_after_ms_max=99)
     assert refusal(gate).retry_after_ms == 77
-    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(0, 10**9, 10**9))
+    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 10**9, 10**9))
     assert refusal(gate).retry_after_ms == 99
 
 
@@ -262,7 +271,7 @@ async def test_wait_when_the_gate_opens_then_ends() -> None:
     gate = loading()
     waiting = asyncio.create_task(gate.wait_open(TP))
     await asyncio.sleep(0)
-    gate.meet(PLACE, FellBehind(Why.REPLAYING, ""), progress())
+    gate.meet(PLACE, FellBehind(NotReadyReason.REPLAYING, ""), progress())
     await asyncio.sleep(0)
     assert not waiting.done()
     gate.meet(PLACE, CaughtUp(), progress())
@@ -345,11 +354,17 @@ CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
     "begun anew": (lambda gate: gate.begin(PLACE, progress()), NotReady),
     "given up": (lambda gate: gate.end(PLACE), NotReady),
     "behind": (
-        lambda gate: gate.meet(PLACE, FellBehind(Why.BEHIND, ""), progress()),
+        lambda gate: gate.meet(PLACE, FellBehind(NotReadyReason.BEHIND, ""), progress()),
         NotReady,
     ),
-    "lost": (lambda gate: gate.meet(PLACE, Lost(Why.DAMAGED, ""), progress()), NotReady),
-    "read anew": (lambda gate: gate.meet(PLACE, Reassigned(Why.LOADING, ""), progress()), NotReady),
+    "lost": (
+        lambda gate: gate.meet(PLACE, StateLost(NotReadyReason.DAMAGED, ""), progress()),
+        NotReady,
+    ),
+    "read anew": (
+        lambda gate: gate.meet(PLACE, PartitionReassigned(NotReadyReason.LOADING, ""), progress()),
+        NotReady,
+    ),
     "ended": (lambda gate: gate.stop(Stopped, "over"), Stopped),
 }
 

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from rlmm.errors import AssignmentLost, Stopped
-from rlmm.gate.offset_waits import Barrier
+from rlmm.gate.offset_waits import OffsetWaits
 from rlmm.gate.statistics import BarrierStatistics
 
 
 async def waiting_for(
-    barrier: Barrier, *next_offsets: int, partition: int = 0
+    barrier: OffsetWaits, *next_offsets: int, partition: int = 0
 ) -> list[asyncio.Task[None]]:
     """A task for each position, each of which has come to wait."""
     tasks = [asyncio.create_task(barrier.wait(partition, offset)) for offset in next_offsets]
@@ -28,7 +28,7 @@ async def settle() -> None:
 
 async def test_advance_then_wakes_exactly_who_is_passed() -> None:
     """A waiter for [0, n) wakes when the position is n, and not before."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     tasks = await waiting_for(barrier, 7, 3, 5, 5)
     assert barrier.waiting == 4
     barrier.advance(0, 2)
@@ -45,7 +45,7 @@ async def test_advance_then_wakes_exactly_who_is_passed() -> None:
 
 async def test_advance_when_on_another_partition_then_wakes_nobody() -> None:
     """Offsets of one metadata partition say nothing of another."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     (task,) = await waiting_for(barrier, 3, partition=1)
     barrier.advance(0, 100)
     await settle()
@@ -56,7 +56,7 @@ async def test_advance_when_on_another_partition_then_wakes_nobody() -> None:
 
 async def test_f90_waiter_when_cancelled_then_the_others_are_woken_as_before() -> None:
     """Waiting readers survive one another's cancellation, and none is left behind."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     tasks = await waiting_for(barrier, *range(1, 101))
     for task in tasks[::2]:
         task.cancel()
@@ -73,7 +73,7 @@ async def test_f90_waiter_when_cancelled_then_the_others_are_woken_as_before() -
 
 async def test_f90_waiters_when_all_leave_then_nothing_is_left_of_them() -> None:
     """Reads that time out again and again while nothing is read leave no memory behind."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     for _ in range(20):
         tasks = await waiting_for(barrier, *range(1, 51))
         for task in tasks:
@@ -101,7 +101,7 @@ async def test_f90_waiters_when_very_many_leave_one_by_one_then_each_costs_littl
         orders += 1
 
     monkeypatch.setattr("rlmm.gate.offset_waits.heapify", heapify)
-    barrier = Barrier()
+    barrier = OffsetWaits()
     tasks = await waiting_for(barrier, *[9] * 1_024)
     for task in tasks:
         task.cancel()
@@ -113,7 +113,7 @@ async def test_f90_waiters_when_very_many_leave_one_by_one_then_each_costs_littl
 
 async def test_f50_fail_then_ends_one_partition_and_the_rest_wait_on() -> None:
     """Where a position may never come, whoever waits for it is told why."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     (here,) = await waiting_for(barrier, 5, partition=0)
     (there,) = await waiting_for(barrier, 5, partition=1)
     barrier.fail(0, AssignmentLost, "taken away")
@@ -128,7 +128,7 @@ async def test_f50_fail_then_ends_one_partition_and_the_rest_wait_on() -> None:
 
 async def test_waiters_then_are_counted_by_how_they_ended() -> None:
     """Each is counted once, and a deadline is told apart from a reader who has left."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     loop = asyncio.get_running_loop()
     late = asyncio.create_task(barrier.wait(0, 9, deadline_s=loop.time() + 1))
     woken, cancelled, failed = await waiting_for(barrier, 1, 5, 9)
@@ -147,7 +147,7 @@ async def test_waiters_then_are_counted_by_how_they_ended() -> None:
 
 async def test_fail_when_a_waiter_was_woken_or_cancelled_then_it_is_left_alone() -> None:
     """Each waiter ends once, and by what came first."""
-    barrier = Barrier()
+    barrier = OffsetWaits()
     woken, cancelled, failed = await waiting_for(barrier, 1, 2, 3)
     barrier.advance(0, 1)
     cancelled.cancel()

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate
-from rlmm.gate.reads import LOOKUPS_MAX, Reads
+from rlmm.gate.reads import LOOKUPS_MAX, PartitionQueries
 from rlmm.log.replay_progress import CaughtUp, ReplayProgress
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.paging import Page, PageKey
@@ -31,7 +31,7 @@ UNKNOWN = next(
 MARKED, STARTED, FINISHED = PartitionDeleteState
 A, B = segment_id("a"), segment_id("b")
 
-QUESTIONS: dict[str, Callable[[Reads], Any]] = {
+QUESTIONS: dict[str, Callable[[PartitionQueries], Any]] = {
     "segment_for": lambda reads: reads.segment_for(TP, 0, 50),
     "segment": lambda reads: reads.segment(A),
     "next_segment_with_txn_index": lambda reads: reads.next_segment_with_txn_index(TP, 0, 0),
@@ -64,7 +64,7 @@ class Asked:
         self.gate.hold(PLACE, self.shard)
         if is_open:
             self.gate.meet(PLACE, CaughtUp(), ReplayProgress(PLACE, 3, 3, 0, 3, 0.0))
-        self.reads = Reads(self.gate)
+        self.reads = PartitionQueries(self.gate)
 
 
 def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
@@ -92,7 +92,9 @@ def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
 
 
 @ALL
-def test_f20_question_when_not_caught_up_then_is_refused(ask: Callable[[Reads], Any]) -> None:
+def test_f20_question_when_not_caught_up_then_is_refused(
+    ask: Callable[[PartitionQueries], Any],
+) -> None:
     """One gate decides for all of them: no partial list, no empty answer while behind."""
     with pytest.raises(NotReady) as caught:
         ask(Asked(is_open=False).reads)
@@ -101,7 +103,7 @@ def test_f20_question_when_not_caught_up_then_is_refused(ask: Callable[[Reads], 
 
 @ALL
 def test_f21_question_when_taken_away_then_is_refused_as_not_assigned(
-    ask: Callable[[Reads], Any],
+    ask: Callable[[PartitionQueries], Any],
 ) -> None:
     """The same answer for each of them, though the segments are still held."""
     asked = Asked()
@@ -111,7 +113,9 @@ def test_f21_question_when_taken_away_then_is_refused_as_not_assigned(
 
 
 @ALL
-def test_f26_question_when_all_has_ended_then_is_refused(ask: Callable[[Reads], Any]) -> None:
+def test_f26_question_when_all_has_ended_then_is_refused(
+    ask: Callable[[PartitionQueries], Any],
+) -> None:
     """A frozen state is not answered from."""
     asked = Asked()
     asked.gate.stop(Stopped, "over")
@@ -121,7 +125,7 @@ def test_f26_question_when_all_has_ended_then_is_refused(ask: Callable[[Reads], 
 
 @ALL
 def test_f83_question_about_an_unknown_partition_then_is_told_apart(
-    ask: Callable[[Reads], Any],
+    ask: Callable[[PartitionQueries], Any],
 ) -> None:
     """Unknown is neither empty nor not ready."""
     asked = Asked()
@@ -188,7 +192,7 @@ BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
     ],
 )
 def test_question_that_cannot_be_meant_then_is_refused_before_anything_else(
-    ask: Callable[[Reads, Any], Any], bad: object
+    ask: Callable[[PartitionQueries, Any], Any], bad: object
 ) -> None:
     """Validation comes before assignment and readiness: the same answer in every state."""
     closed = Asked(is_open=False)
@@ -306,7 +310,7 @@ def test_metadata_partition_when_it_is_not_open_then_nobody_goes_through_it() ->
     with pytest.raises(InvalidArgument, match=f"there is no metadata partition {COUNT}"):
         asked.reads.place(COUNT)
     with pytest.raises(NotReady):
-        Reads(Gate()).place(PLACE)
+        PartitionQueries(Gate()).place(PLACE)
     asked.gate.stop(Stopped, "over")
     for place in (PLACE, (PLACE + 1) % COUNT):
         with pytest.raises(Stopped):

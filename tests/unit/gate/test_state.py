@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 
 from rlmm.gate.state import TRANSITIONS, GateState, ShardGate
-from rlmm.log.replay_progress import CaughtUp, Fact, FellBehind, Lost, Reassigned, Why
+from rlmm.log.replay_progress import (
+    CaughtUp,
+    Fact,
+    FellBehind,
+    NotReadyReason,
+    PartitionReassigned,
+    StateLost,
+)
 
 REPLAYING, OPEN, STALE, CLOSED = GateState
 CAUGHT_UP = CaughtUp()
-BEHIND = FellBehind(Why.BEHIND, "late")
-LOST = Lost(Why.NOT_PERMITTED, "refused")
-REASSIGNED = Reassigned(Why.LOADING, "anew")
+BEHIND = FellBehind(NotReadyReason.BEHIND, "late")
+LOST = StateLost(NotReadyReason.NOT_PERMITTED, "refused")
+REASSIGNED = PartitionReassigned(NotReadyReason.LOADING, "anew")
 REACHED_BY: dict[GateState, list[Fact]] = {
     REPLAYING: [],
     OPEN: [CAUGHT_UP],
@@ -32,7 +39,7 @@ def gate_in(state: GateState) -> ShardGate:
 def test_gate_when_new_then_is_closed_with_a_reason() -> None:
     """Nothing is answered before anything is known."""
     gate = ShardGate()
-    assert (gate.state, gate.why, gate.openings) == (REPLAYING, Why.LOADING, 0)
+    assert (gate.state, gate.why, gate.openings) == (REPLAYING, NotReadyReason.LOADING, 0)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +86,8 @@ def test_table_then_opens_by_caught_up_alone() -> None:
 def test_f32_reason_when_there_is_a_newer_one_then_it_is_told(state: GateState) -> None:
     """Why it does not open may change while it does not."""
     gate = gate_in(state)
-    gate.meet(FellBehind(Why.OVER_BUDGET, "full"))
-    assert (gate.why, gate.detail) == (Why.OVER_BUDGET, "full")
+    gate.meet(FellBehind(NotReadyReason.OVER_BUDGET, "full"))
+    assert (gate.why, gate.detail) == (NotReadyReason.OVER_BUDGET, "full")
     gate.meet(CAUGHT_UP)
     assert (gate.why, gate.detail) == (None, "")
 
@@ -88,10 +95,10 @@ def test_f32_reason_when_there_is_a_newer_one_then_it_is_told(state: GateState) 
 def test_f68_closed_gate_then_keeps_the_reason_an_operator_must_see() -> None:
     """That it is late as well does not hide why it was closed; a newer loss does."""
     gate = gate_in(CLOSED)
-    gate.meet(FellBehind(Why.BEHIND, "late"))
-    assert (gate.why, gate.detail) == (Why.NOT_PERMITTED, "refused")
-    gate.meet(Lost(Why.DAMAGED, "broken"))
-    assert (gate.why, gate.detail) == (Why.DAMAGED, "broken")
+    gate.meet(FellBehind(NotReadyReason.BEHIND, "late"))
+    assert (gate.why, gate.detail) == (NotReadyReason.NOT_PERMITTED, "refused")
+    gate.meet(StateLost(NotReadyReason.DAMAGED, "broken"))
+    assert (gate.why, gate.detail) == (NotReadyReason.DAMAGED, "broken")
 
 
 def test_f30_openings_then_count_once_for_each_beginning() -> None:

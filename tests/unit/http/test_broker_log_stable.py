@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from rlmm.broker_files import last_stable_offsets as stable
-from rlmm.broker_files.last_stable_offsets import Stable, StableOffsets
-from rlmm.broker_files.statistics import Figures
+from rlmm.broker_files.last_stable_offsets import CachedStableOffsets, KnownStableOffset
+from rlmm.broker_files.statistics import BrokerFilesCounters
 from rlmm.errors import LogUnavailable
 from tests.support.broker_logs import PARTITION, TOPIC, TOPIC_ID, Teller
 from tests.support.builders import tp
@@ -20,9 +20,9 @@ class World:
 
     def __init__(self, told: int | LogUnavailable) -> None:
         self.now_s = 100.0
-        self.figures = Figures()
+        self.figures = BrokerFilesCounters()
         self.teller = Teller(told)
-        self.offsets = StableOffsets(self.teller, AGE_S, self.figures, lambda: self.now_s)
+        self.offsets = CachedStableOffsets(self.teller, AGE_S, self.figures, lambda: self.now_s)
 
 
 async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -> None:
@@ -30,22 +30,22 @@ async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -
     world = World(50)
     for after_s in (0.0, 1.0, AGE_S - 1.1):
         world.now_s += after_s
-        assert await world.offsets.of(PARTITION) == Stable(50)
+        assert await world.offsets.of(PARTITION) == KnownStableOffset(50)
     assert world.teller.asked == [PARTITION]
     world.teller.told = 60
     world.now_s += 1.1
-    assert await world.offsets.of(PARTITION) == Stable(60)
+    assert await world.offsets.of(PARTITION) == KnownStableOffset(60)
     assert world.figures.questions == 2
 
 
 async def test_offset_when_it_would_refuse_then_is_asked_for_anew() -> None:
     """It only rises, so an old one permits, and does not refuse."""
     world = World(50)
-    assert await world.offsets.of(PARTITION, 40) == Stable(50)
+    assert await world.offsets.of(PARTITION, 40) == KnownStableOffset(50)
     world.teller.told = 60
     world.now_s += stable.REFUSING_AGE_S
-    assert await world.offsets.of(PARTITION, 50) == Stable(50)
-    assert await world.offsets.of(PARTITION, 51) == Stable(60)
+    assert await world.offsets.of(PARTITION, 50) == KnownStableOffset(50)
+    assert await world.offsets.of(PARTITION, 51) == KnownStableOffset(60)
     # Who asks for what is far from stable asks the cluster no more often than that.
     assert [(await world.offsets.of(PARTITION, 99)).offset for _ in range(9)] == [60] * 9
     assert world.figures.questions == 2
@@ -58,11 +58,11 @@ async def test_offset_when_nobody_tells_then_is_not_known_and_not_asked_at_once(
     world.now_s += AGE_S
     world.teller.told = trouble = LogUnavailable("no leader")
     for _ in range(3):
-        assert await world.offsets.of(PARTITION, 10) == Stable(None, trouble)
+        assert await world.offsets.of(PARTITION, 10) == KnownStableOffset(None, trouble)
     assert (world.figures.questions, world.figures.questions_failed) == (2, 1)
     world.now_s += AGE_S
     world.teller.told = 70
-    assert await world.offsets.of(PARTITION) == Stable(70)
+    assert await world.offsets.of(PARTITION) == KnownStableOffset(70)
 
 
 async def test_question_when_many_wait_for_it_then_is_asked_once() -> None:
@@ -76,7 +76,7 @@ async def test_question_when_many_wait_for_it_then_is_asked_once() -> None:
     waiting[0].cancel()
     await until(lambda: len(world.teller.asked) == 3)
     world.teller.answers.set()
-    assert await asyncio.gather(*waiting[1:], other) == [Stable(50)] * 5
+    assert await asyncio.gather(*waiting[1:], other) == [KnownStableOffset(50)] * 5
     assert len(world.teller.asked) == 3
 
 

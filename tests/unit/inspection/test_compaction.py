@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.compaction_rehearsal import LEVELS, Level, Outlook, Topic, rehearse
-from rlmm.inspection.event_record import Happened
-from rlmm.inspection.log_cleaner import Cleaner, Keys
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.compaction_rehearsal import (
+    LEVELS,
+    CompactionOutlook,
+    FeatureLevel,
+    RehearsalTopic,
+    rehearse,
+)
+from rlmm.inspection.event_record import EventRecord
+from rlmm.inspection.log_cleaner import LogCleaner, RecordKeys
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started
 from tests.support.inspecting import START_MS, History
@@ -17,7 +23,7 @@ from tests.support.inspecting import START_MS, History
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rlmm.inspection.compaction_rehearsal import Harm
+    from rlmm.inspection.compaction_rehearsal import CompactionHarm
 
 DELETE, BOTH, COMPACT, PER_OFFSET, PER_STATE = LEVELS
 DAY_MS = 86_400_000
@@ -35,7 +41,7 @@ async def a_history() -> tuple[History, int]:
     return history, place
 
 
-def short(harms: Iterable[Harm]) -> list[tuple[str, int]]:
+def short(harms: Iterable[CompactionHarm]) -> list[tuple[str, int]]:
     """Effects as text, and where the segments begin."""
     return [(str(one.effect), one.segment.start_offset) for one in harms]
 
@@ -53,36 +59,38 @@ def short(harms: Iterable[Harm]) -> list[tuple[str, int]]:
     ],
 )
 async def test_rehearsal_at_each_level_then_names_what_would_be_lost(
-    level: Level, kept: int, harms: list[tuple[str, int]]
+    level: FeatureLevel, kept: int, harms: list[tuple[str, int]]
 ) -> None:
     """Brokers write no keys: the last level as it stands takes everything."""
     history, place = await a_history()
-    found = await rehearse(history.log, place, level, Topic(START_MS + DAY_MS), timeout_s=5)
+    found = await rehearse(
+        history.log, place, level, RehearsalTopic(START_MS + DAY_MS), timeout_s=5
+    )
     assert (found.records, found.kept) == (9, kept)
     assert short(found.harms) == harms
-    assert found.outlook is (Outlook.UNSAFE if harms else Outlook.SAFE)
+    assert found.outlook is (CompactionOutlook.UNSAFE if harms else CompactionOutlook.SAFE)
 
 
 async def test_rehearsal_when_retention_is_finite_then_says_until_when_to_wait() -> None:
     """The youngest record without a key has to be older than the retention."""
     history, place = await a_history()
-    topic = Topic(START_MS + DAY_MS, retention_ms=2 * DAY_MS)
+    topic = RehearsalTopic(START_MS + DAY_MS, retention_ms=2 * DAY_MS)
     found = await rehearse(history.log, place, COMPACT, topic, timeout_s=5)
-    assert found.outlook is Outlook.WAIT
+    assert found.outlook is CompactionOutlook.WAIT
     assert found.wait_until_ms == START_MS + 8 * 1_000 + 2 * DAY_MS
     assert found.lost == 3
 
 
 @pytest.mark.parametrize("level", [DELETE, BOTH])
 async def test_rehearsal_when_retention_takes_records_of_what_lives_then_it_is_lost(
-    level: Level,
+    level: FeatureLevel,
 ) -> None:
     """Finite retention of the metadata topic alone costs segments; compaction has no part in it."""
     history, place = await a_history()
-    topic = Topic(START_MS + 2_500, retention_ms=1_500)
+    topic = RehearsalTopic(START_MS + 2_500, retention_ms=1_500)
     found = await rehearse(history.log, place, level, topic, timeout_s=5)
     assert short(found.harms) == [("lost", 0)]
-    assert found.outlook is Outlook.UNSAFE
+    assert found.outlook is CompactionOutlook.UNSAFE
 
 
 async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hides_the_others() -> (
@@ -94,20 +102,20 @@ async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hide
         started("old", 0, 99), finished("old"), delete_started("old"), delete_finished("old"),
         started("new", 0, 99), finished("new"), finished("old"),
     )  # fmt: skip
-    found = await rehearse(history.log, place, PER_OFFSET, Topic(START_MS), timeout_s=5)
+    found = await rehearse(history.log, place, PER_OFFSET, RehearsalTopic(START_MS), timeout_s=5)
     assert short(found.harms) == [("changed", 0)]
 
 
-def record(offset: int, value: bytes | None = b"v", at_ms: int = 0) -> Happened:
+def record(offset: int, value: bytes | None = b"v", at_ms: int = 0) -> EventRecord:
     """A record of which only these matter."""
-    return Happened(0, offset, offset + 1, at_ms, None, APPLIED, value)
+    return EventRecord(0, offset, offset + 1, at_ms, None, APPLIED, value)
 
 
 def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> None:
     """What lies above shadows nothing below; tombstones and what has no key go."""
     keyed = [(record(0), b"a"), (record(1), b"b"), (record(2), b"a"), (record(3), None),
              (record(4, None), b"c"), (record(5), b"b"), (record(6), None)]  # fmt: skip
-    cleaner = Cleaner(5)
+    cleaner = LogCleaner(5)
     for one, key in keyed:
         cleaner.see(one, key)
     assert [one.offset for one, key in keyed if cleaner.keeps(one, key)] == [1, 2, 5, 6]
@@ -117,15 +125,19 @@ def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> N
 def test_keys_of_the_levels_are_those_of_the_proposals() -> None:
     """Only the last level has keys that are not written yet."""
     assert [level.keys for level in LEVELS] == [
-        Keys.AS_WRITTEN, Keys.AS_WRITTEN, Keys.AS_WRITTEN, Keys.PER_OFFSET, Keys.PER_STATE
-    ]  # fmt: skip
+        RecordKeys.AS_WRITTEN,
+        RecordKeys.AS_WRITTEN,
+        RecordKeys.AS_WRITTEN,
+        RecordKeys.PER_OFFSET,
+        RecordKeys.PER_STATE,
+    ]
 
 
 async def test_rehearsal_when_bounded_then_goes_by_what_was_there_at_that_moment() -> None:
     """By offset and by time; what came later neither shadows nor is counted."""
     history, place = await a_history()
-    for bound in (Bound({place: 4}), Bound(time_ms=START_MS + 4_000)):
-        topic = Topic(START_MS + 4_000, bound=bound)
+    for bound in (ReplayEnd({place: 4}), ReplayEnd(time_ms=START_MS + 4_000)):
+        topic = RehearsalTopic(START_MS + 4_000, bound=bound)
         found = await rehearse(history.log, place, COMPACT, topic, timeout_s=5)
         assert (found.records, found.without_key) == (5, 5)
         assert short(found.harms) == [("lost", 0), ("lost", 100)]

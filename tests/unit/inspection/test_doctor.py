@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.cluster_facts import PartitionPlace, Rights, Setting, TopicFacts
-from rlmm.inspection.doctor import METADATA_TOPIC, Facts, examine
+from rlmm.inspection.cluster_facts import ClusterSetting, PartitionPlace, Rights, TopicFacts
+from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
 from rlmm.inspection.doctor_findings import KINDS
 from rlmm.metadata.ids import Uuid
 from tests.support.told_cluster import settings
@@ -21,9 +21,9 @@ COUNT = "rlmm.config.remote.log.metadata.topic.num.partitions"
 WELL_PLACED = PartitionPlace(1, 5, (1, 2, 3), (1, 2, 3))
 BROKER = {
     **settings(remote_log_storage_system_enable="true"),
-    "remote.log.metadata.manager.class.name": Setting(MANAGER, is_explicit=False),
-    "remote.log.metadata.manager.listener.name": Setting("PLAINTEXT", is_explicit=True),
-    COUNT: Setting("50", is_explicit=True),
+    "remote.log.metadata.manager.class.name": ClusterSetting(MANAGER, is_explicit=False),
+    "remote.log.metadata.manager.listener.name": ClusterSetting("PLAINTEXT", is_explicit=True),
+    COUNT: ClusterSetting("50", is_explicit=True),
 }
 READER = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
 
@@ -40,45 +40,45 @@ ORDERS = TopicFacts(
              segment_bytes="1073741824", remote_log_copy_disable="false",
              remote_log_delete_on_disable="false"),
 )  # fmt: skip
-WELL = Facts(
+WELL = DoctorFacts(
     METADATA, {"orders": ORDERS}, {1: BROKER, 2: BROKER, 3: BROKER},
     Rights(READER, {METADATA_TOPIC: READER}), 0, 100,
 )  # fmt: skip
 
 
-def with_metadata(**changed: str) -> Facts:
+def with_metadata(**changed: str) -> DoctorFacts:
     """With settings of the metadata topic."""
     now = {**(METADATA.settings or {}), **settings(**changed)}
     return replace(WELL, metadata_topic=replace(METADATA, settings=now))
 
 
-def with_place(place: PartitionPlace) -> Facts:
+def with_place(place: PartitionPlace) -> DoctorFacts:
     """With one partition of the metadata topic placed so."""
     return replace(
         WELL, metadata_topic=replace(METADATA, partitions={**METADATA.partitions, 7: place})
     )
 
 
-def with_orders(**changed: str) -> Facts:
+def with_orders(**changed: str) -> DoctorFacts:
     """With settings of a tiered topic."""
     now = {**(ORDERS.settings or {}), **settings(**changed)}
     return replace(WELL, topics={"orders": replace(ORDERS, settings=now)})
 
 
-def with_broker(key: str, value: str | None, *brokers: int) -> Facts:
+def with_broker(key: str, value: str | None, *brokers: int) -> DoctorFacts:
     """With a setting of *brokers*, or of all."""
-    now = {**BROKER, key: Setting(value, is_explicit=True)}
+    now = {**BROKER, key: ClusterSetting(value, is_explicit=True)}
     return replace(
         WELL, brokers={one: now if one in (brokers or (1, 2, 3)) else BROKER for one in (1, 2, 3)}
     )
 
 
-def with_rights(*granted: str) -> Facts:
+def with_rights(*granted: str) -> DoctorFacts:
     """With these on the metadata topic."""
     return replace(WELL, rights=Rights(READER, {METADATA_TOPIC: frozenset(granted)}))
 
 
-def short_of(count: int) -> Facts:
+def short_of(count: int) -> DoctorFacts:
     """With so few replicas everywhere."""
     place = PartitionPlace(1, 5, tuple(range(count)), tuple(range(count)))
     return replace(
@@ -86,7 +86,7 @@ def short_of(count: int) -> Facts:
     )
 
 
-RULES: list[tuple[str, Callable[[], Facts], str]] = [
+RULES: list[tuple[str, Callable[[], DoctorFacts], str]] = [
     ("METADATA-TOPIC-ABSENT", lambda: replace(WELL, metadata_topic=None), "none"),
     ("NO-LEADER", lambda: with_place(replace(WELL_PLACED, leader=None)), "partitions 7"),
     ("UNDER-REPLICATED", lambda: with_place(replace(WELL_PLACED, in_sync=(1, 2))), "partitions 7"),
@@ -126,7 +126,7 @@ def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
 
 @pytest.mark.parametrize(("code", "facts", "said"), RULES, ids=[rule[0] for rule in RULES])
 def test_f70_doctor_when_one_thing_is_wrong_then_names_it_with_reason_and_fix(
-    code: str, facts: Callable[[], Facts], said: str
+    code: str, facts: Callable[[], DoctorFacts], said: str
 ) -> None:
     """That, and nothing else."""
     found = examine(facts())
@@ -142,7 +142,9 @@ def test_doctor_has_a_failing_case_for_every_kind() -> None:
 
 def test_doctor_when_nobody_was_allowed_to_tell_then_judges_nothing_else() -> None:
     """Missing is unknown, never wrong."""
-    silent = Facts(replace(METADATA, settings=None), {"orders": replace(ORDERS, settings=None)})
+    silent = DoctorFacts(
+        replace(METADATA, settings=None), {"orders": replace(ORDERS, settings=None)}
+    )
     assert [one.kind.code for one in examine(silent)] == ["SETTINGS-UNKNOWN", "SETTINGS-UNKNOWN"]
     facts = with_metadata(retention_ms="5")
     unknown = replace(facts, topics={"orders": replace(ORDERS, settings=settings(a="b"))})

@@ -13,7 +13,7 @@ from rlmm.inspection.event_filter import (
     verdict_words,
     words_of,
 )
-from rlmm.inspection.event_record import Happened
+from rlmm.inspection.event_record import EventRecord
 from rlmm.inspection.selectors import partition_filter
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
@@ -32,18 +32,18 @@ from tests.support.builders import finished, partition_delete, segment_id, start
 CF = SegmentState.COPY_SEGMENT_FINISHED
 REJECTED = Rejected(RejectReason.UNKNOWN_SEGMENT, None, CF)
 POISON = Undecodable(UndecodableReason.TRUNCATED)
-STARTED = Happened(0, 0, 1, 5, started(1), APPLIED, b"")
-FINISHED = Happened(0, 1, 2, 5, finished(1, broker_id=2), REJECTED, b"")
-DISPLACING = Happened(0, 2, 3, 5, finished(2), Applied(Remark.DISPLACED_ANOTHER_SEGMENT), b"")
-DELETE = Happened(
+STARTED = EventRecord(0, 0, 1, 5, started(1), APPLIED, b"")
+FINISHED = EventRecord(0, 1, 2, 5, finished(1, broker_id=2), REJECTED, b"")
+DISPLACING = EventRecord(0, 2, 3, 5, finished(2), Applied(Remark.DISPLACED_ANOTHER_SEGMENT), b"")
+DELETE = EventRecord(
     0, 3, 4, 5, partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, tp("other", 1)),
     DUPLICATE, b"",
 )  # fmt: skip
-SNAPSHOT = Happened(
+SNAPSHOT = EventRecord(
     0, 4, 5, 5, SegmentSnapshot(segment_id(3).uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF),
     Rejected(RejectReason.SNAPSHOT_RECORD, None, CF), b"",
 )  # fmt: skip
-LOST = Happened(0, 5, 6, 5, None, POISON, b"\x01")
+LOST = EventRecord(0, 5, 6, 5, None, POISON, b"\x01")
 ALL = (STARTED, FINISHED, DISPLACING, DELETE, SNAPSHOT, LOST)
 
 

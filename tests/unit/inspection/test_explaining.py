@@ -10,15 +10,15 @@ import pytest
 from rlmm.findings.finding import Severity
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
 from rlmm.inspection.explain import explain
-from rlmm.inspection.explain_facts import Facts, of_topic, of_unknown
+from rlmm.inspection.explain_facts import ExplainFacts, of_topic, of_unknown
 from rlmm.inspection.explain_findings import KINDS
-from rlmm.inspection.history import Chronicle, Sought
-from rlmm.inspection.lookup_trace import Rule, Why
-from rlmm.inspection.offset_history import Story
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.history import EventHistory, HistorySubject
+from rlmm.inspection.lookup_trace import LookupMiss, LookupRule
+from rlmm.inspection.offset_history import OffsetHistory
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.retention.retention import Fate
+from rlmm.retention.retention import RetentionFate
 from tests.support.builders import (
     TOPIC_ID,
     delete_finished,
@@ -41,19 +41,19 @@ TWO = (started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b")
 
 
 async def explained(
-    offset: int, *events: Event, epoch: int | None = None, facts: Facts | None = None
+    offset: int, *events: Event, epoch: int | None = None, facts: ExplainFacts | None = None
 ) -> Explanation:
     """What is said of *offset* of `tp()` in a log of *events*, with its story."""
     history = History(1)
     await history.add(*events, place=0)
-    chronicle, story = Chronicle(Sought.of(tp())), Story(offset)
-    replay = Replay(history.log, 0, Bound(), timeout_s=5)
+    chronicle, story = EventHistory(HistorySubject.of(tp())), OffsetHistory(offset)
+    replay = PartitionReplay(history.log, 0, ReplayEnd(), timeout_s=5)
     async for chunk in replay.chunks():
         for one in chunk.happened(chronicle.wanted):
             line = chronicle.tell(one)
             if line is not None:
                 story.hear(line)
-    known = replace(facts or Facts(START_MS), story=story, log_start=replay.log_start)
+    known = replace(facts or ExplainFacts(START_MS), story=story, log_start=replay.log_start)
     return explain(replay.shard, tp(), offset, epoch, known)
 
 
@@ -75,7 +75,7 @@ async def test_explain_where_a_slot_has_it_then_says_so_and_nothing_else() -> No
     look_up = found.look_up
     assert look_up is not None
     assert (look_up.rule, look_up.why, look_up.slot_offset, look_up.slot_last) == (
-        Rule.SLOT, Why.FOUND, 0, 99
+        LookupRule.SLOT, LookupMiss.FOUND, 0, 99
     )  # fmt: skip
     assert look_up.stock == look_up.found
     assert found.found is not None
@@ -90,7 +90,7 @@ async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule(
     look_up = found.look_up
     assert look_up is not None
     assert (look_up.rule, look_up.why, look_up.stock) == (
-        Rule.COVER_LOOKUP, Why.SLOT_ENDS_BEFORE, None
+        LookupRule.COVER_LOOKUP, LookupMiss.SLOT_ENDS_BEFORE, None
     )  # fmt: skip
     assert (look_up.slot_last, found.is_read) == (100, True)
     assert "ends there at 100" in found.findings[0].detail
@@ -129,7 +129,7 @@ async def test_explain_outside_of_what_is_tiered_says_on_which_side(
 
 async def test_explain_of_an_open_copy_says_whose_it_is_and_since_when() -> None:
     """It is never an answer."""
-    facts = Facts(START_MS + HOUR_MS)
+    facts = ExplainFacts(START_MS + HOUR_MS)
     found = await explained(
         50, started("a", 0, 99, broker_id=3, event_timestamp_ms=START_MS), facts=facts
     )
@@ -178,7 +178,7 @@ async def test_f110_explain_goes_by_the_leader_epoch() -> None:
     found = await explained(70, *events, epoch=1)
     assert codes(found) == ["OTHER-EPOCH"]
     assert found.look_up is not None
-    assert found.look_up.why is Why.ABOVE_HIGHEST
+    assert found.look_up.why is LookupMiss.ABOVE_HIGHEST
 
 
 async def test_explain_where_a_segment_has_the_offset_in_no_epoch_then_says_that() -> None:
@@ -203,14 +203,14 @@ async def test_f65_explain_where_the_head_of_the_log_is_gone_then_says_what_that
     history = History(1)
     await history.add(*TWO, delete_started("a"), place=0)
     history.topic.partitions[0].truncate_head(2)
-    chronicle, story = Chronicle(Sought.of(tp())), Story(50)
-    replay = Replay(history.log, 0, Bound(), timeout_s=5)
+    chronicle, story = EventHistory(HistorySubject.of(tp())), OffsetHistory(50)
+    replay = PartitionReplay(history.log, 0, ReplayEnd(), timeout_s=5)
     async for chunk in replay.chunks():
         for one in chunk.happened(chronicle.wanted):
             line = chronicle.tell(one)
             assert line is not None
             story.hear(line)
-    facts = Facts(START_MS, story, replay.log_start)
+    facts = ExplainFacts(START_MS, story, replay.log_start)
     found = explain(replay.shard, tp(), 50, None, facts)
     assert codes(found) == ["OFFSET-BELOW-TIER", "HISTORY-TRIMMED"]
     assert found.findings[1].fields == {
@@ -235,7 +235,7 @@ async def test_explain_where_the_cluster_tells_the_ends_of_the_log_then_goes_by_
     offsets: PartitionOffsets, offset: int, expected: list[str], is_read: bool
 ) -> None:
     """Without a cluster nothing of it is said."""
-    found = await explained(offset, *TWO, facts=Facts(START_MS, offsets=offsets))
+    found = await explained(offset, *TWO, facts=ExplainFacts(START_MS, offsets=offsets))
     assert codes(found) == expected
     assert found.is_read is is_read
 
@@ -247,15 +247,15 @@ async def test_explain_where_the_cluster_tells_retention_then_says_what_comes_ne
         started("b", 100, 199, max_timestamp_ms=START_MS + HOUR_MS), finished("b"),
     )  # fmt: skip
     topic = TopicFacts("orders", TOPIC_ID, {}, settings(retention_ms=str(2 * HOUR_MS)))
-    found = await explained(150, *events, facts=Facts(START_MS, topic=topic))
+    found = await explained(150, *events, facts=ExplainFacts(START_MS, topic=topic))
     assert found.due is not None
-    assert (found.due.fate, found.due.due_ms) == (Fate.STAYS, START_MS + 3 * HOUR_MS + 1)
+    assert (found.due.fate, found.due.due_ms) == (RetentionFate.STAYS, START_MS + 3 * HOUR_MS + 1)
     assert found.ahead == 1
     assert found.rules.unknown == ["retention.bytes", "log start"]
-    late = Facts(START_MS + 4 * HOUR_MS, topic=topic)
+    late = ExplainFacts(START_MS + 4 * HOUR_MS, topic=topic)
     found = await explained(150, *events, facts=late)
     assert found.due is not None
-    assert found.due.fate is Fate.TIME
+    assert found.due.fate is RetentionFate.TIME
     found = await explained(999, *events, facts=late)
     assert found.due is None
 
@@ -264,27 +264,27 @@ def test_topic_of_another_id_in_the_cluster_is_gone_or_was_made_again() -> None:
     """By its name alone it is not found any more."""
     other = tp(topic_id=Uuid.of(7, 7))
     now = TopicFacts("orders", other.topic_id, {})
-    known = Facts(START_MS, topic=now, is_cluster_known=True, same_name=(other,))
+    known = ExplainFacts(START_MS, topic=now, is_cluster_known=True, same_name=(other,))
     found = list(of_topic(tp(), known))
     assert [one.kind.code for one in found] == ["TOPIC-GONE", "TOPIC-RECREATED"]
     assert str(other.topic_id) in found[0].detail
     assert found[1].fields["topic_ids"] == [str(TOPIC_ID), str(other.topic_id)]
-    gone = Facts(START_MS, is_cluster_known=True)
+    gone = ExplainFacts(START_MS, is_cluster_known=True)
     assert [one.kind.code for one in of_topic(tp(), gone)] == ["TOPIC-GONE"]
-    assert list(of_topic(tp(), Facts(START_MS))) == []
+    assert list(of_topic(tp(), ExplainFacts(START_MS))) == []
 
 
 @pytest.mark.parametrize(
     ("facts", "detail"),
     [
-        (Facts(START_MS), "is not known"),
-        (Facts(START_MS, is_cluster_known=True), "no such topic"),
+        (ExplainFacts(START_MS), "is not known"),
+        (ExplainFacts(START_MS, is_cluster_known=True), "no such topic"),
         (
-            Facts(START_MS, is_cluster_known=True, topic=TopicFacts("orders", TOPIC_ID, {})),
+            ExplainFacts(START_MS, is_cluster_known=True, topic=TopicFacts("orders", TOPIC_ID, {})),
             "remote.storage.enable is not true",
         ),
         (
-            Facts(
+            ExplainFacts(
                 START_MS, is_cluster_known=True,
                 topic=TopicFacts("orders", TOPIC_ID, {}, settings(remote_storage_enable="true")),
             ),
@@ -294,7 +294,7 @@ def test_topic_of_another_id_in_the_cluster_is_gone_or_was_made_again() -> None:
     ids=["nobody asked", "no topic", "not tiered", "tiered"],
 )  # fmt: skip
 def test_partition_of_which_nothing_is_known_says_what_the_cluster_knows(
-    facts: Facts, detail: str
+    facts: ExplainFacts, detail: str
 ) -> None:
     """And that the log begins late, where it does."""
     (found,) = of_unknown("orders-7", 50, facts)

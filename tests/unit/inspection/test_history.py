@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.history import SLOTS_MAX, Chronicle, Part, Sought
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.history import SLOTS_MAX, EventHistory, HistoryPart, HistorySubject
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.ids import Uuid
@@ -26,7 +26,7 @@ from tests.support.builders import (
 from tests.support.inspecting import History
 
 if TYPE_CHECKING:
-    from rlmm.inspection.history import Line
+    from rlmm.inspection.history import HistoryLine
     from rlmm.metadata.events import Event
 
 CS, CF, DS, DF = SegmentState
@@ -34,12 +34,12 @@ A, B = segment_id("a"), segment_id("b")
 OTHER = tp("other", 1)
 
 
-async def lines_of(sought: Sought, *events: Event | bytes) -> list[Line]:
+async def lines_of(sought: HistorySubject, *events: Event | bytes) -> list[HistoryLine]:
     """The history of *sought* in a log of *events*, all in one metadata partition."""
     history = History(1)
     await history.add(*events, place=0)
-    chronicle = Chronicle(sought)
-    replay = Replay(history.log, 0, Bound(), timeout_s=5)
+    chronicle = EventHistory(sought)
+    replay = PartitionReplay(history.log, 0, ReplayEnd(), timeout_s=5)
     found = [
         chronicle.tell(one)
         async for chunk in replay.chunks()
@@ -51,7 +51,7 @@ async def lines_of(sought: Sought, *events: Event | bytes) -> list[Line]:
 async def test_history_of_a_segment_tells_each_event_and_the_state_around_it() -> None:
     """Its deletion included; other segments and other partitions are not there."""
     lines = await lines_of(
-        Sought.of(tp(), A.uuid),
+        HistorySubject.of(tp(), A.uuid),
         started("a", 0, 99), started("b", 100, 199), finished("a"),
         started(segment_id("a", OTHER)), delete_started("a"), delete_finished("a"),
     )  # fmt: skip
@@ -59,14 +59,18 @@ async def test_history_of_a_segment_tells_each_event_and_the_state_around_it() -
     assert [(line.before, line.after) for line in lines] == [
         (None, CS), (CS, CF), (CF, DS), (DS, None)
     ]  # fmt: skip
-    assert {line.part for line in lines} == {Part.OWN}
+    assert {line.part for line in lines} == {HistoryPart.OWN}
     assert [line.displaced for line in lines] == [{}] * 4
 
 
 async def test_f78_history_of_a_segment_shows_what_was_refused_with_its_reason() -> None:
     """Nothing changed by it, and it is there all the same."""
     lines = await lines_of(
-        Sought.of(tp(), A.uuid), finished("a"), started("a"), delete_finished("a"), finished("a")
+        HistorySubject.of(tp(), A.uuid),
+        finished("a"),
+        started("a"),
+        delete_finished("a"),
+        finished("a"),
     )
     verdicts = [line.happened.verdict for line in lines]
     assert isinstance(verdicts[0], Rejected)
@@ -84,14 +88,14 @@ async def test_history_tells_who_lost_its_place_to_whom() -> None:
         started("a", 0, 100), finished("a"), started("b", 101, 200), finished("b"),
         started("c", 0, 150, {0: 0, 1: 120}), finished("c"),
     )  # fmt: skip
-    last = (await lines_of(Sought.of(tp()), *events))[-1]
+    last = (await lines_of(HistorySubject.of(tp()), *events))[-1]
     assert last.displaced == {A.uuid: (0,)}
-    mine = await lines_of(Sought.of(tp(), A.uuid), *events)
+    mine = await lines_of(HistorySubject.of(tp(), A.uuid), *events)
     assert [(line.happened.offset, line.part) for line in mine] == [
-        (0, Part.OWN), (1, Part.OWN), (5, Part.DISPLACED)
+        (0, HistoryPart.OWN), (1, HistoryPart.OWN), (5, HistoryPart.DISPLACED)
     ]  # fmt: skip
     assert mine[-1].displaced == {A.uuid: (0,)}
-    assert len(await lines_of(Sought.of(tp(), B.uuid), *events)) == 2
+    assert len(await lines_of(HistorySubject.of(tp(), B.uuid), *events)) == 2
 
 
 async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() -> None:
@@ -99,9 +103,9 @@ async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() ->
     events = (
         started("a", 0, 100), finished("a"), started("b", 0, 200), finished("b"), finished("a"),
     )  # fmt: skip
-    lines = await lines_of(Sought.of(tp(), B.uuid), *events)
+    lines = await lines_of(HistorySubject.of(tp(), B.uuid), *events)
     assert [(line.happened.offset, line.part) for line in lines] == [
-        (2, Part.OWN), (3, Part.OWN), (4, Part.DISPLACED)
+        (2, HistoryPart.OWN), (3, HistoryPart.OWN), (4, HistoryPart.DISPLACED)
     ]  # fmt: skip
     assert lines[1].displaced == {A.uuid: (0,)}
 
@@ -113,7 +117,11 @@ async def test_history_where_an_epoch_has_too_many_slots_does_not_say_who_lost_o
     monkeypatch.setattr("rlmm.inspection.history.SLOTS_MAX", 0)
     assert SLOTS_MAX > 0
     lines = await lines_of(
-        Sought.of(tp()), started("a", 0, 100), finished("a"), started("b", 0, 200), finished("b")
+        HistorySubject.of(tp()),
+        started("a", 0, 100),
+        finished("a"),
+        started("b", 0, 200),
+        finished("b"),
     )
     assert [line.displaced for line in lines] == [{}, {}, {}, None]
 
@@ -122,24 +130,24 @@ async def test_history_of_a_segment_tells_when_its_whole_partition_was_deleted()
     """From its first event on, and until it is gone with the rest."""
     marked, begun, ended = PartitionDeleteState
     lines = await lines_of(
-        Sought.of(tp(), A.uuid),
+        HistorySubject.of(tp(), A.uuid),
         partition_delete(marked), started("a"), partition_delete(begun), partition_delete(ended),
         partition_delete(ended),
     )  # fmt: skip
     assert [(line.happened.offset, line.part) for line in lines] == [
-        (1, Part.OWN), (2, Part.PARTITION_DELETED), (3, Part.PARTITION_DELETED)
+        (1, HistoryPart.OWN), (2, HistoryPart.PARTITION_DELETED), (3, HistoryPart.PARTITION_DELETED)
     ]  # fmt: skip
     assert [(line.before, line.after) for line in lines[1:]] == [(marked, begun), (begun, ended)]
-    whole = await lines_of(Sought.of(tp()), partition_delete(marked), started("a"))
-    assert [line.part for line in whole] == [Part.OWN, Part.OWN]
+    whole = await lines_of(HistorySubject.of(tp()), partition_delete(marked), started("a"))
+    assert [line.part for line in whole] == [HistoryPart.OWN, HistoryPart.OWN]
 
 
 async def test_history_shows_poison_that_names_what_is_sought() -> None:
     """Nobody can say what it was to do; who looks for the segment must see it."""
     poison = encode(finished("a"))[:-3]
-    lines = await lines_of(Sought.of(tp(), A.uuid), started("a"), poison, b"\x01\xff")
+    lines = await lines_of(HistorySubject.of(tp(), A.uuid), started("a"), poison, b"\x01\xff")
     assert [(line.happened.offset, line.part) for line in lines] == [
-        (0, Part.OWN), (1, Part.MENTIONED)
+        (0, HistoryPart.OWN), (1, HistoryPart.MENTIONED)
     ]  # fmt: skip
     assert lines[1].happened.value == poison
 
@@ -148,7 +156,7 @@ async def test_history_shows_snapshot_records_of_the_segment() -> None:
     """They say no partition, and are refused."""
     snapshot = SegmentSnapshot(A.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF)
     other = SegmentSnapshot(B.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF)
-    lines = await lines_of(Sought.of(tp(), A.uuid), encode_any(snapshot), encode_any(other))
+    lines = await lines_of(HistorySubject.of(tp(), A.uuid), encode_any(snapshot), encode_any(other))
     assert [line.happened.offset for line in lines] == [0]
     verdict = lines[0].happened.verdict
     assert isinstance(verdict, Rejected)
@@ -158,16 +166,16 @@ async def test_history_shows_snapshot_records_of_the_segment() -> None:
 @pytest.mark.parametrize(
     ("sought", "offsets"),
     [
-        pytest.param(Sought(topic="orders", partition=7), [0, 1], id="by name"),
-        pytest.param(Sought(topic_id=TOPIC_ID, partition=7), [0, 2], id="by topic id"),
-        pytest.param(Sought.of(tp()), [0], id="wholly"),
-        pytest.param(Sought(segment=segment_id(2).uuid), [2], id="by segment alone"),
-        pytest.param(Sought(topic="orders", partition=8), [], id="another partition"),
-        pytest.param(Sought(topic="order", partition=7), [], id="a part of the name"),
+        pytest.param(HistorySubject(topic="orders", partition=7), [0, 1], id="by name"),
+        pytest.param(HistorySubject(topic_id=TOPIC_ID, partition=7), [0, 2], id="by topic id"),
+        pytest.param(HistorySubject.of(tp()), [0], id="wholly"),
+        pytest.param(HistorySubject(segment=segment_id(2).uuid), [2], id="by segment alone"),
+        pytest.param(HistorySubject(topic="orders", partition=8), [], id="another partition"),
+        pytest.param(HistorySubject(topic="order", partition=7), [], id="a part of the name"),
     ],
 )
 async def test_sought_when_partly_known_then_means_all_that_may_be_it(
-    sought: Sought, offsets: list[int]
+    sought: HistorySubject, offsets: list[int]
 ) -> None:
     """A topic that was made again has the same name and another id."""
     again = tp(topic_id=Uuid.of(7, 7))

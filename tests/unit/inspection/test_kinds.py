@@ -16,7 +16,7 @@ import rlmm.findings
 import rlmm.inspection
 from rlmm.cli.common.commands import SUBCOMMANDS
 from rlmm.cli.tier.command import tier
-from rlmm.findings.finding import Kind
+from rlmm.findings.finding import FindingKind
 from rlmm.inspection.finding_kinds import BY_COMMAND, KINDS
 from rlmm.inspection.verify import broken_rules
 
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).resolve().parents[2]
 
 
-def registered() -> dict[Kind, str]:
+def registered() -> dict[FindingKind, str]:
     """Every kind that any module of the package has, and the name of its constant."""
     found = {}
     for package in (rlmm.findings, rlmm.inspection):
         for module in pkgutil.iter_modules(package.__path__):
             values = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
-            found.update({one: name for name, one in values.items() if isinstance(one, Kind)})
+            found.update(
+                {one: name for name, one in values.items() if isinstance(one, FindingKind)}
+            )
     return found
 
 
@@ -43,7 +45,7 @@ def test_kinds_when_collected_then_are_all_there_are_and_each_once() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.code)
-def test_kind_when_read_then_is_a_code_and_three_texts(kind: Kind) -> None:
+def test_kind_when_read_then_is_a_code_and_three_texts(kind: FindingKind) -> None:
     """Texts go on in the middle of a line and are joined to others, so they end without a stop."""
     assert re.fullmatch(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)*", kind.code)
     for text in (kind.title, kind.reason, kind.fix):

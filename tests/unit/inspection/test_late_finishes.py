@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.event_record import Happened
-from rlmm.inspection.late_finishes import LATE_FINISH, Copies
+from rlmm.inspection.event_record import EventRecord
+from rlmm.inspection.late_finishes import LATE_FINISH, CopyTimes
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.retention.segment_lineage import finished_of, overlaps_in
@@ -22,12 +22,12 @@ OLD, NEW = 1, 2
 
 def late_among(*events: Event, head: int = 0) -> list[object]:
     """Where the late ones of *events* ended; the log begins at offset *head*."""
-    shard, told = PythonShard(0), list[Happened]()
+    shard, told = PythonShard(0), list[EventRecord]()
     for offset, event in enumerate(events):
         verdict = shard.apply_event(event, offset)
-        told.append(Happened(0, offset, offset + 1, -1, event, verdict, encode_any(event)))
+        told.append(EventRecord(0, offset, offset + 1, -1, event, verdict, encode_any(event)))
     pairs = overlaps_in(finished_of(shard.segments(tp())))
-    copies = Copies({one.id for pair in pairs for one in pair[:2]})
+    copies = CopyTimes({one.id for pair in pairs for one in pair[:2]})
     for happened in told[head:]:
         copies.tell(happened)
     found = copies.late(pairs)

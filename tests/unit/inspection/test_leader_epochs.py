@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LeaderEpochs
+from rlmm.retention.log_leader_epochs import LogLeaderEpochs
 from tests.support.builders import started
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
-LINEAGE = LeaderEpochs(((0, 0), (1, 10), (2, 20), (3, 30), (4, 40), (5, 50), (7, 70)), 90)
-OVERLAPPED = LeaderEpochs(((7, 51), (9, 100)), 210)
+LINEAGE = LogLeaderEpochs(((0, 0), (1, 10), (2, 20), (3, 30), (4, 40), (5, 50), (7, 70)), 90)
+OVERLAPPED = LogLeaderEpochs(((7, 51), (9, 100)), 210)
 """After the log start has moved into epoch 7."""
 
 
@@ -34,12 +34,12 @@ OVERLAPPED = LeaderEpochs(((7, 51), (9, 100)), 210)
         (OVERLAPPED, 75, 100, {8: 75}, False),
         (OVERLAPPED, 15, 150, {7: 15, 9: 101}, False),
         (OVERLAPPED, 99, 150, {9: 99}, False),
-        (LeaderEpochs(()), 0, 9, {0: 0}, False),
-        (LeaderEpochs(((7, 70),)), 70, 1_000, {7: 70}, True),
+        (LogLeaderEpochs(()), 0, 9, {0: 0}, False),
+        (LogLeaderEpochs(((7, 70),)), 70, 1_000, {7: 70}, True),
     ],
 )
 def test_segment_when_held_against_the_epochs_then_fits_as_for_a_broker(
-    log: LeaderEpochs, start: int, last: int, epochs: dict[int, int], is_held: bool
+    log: LogLeaderEpochs, start: int, last: int, epochs: dict[int, int], is_held: bool
 ) -> None:
     """The cases of Kafka's own tests, and a log whose end nobody tells."""
     assert log.holds(started("one", start, last, epochs)) is is_held
@@ -48,7 +48,7 @@ def test_segment_when_held_against_the_epochs_then_fits_as_for_a_broker(
 def test_epochs_when_nobody_wrote_in_some_then_these_are_left_out() -> None:
     """The example of Kafka's own test."""
     entries = ((0, 0), (1, 0), (2, 0), (3, 30), (4, 40), (5, 60), (6, 60), (7, 70), (8, 70))
-    kept = LeaderEpochs(entries).with_records().entries
+    kept = LogLeaderEpochs(entries).with_records().entries
     assert kept == ((2, 0), (3, 30), (4, 40), (6, 60), (8, 70))
 
 
@@ -66,21 +66,21 @@ def test_epochs_when_the_log_start_moves_then_begin_there(
     log_start: int, entries: tuple[tuple[int, int], ...]
 ) -> None:
     """The epoch that holds the log start begins there, and older ones are gone."""
-    log = LeaderEpochs(((0, 0), (2, 40), (5, 90)), 100).from_start(log_start)
+    log = LogLeaderEpochs(((0, 0), (2, 40), (5, 90)), 100).from_start(log_start)
     assert (log.entries, log.end, log.earliest) == (entries, 100, entries[0][0])
 
 
 def test_epochs_when_the_log_starts_before_all_that_is_known_then_stay() -> None:
     """Nothing is made up for what nobody tells of."""
-    log = LeaderEpochs(((3, 100),))
+    log = LogLeaderEpochs(((3, 100),))
     assert log.from_start(50) == log
-    assert LeaderEpochs(()).from_start(50).earliest is None
+    assert LogLeaderEpochs(()).from_start(50).earliest is None
 
 
 def test_epochs_of_segments_when_some_are_finished_then_those_alone_tell_them() -> None:
     """What is open may never have been; where nothing else is there it is all that is known."""
     finished = started("a", 0, 99, {1: 0, 2: 50}, state=CF)
     opened = started("b", 100, 199, {9: 100})
-    assert LeaderEpochs.of_segments([finished, opened]).entries == ((1, 0), (2, 50))
-    assert LeaderEpochs.of_segments([opened]).entries == ((9, 100),)
-    assert LeaderEpochs.of_segments([]).earliest is None
+    assert LogLeaderEpochs.of_segments([finished, opened]).entries == ((1, 0), (2, 50))
+    assert LogLeaderEpochs.of_segments([opened]).entries == ((9, 100),)
+    assert LogLeaderEpochs.of_segments([]).earliest is None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rlmm.telemetry.redaction import Redaction
+from rlmm.telemetry.redaction import NameRedaction
 
-NAMES = Redaction(b"key", ["orders", "orders-eu", "a.b", "__remote_log_metadata"])
+NAMES = NameRedaction(b"key", ["orders", "orders-eu", "a.b", "__remote_log_metadata"])
 
 
 def test_redaction_takes_topics_hosts_paths_and_opaque_bytes_out_of_any_text() -> None:
@@ -33,14 +33,14 @@ def test_redaction_gives_one_name_one_stand_in_and_another_bundle_another() -> N
     assert isinstance(one, list)
     standin = one[1]["topic"]
     assert one == [f"{standin}-3", {"topic": standin}, f"of {standin}."]
-    other = Redaction(b"other", ["orders"]).of({"topic": "orders"})
+    other = NameRedaction(b"other", ["orders"]).of({"topic": "orders"})
     assert other != {"topic": standin}
 
 
 def test_redaction_when_it_is_off_then_changes_nothing() -> None:
     """Where names may be passed on."""
     document = {"topic": "orders", "detail": "kafka:9092"}
-    assert Redaction(b"key", ["orders"], is_on=False).of(document) is document
+    assert NameRedaction(b"key", ["orders"], is_on=False).of(document) is document
 
 
 def test_redaction_leaves_longer_words_that_begin_like_a_topic_alone() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import InvalidArgument, LogTruncated, UnknownPartition
-from rlmm.inspection.replay import Bound, Replay, replay
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd, replay
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
@@ -50,11 +50,11 @@ async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_l
     expected = PythonShard(place)
     for event in EVENTS[: last + 1]:
         expected.apply_event(event)
-    found = await replay(history.log, [place], Bound({place: last}), timeout_s=5)
+    found = await replay(history.log, [place], ReplayEnd({place: last}), timeout_s=5)
     assert found.replays[place].shard.image() == expected.image()
     if at_once == 1:
         at_ms = START_MS + 1_000 * last
-        found = await replay(history.log, [place], Bound(time_ms=at_ms), timeout_s=5)
+        found = await replay(history.log, [place], ReplayEnd(time_ms=at_ms), timeout_s=5)
         assert found.replays[place].shard.image() == expected.image()
 
 
@@ -62,7 +62,7 @@ async def test_happened_when_read_then_has_place_time_and_verdict_of_each() -> N
     """What was not simply applied says why; poison comes with its bytes."""
     history, place = await the_history()
     await history.add(b"\x01\xff", place=place)
-    one = Replay(history.log, place, Bound(), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)
     told = [each async for chunk in one.chunks() for each in chunk.happened()]
     assert [each.offset for each in told] == list(range(len(EVENTS) + 1))
     assert [each.timestamp_ms for each in told] == [START_MS + 1_000 * n for n in range(len(told))]
@@ -93,11 +93,15 @@ async def test_f65_state_before_the_log_begins_is_refused_not_shown_empty() -> N
     """What retention took is not known, by offset or by time; what is left counts as before."""
     history, place = await the_history()
     history.topic.partitions[place].truncate_head(3)
-    for bound in (Bound({place: 2}), Bound({place: 0}), Bound(time_ms=START_MS + 2_500)):
+    for bound in (
+        ReplayEnd({place: 2}),
+        ReplayEnd({place: 0}),
+        ReplayEnd(time_ms=START_MS + 2_500),
+    ):
         with pytest.raises(LogTruncated, match="begins at offset 3") as refused:
             await replay(history.log, [place], bound, timeout_s=5)
         assert refused.value.log_start == 3
-    found = await replay(history.log, [place], Bound({place: 3}), timeout_s=5)
+    found = await replay(history.log, [place], ReplayEnd({place: 3}), timeout_s=5)
     assert found.positions == {place: 4}
     assert found.replays[place].log_start == 3
 
@@ -105,7 +109,7 @@ async def test_f65_state_before_the_log_begins_is_refused_not_shown_empty() -> N
 async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_before_all() -> None:
     """Then nothing was there, and that is known."""
     history, place = await the_history()
-    found = await replay(history.log, [place], Bound(time_ms=START_MS - 1), timeout_s=5)
+    found = await replay(history.log, [place], ReplayEnd(time_ms=START_MS - 1), timeout_s=5)
     assert found.positions == {place: 0}
     assert await found.user_partitions() == []
 
@@ -113,9 +117,9 @@ async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_bef
 async def test_replay_when_it_is_to_go_on_to_an_earlier_moment_then_refuses() -> None:
     """Nothing that was applied is taken back."""
     history, place = await the_history()
-    one = Replay(history.log, place, Bound({place: 4}), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd({place: 4}), timeout_s=5)
     await one.run()
-    one.go_on(Bound({place: 2}))
+    one.go_on(ReplayEnd({place: 2}))
     with pytest.raises(InvalidArgument, match="the second moment before the first"):
         await one.run()
 
@@ -126,14 +130,14 @@ async def test_replay_when_the_log_does_not_hold_where_it_stands_any_more_then_r
 ) -> None:
     """It would else begin anew, and what it had said before would be of another state."""
     history, place = await the_history()
-    one = Replay(history.log, place, Bound({place: 2}), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd({place: 2}), timeout_s=5)
     await one.run()
     held = history.topic.partitions[place]
     if cut == "head":
         held.truncate_head(5)
     else:
         held.truncate_tail(1)
-    one.go_on(Bound())
+    one.go_on(ReplayEnd())
     with pytest.raises(LogTruncated, match="offset 3 is reached"):
         await one.run()
 
@@ -145,7 +149,7 @@ async def test_replay_where_a_hole_reaches_beyond_the_bound_then_ends_at_the_bou
     left = list(held.batches)
     held.store(batch_of(EVENTS[:4], held.next_offset), 4)
     held.replace(left)  # as compaction leaves it: the offsets are there, and no batch
-    one = Replay(history.log, place, Bound({place: len(EVENTS) + 2}), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd({place: len(EVENTS) + 2}), timeout_s=5)
     shard = await one.run()
     assert shard.position == one.end == len(EVENTS) + 3
 
@@ -155,7 +159,7 @@ async def test_replay_where_what_was_lost_reaches_beyond_the_bound_then_tells_it
     history, place = await the_history()
     held = history.topic.partitions[place]
     held.store(broken(batch_of(EVENTS[:4], held.next_offset)), 4)
-    one = Replay(history.log, place, Bound({place: len(EVENTS) + 1}), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd({place: len(EVENTS) + 1}), timeout_s=5)
     told = [each async for chunk in one.chunks() for each in chunk.happened()]
     assert (told[-1].offset, told[-1].next_offset) == (len(EVENTS), len(EVENTS) + 2)
     assert isinstance(told[-1].verdict, Undecodable)
@@ -167,7 +171,7 @@ async def test_happened_when_bytes_are_wanted_then_decodes_no_others() -> None:
     history, place = await the_history()
     held = history.topic.partitions[place]
     held.store(broken(batch_of(EVENTS[:2], held.next_offset)), 2)
-    one = Replay(history.log, place, Bound(), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)
     wanted = bytes(segment_id("b").uuid)
     told = [each async for chunk in one.chunks() for each in chunk.happened(lambda v: wanted in v)]
     assert [each.offset for each in told] == [2, 3, len(EVENTS)]
@@ -177,4 +181,4 @@ async def test_replay_when_bounded_in_a_metadata_partition_that_is_not_there_the
     """Else the present would be shown as the past."""
     history, place = await the_history()
     with pytest.raises(InvalidArgument, match="0 to 2, got 3"):
-        await replay(history.log, [place], Bound({3: 1}), timeout_s=5)
+        await replay(history.log, [place], ReplayEnd({3: 1}), timeout_s=5)

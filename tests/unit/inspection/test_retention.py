@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.inspection.cluster_facts import PartitionOffsets, Setting, TopicFacts
+from rlmm.inspection.cluster_facts import ClusterSetting, PartitionOffsets, TopicFacts
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LeaderEpochs
-from rlmm.retention.retention import Fate, Rules, due_of, start_after
+from rlmm.retention.log_leader_epochs import LogLeaderEpochs
+from rlmm.retention.retention import RetentionFate, RetentionSettings, due_of, start_after
 from tests.support.builders import TOPIC_ID, segment_id, started
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
@@ -23,7 +23,7 @@ def three(**states: SegmentState) -> list:  # type: ignore[type-arg]
     ]  # fmt: skip
 
 
-def fates(segments: list, rules: Rules) -> list[str]:  # type: ignore[type-arg]
+def fates(segments: list, rules: RetentionSettings) -> list[str]:  # type: ignore[type-arg]
     """What becomes of each, by rising start."""
     found = sorted(due_of(segments, rules, NOW_MS), key=lambda one: one.segment.start_offset)
     return [str(one.fate) for one in found]
@@ -32,24 +32,24 @@ def fates(segments: list, rules: Rules) -> list[str]:  # type: ignore[type-arg]
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        (Rules(), ["stays"] * 3),
-        (Rules(retention_ms=-1, retention_bytes=-1, log_start=0), ["stays"] * 3),
-        (Rules(retention_ms=9_000), ["stays"] * 3),
-        (Rules(retention_ms=8_999), ["time", "stays", "stays"]),
-        (Rules(retention_ms=0), ["time"] * 3),
-        (Rules(retention_bytes=300), ["stays"] * 3),
-        (Rules(retention_bytes=201), ["stays"] * 3),
-        (Rules(retention_bytes=200), ["size", "stays", "stays"]),
-        (Rules(retention_bytes=200, only_local_bytes=100), ["size", "size", "stays"]),
-        (Rules(retention_bytes=0), ["size"] * 3),
-        (Rules(log_start=100), ["before-log-start", "stays", "stays"]),
-        (Rules(log_start=99), ["stays"] * 3),
-        (Rules(retention_ms=8_999, retention_bytes=100), ["time", "size", "stays"]),
-        (Rules(retention_ms=8_999, retention_bytes=200), ["time", "stays", "stays"]),
+        (RetentionSettings(), ["stays"] * 3),
+        (RetentionSettings(retention_ms=-1, retention_bytes=-1, log_start=0), ["stays"] * 3),
+        (RetentionSettings(retention_ms=9_000), ["stays"] * 3),
+        (RetentionSettings(retention_ms=8_999), ["time", "stays", "stays"]),
+        (RetentionSettings(retention_ms=0), ["time"] * 3),
+        (RetentionSettings(retention_bytes=300), ["stays"] * 3),
+        (RetentionSettings(retention_bytes=201), ["stays"] * 3),
+        (RetentionSettings(retention_bytes=200), ["size", "stays", "stays"]),
+        (RetentionSettings(retention_bytes=200, only_local_bytes=100), ["size", "size", "stays"]),
+        (RetentionSettings(retention_bytes=0), ["size"] * 3),
+        (RetentionSettings(log_start=100), ["before-log-start", "stays", "stays"]),
+        (RetentionSettings(log_start=99), ["stays"] * 3),
+        (RetentionSettings(retention_ms=8_999, retention_bytes=100), ["time", "size", "stays"]),
+        (RetentionSettings(retention_ms=8_999, retention_bytes=200), ["time", "stays", "stays"]),
     ],
 )
 def test_f117_retention_goes_strictly_beyond_its_limits_and_stops_at_the_first_that_stays(
-    rules: Rules, expected: list[str]
+    rules: RetentionSettings, expected: list[str]
 ) -> None:
     """What goes by time pays for what would go by size."""
     assert fates(three(), rules) == expected
@@ -58,16 +58,20 @@ def test_f117_retention_goes_strictly_beyond_its_limits_and_stops_at_the_first_t
 def test_f117_copies_that_are_not_finished_count_for_nothing() -> None:
     """KAFKA-17062: else good segments go early."""
     found = three(b=SegmentState.COPY_SEGMENT_STARTED)
-    assert fates(found, Rules(retention_bytes=200)) == ["stays", "unfinished", "stays"]
+    assert fates(found, RetentionSettings(retention_bytes=200)) == ["stays", "unfinished", "stays"]
     found = three(b=SegmentState.DELETE_SEGMENT_STARTED)
-    assert fates(found, Rules(retention_bytes=200)) == ["stays", "being-deleted", "stays"]
+    assert fates(found, RetentionSettings(retention_bytes=200)) == [
+        "stays",
+        "being-deleted",
+        "stays",
+    ]
 
 
 def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> None:
     """A producer's clock was wrong once: the scan does not go past it."""
     found = three()
     found[0] = started("a", 0, 99, max_timestamp_ms=NOW_MS, size_bytes=100, state=CF)
-    assert fates(found, Rules(retention_ms=8_500)) == ["stays"] * 3
+    assert fates(found, RetentionSettings(retention_ms=8_500)) == ["stays"] * 3
 
 
 def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
@@ -76,26 +80,33 @@ def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
         started("old", 50, 99, {1: 50}, state=CF),
         started("new", 40, 149, {2: 40}, state=CF),
     ]
-    assert [str(one.fate) for one in due_of(found, Rules(), NOW_MS)] == ["stays", "superseded"]
+    assert [str(one.fate) for one in due_of(found, RetentionSettings(), NOW_MS)] == [
+        "stays",
+        "superseded",
+    ]
 
 
 def test_due_time_is_the_first_millisecond_in_which_a_segment_is_too_old() -> None:
     """None where nobody knows, or nothing ever is."""
-    first = due_of(three(), Rules(retention_ms=500), NOW_MS)[0]
+    first = due_of(three(), RetentionSettings(retention_ms=500), NOW_MS)[0]
     assert (first.segment.id, first.due_ms) == (segment_id("a"), 1_501)
-    assert due_of(three(), Rules(retention_ms=-1), NOW_MS)[0].due_ms is None
-    assert due_of(three(), Rules(), NOW_MS)[0].due_ms is None
+    assert due_of(three(), RetentionSettings(retention_ms=-1), NOW_MS)[0].due_ms is None
+    assert due_of(three(), RetentionSettings(), NOW_MS)[0].due_ms is None
 
 
 def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
     """And what it does not tell has a name."""
-    topic = TopicFacts("orders", TOPIC_ID, {}, {"retention.ms": Setting("500", True)})
-    rules = Rules.of(topic, PartitionOffsets(earliest=7), 9)
-    assert rules == Rules(500, None, 7, 9)
+    topic = TopicFacts("orders", TOPIC_ID, {}, {"retention.ms": ClusterSetting("500", True)})
+    rules = RetentionSettings.of(topic, PartitionOffsets(earliest=7), 9)
+    assert rules == RetentionSettings(500, None, 7, 9)
     assert rules.unknown == ["retention.bytes"]
-    assert Rules.of(None, None).unknown == ["retention.ms", "retention.bytes", "log start"]
-    assert Fate.STAYS.is_deleted is False
-    assert Fate.TIME.is_deleted
+    assert RetentionSettings.of(None, None).unknown == [
+        "retention.ms",
+        "retention.bytes",
+        "log start",
+    ]
+    assert RetentionFate.STAYS.is_deleted is False
+    assert RetentionFate.TIME.is_deleted
 
 
 def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
@@ -116,7 +127,7 @@ def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
     ]
 
 
-def gone(segments: list, rules: Rules, **more: object) -> list[str]:  # type: ignore[type-arg]
+def gone(segments: list, rules: RetentionSettings, **more: object) -> list[str]:  # type: ignore[type-arg]
     """Labels of what goes, in the order that it goes."""
     labels = {
         segment_id(name): name for name in ["s1", "s3", "s4", *(f"f{at}" for at in range(12))]
@@ -127,10 +138,10 @@ def gone(segments: list, rules: Rules, **more: object) -> list[str]:  # type: ig
 
 def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> None:
     """Eleven are there and ten may be: the dangling copy pays, and the first good one stays."""
-    found = gone(kafka_case(), Rules(retention_bytes=1_000))
+    found = gone(kafka_case(), RetentionSettings(retention_bytes=1_000))
     assert set(found) == {"s3", min("s1", "f0", key=lambda label: segment_id(label).uuid)}
     # Now there are twelve, of which two have to go.
-    found = gone(kafka_case(s4=CF), Rules(retention_bytes=1_000))
+    found = gone(kafka_case(s4=CF), RetentionSettings(retention_bytes=1_000))
     assert set(found) == {"s3", "s1", "f0"}
 
 
@@ -138,7 +149,7 @@ def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
     """As a leader does for what it is copying itself; begun deletions are gone on with."""
     found = three(a=SegmentState.COPY_SEGMENT_STARTED, c=SegmentState.DELETE_SEGMENT_STARTED)
     at_work = [found[0].id]
-    rules = Rules(retention_ms=0)
+    rules = RetentionSettings(retention_ms=0)
     assert [str(one.fate) for one in due_of(found, rules, NOW_MS, being_copied=at_work)] == [
         "unfinished", "stays", "being-deleted",
     ]  # fmt: skip
@@ -152,7 +163,7 @@ def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_g
         started("over", 100, 199, {1: 100, 2: 150}, state=CF),
         started("new", 200, 299, {2: 200}, state=CF),
     ]
-    dues = {one.segment.id: one for one in due_of(found, Rules(log_start=200), NOW_MS)}
+    dues = {one.segment.id: one for one in due_of(found, RetentionSettings(log_start=200), NOW_MS)}
     assert [str(dues[one.id].fate) for one in found] == [
         "before-log-start", "before-log-start", "stays",
     ]  # fmt: skip
@@ -161,14 +172,14 @@ def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_g
 
 def test_retention_when_a_segment_is_of_another_log_then_it_is_passed_by() -> None:
     """It neither goes nor stops the scan, and does not count for the size."""
-    log = LeaderEpochs(((0, 0), (1, 200)), 300)
+    log = LogLeaderEpochs(((0, 0), (1, 200)), 300)
     found = [
         started("a", 0, 99, {0: 0}, size_bytes=100, state=CF),
         started("diverged", 100, 250, {0: 100}, size_bytes=100, state=CF),
         started("b", 200, 299, {1: 200}, size_bytes=100, state=CF),
     ]
-    dues = due_of(found, Rules(retention_bytes=0), NOW_MS, epochs=log)
+    dues = due_of(found, RetentionSettings(retention_bytes=0), NOW_MS, epochs=log)
     assert [str(one.fate) for one in dues] == ["size", "stays", "size"]
     assert start_after(dues) == 300
-    dues = due_of(found, Rules(retention_bytes=200), NOW_MS, epochs=log)
+    dues = due_of(found, RetentionSettings(retention_bytes=200), NOW_MS, epochs=log)
     assert [str(one.fate) for one in dues] == ["stays"] * 3

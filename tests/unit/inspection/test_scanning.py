@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogUnavailable, NotReady
-from rlmm.inspection.history import Sought
-from rlmm.inspection.log_scan import Mention, Scan, find_mention
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.history import HistorySubject
+from rlmm.inspection.log_scan import LogScan, PartitionMention, find_mention
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.segment import SegmentState
@@ -30,33 +30,37 @@ SNAPSHOT = SegmentSnapshot(
 )
 
 
-async def mention(sought: Sought, *events: Event | bytes, last: int = 99) -> Mention | None:
+async def mention(
+    sought: HistorySubject, *events: Event | bytes, last: int = 99
+) -> PartitionMention | None:
     """What is found in a log of *events*, a batch each."""
     history = History(1)
     await history.add(*events, place=0)
-    return await find_mention(history.log, 0, sought, Bound({0: last}), timeout_s=5)
+    return await find_mention(history.log, 0, sought, ReplayEnd({0: last}), timeout_s=5)
 
 
 async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> None:
     """Whatever was read before; and none beyond the bound."""
-    sought = Sought(segment=A.uuid)
+    sought = HistorySubject(segment=A.uuid)
     events = (started(B), encode_any(SNAPSHOT), finished(segment_id("a", OTHER)), started(A))
-    assert await mention(sought, *events) == Mention(0, OTHER)
-    assert await mention(sought, *events, last=1) == Mention(0, None)
+    assert await mention(sought, *events) == PartitionMention(0, OTHER)
+    assert await mention(sought, *events, last=1) == PartitionMention(0, None)
     assert await mention(sought, *events, last=0) is None
 
 
 async def test_mention_in_what_nobody_understands_names_no_partition() -> None:
     """It may be all that is left of the segment."""
     poison = encode(finished(A))[:-3]
-    assert await mention(Sought(segment=A.uuid), started(B), poison) == Mention(0, None)
-    assert await mention(Sought(segment=B.uuid), poison) is None
+    assert await mention(HistorySubject(segment=A.uuid), started(B), poison) == PartitionMention(
+        0, None
+    )
+    assert await mention(HistorySubject(segment=B.uuid), poison) is None
 
 
 async def test_mention_of_a_partition_by_name_is_of_that_partition() -> None:
     """Another number, or a name with the same beginning, is another one."""
-    sought = Sought(topic="other", partition=1)
-    assert await mention(sought, started(segment_id(1, OTHER))) == Mention(0, OTHER)
+    sought = HistorySubject(topic="other", partition=1)
+    assert await mention(sought, started(segment_id(1, OTHER))) == PartitionMention(0, OTHER)
     assert await mention(sought, started(segment_id(1, tp("other", 2)))) is None
     assert await mention(sought, started(segment_id(1, tp("another", 1)))) is None
 
@@ -67,16 +71,20 @@ async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> Non
     history = History(1)
     values = [encode(started(segment_id(n))) for n in range(1, 30)] + [encode(started(A))]
     history.topic.write(history.topic.partitions[0], values, compression=codec)
-    found = await find_mention(history.log, 0, Sought(segment=A.uuid), Bound(), timeout_s=5)
-    assert found == Mention(0, tp())
+    found = await find_mention(
+        history.log, 0, HistorySubject(segment=A.uuid), ReplayEnd(), timeout_s=5
+    )
+    assert found == PartitionMention(0, tp())
 
 
 async def test_mention_in_a_damaged_batch_is_one() -> None:
     """Nobody can say of whom it spoke, so whoever asks for the segment must see it."""
     history = History(1)
     history.topic.partitions[0].store(broken(batch_of([started(A)], 0)), 1)
-    found = await find_mention(history.log, 0, Sought(segment=A.uuid), Bound(), timeout_s=5)
-    assert found == Mention(0, None)
+    found = await find_mention(
+        history.log, 0, HistorySubject(segment=A.uuid), ReplayEnd(), timeout_s=5
+    )
+    assert found == PartitionMention(0, None)
 
 
 async def test_scan_tells_progress_up_to_the_end() -> None:
@@ -85,7 +93,7 @@ async def test_scan_tells_progress_up_to_the_end() -> None:
     await history.add(started(A), finished(A), place=0)
     heard: list[tuple[int, int, int]] = []
     await find_mention(
-        history.log, 0, Sought(segment=B.uuid), Bound(), timeout_s=5,
+        history.log, 0, HistorySubject(segment=B.uuid), ReplayEnd(), timeout_s=5,
         progress=lambda *told: heard.append(told),
     )  # fmt: skip
     assert heard[0][0] == 0
@@ -96,7 +104,7 @@ async def test_scan_when_begun_at_an_offset_then_reads_from_there_and_goes_on() 
     """No record before it is read; what is appended comes with the next call."""
     history = History(1)
     await history.add(started(1), started(2), b"\x01\xff", place=0)
-    scan = Scan(history.log, 0, Bound(), timeout_s=5, first=1, bytes_max=1)
+    scan = LogScan(history.log, 0, ReplayEnd(), timeout_s=5, first=1, bytes_max=1)
     told = [one async for one in scan.happened()]
     assert [one.offset for one in told] == [1, 2]
     assert isinstance(told[1].verdict, Undecodable)
@@ -113,7 +121,7 @@ async def test_scan_of_damage_tells_what_was_lost_as_the_engine_does() -> None:
     damaged = broken(batch_of([started(1), started(2)], 0))
     held.store(damaged, 2)
     held.store(batch_of([started(3)], 2), 1)
-    told = [one async for one in Scan(history.log, 0, Bound(), timeout_s=5).happened()]
+    told = [one async for one in LogScan(history.log, 0, ReplayEnd(), timeout_s=5).happened()]
     assert [(one.offset, one.next_offset) for one in told] == [(0, 2), (2, 3)]
     assert isinstance(told[0].verdict, Undecodable)
     assert told[0].verdict.reason is UndecodableReason.DAMAGED_BATCH
@@ -127,7 +135,7 @@ async def test_scan_when_the_log_gives_nothing_then_is_not_ready() -> None:
     held = history.topic.partitions[0]
     held.is_stalled = True
     with pytest.raises(NotReady, match="nothing came"):
-        _ = [one async for one in Scan(history.log, 0, Bound(), timeout_s=0.01).happened()]
+        _ = [one async for one in LogScan(history.log, 0, ReplayEnd(), timeout_s=0.01).happened()]
     held.fault = LogUnavailable, "away"
     with pytest.raises(LogUnavailable):
-        _ = [one async for one in Scan(history.log, 0, Bound(), timeout_s=0.01).happened()]
+        _ = [one async for one in LogScan(history.log, 0, ReplayEnd(), timeout_s=0.01).happened()]

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.segment_filter import ORDERS, STATES, SegmentFilter, Totals, sort_key
+from rlmm.inspection.segment_filter import ORDERS, STATES, SegmentFilter, SegmentTotals, sort_key
 from rlmm.inspection.selectors import parse_topic_partitions
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started, tp
@@ -94,7 +94,7 @@ def test_order_when_named_sorts_by_what_it_says(order: str) -> None:
 
 def test_totals_when_segments_are_added_count_by_state() -> None:
     """Every state that can be is named, also those that nobody is in."""
-    totals = Totals()
+    totals = SegmentTotals()
     totals.add(SEGMENT)
     totals.add(SEGMENT)
     assert totals.view() == {

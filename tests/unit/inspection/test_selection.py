@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument, UnknownPartition
 from rlmm.inspection.selectors import (
-    At,
+    MomentSelector,
     PartitionLabel,
     parse_at,
     parse_partition,
@@ -72,17 +72,17 @@ def test_time_when_it_is_none_is_refused_with_what_would_be_one(text: str) -> No
 @pytest.mark.parametrize(
     ("text", "at"),
     [
-        ("1500", At(offset=1_500)),
-        ("0", At(offset=0)),
-        ("99999999999", At(offset=99_999_999_999)),
-        ("100000000000", At(time_ms=100_000_000_000)),
-        ("7:1500", At(offsets={7: 1_500})),
-        ("7:1500, 8:0", At(offsets={7: 1_500, 8: 0})),
-        ("-1h", At(time_ms=NOW_MS - 3_600_000)),
-        ("2023-11-14T22:13:20Z", At(time_ms=1_700_000_000_000)),
+        ("1500", MomentSelector(offset=1_500)),
+        ("0", MomentSelector(offset=0)),
+        ("99999999999", MomentSelector(offset=99_999_999_999)),
+        ("100000000000", MomentSelector(time_ms=100_000_000_000)),
+        ("7:1500", MomentSelector(offsets={7: 1_500})),
+        ("7:1500, 8:0", MomentSelector(offsets={7: 1_500, 8: 0})),
+        ("-1h", MomentSelector(time_ms=NOW_MS - 3_600_000)),
+        ("2023-11-14T22:13:20Z", MomentSelector(time_ms=1_700_000_000_000)),
     ],
 )
-def test_moment_when_written_is_offset_offsets_or_time(text: str, at: At) -> None:
+def test_moment_when_written_is_offset_offsets_or_time(text: str, at: MomentSelector) -> None:
     """Numbers of twelve digits and more are times, as no topic has so many records."""
     assert parse_at(text, NOW_MS) == at
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.inspection import offset_history as story_module
-from rlmm.inspection.history import Chronicle, Part, Sought
-from rlmm.inspection.offset_history import COPIES_MAX, LINES_MAX, REFUSED_MAX, Story
-from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.history import EventHistory, HistoryPart, HistorySubject
+from rlmm.inspection.offset_history import COPIES_MAX, LINES_MAX, REFUSED_MAX, OffsetHistory
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import (
     delete_finished,
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 CS, CF, DS, DF = SegmentState
 
 
-async def story_of(offset: int, *events: Event) -> Story:
+async def story_of(offset: int, *events: Event) -> OffsetHistory:
     """The story of *offset* of `tp()` in a log of *events*."""
     history = History(1)
     await history.add(*events, place=0)
-    chronicle, story = Chronicle(Sought.of(tp())), Story(offset)
-    async for chunk in Replay(history.log, 0, Bound(), timeout_s=5).chunks():
+    chronicle, story = EventHistory(HistorySubject.of(tp())), OffsetHistory(offset)
+    async for chunk in PartitionReplay(history.log, 0, ReplayEnd(), timeout_s=5).chunks():
         for one in chunk.happened(chronicle.wanted):
             line = chronicle.tell(one)
             if line is not None:
@@ -75,8 +75,12 @@ async def test_story_tells_who_lost_its_place() -> None:
         50, started("a", 0, 99), finished("a"), started("b", 0, 150), finished("b")
     )
     first, second = story.copies.values()
-    assert [line.part for line in first.events] == [Part.OWN, Part.OWN, Part.DISPLACED]
-    assert [line.part for line in second.events] == [Part.OWN, Part.OWN]
+    assert [line.part for line in first.events] == [
+        HistoryPart.OWN,
+        HistoryPart.OWN,
+        HistoryPart.DISPLACED,
+    ]
+    assert [line.part for line in second.events] == [HistoryPart.OWN, HistoryPart.OWN]
 
 
 async def test_story_of_a_deleted_partition_ends_every_copy() -> None:

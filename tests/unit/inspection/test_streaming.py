@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import LogTruncated, LogUnavailable
 from rlmm.inspection import event_stream as streaming
 from rlmm.inspection.event_stream import followed, merged, readers_of
-from rlmm.inspection.replay import READ_BYTES, Bound
+from rlmm.inspection.replay import READ_BYTES, ReplayEnd
 from rlmm.metadata.verdicts import Rejected
 from tests.support.builders import finished, segment_id, started
 from tests.support.inspecting import START_MS, History
@@ -19,10 +19,10 @@ from tests.support.inspecting import START_MS, History
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from rlmm.inspection.event_record import Happened
-    from rlmm.inspection.event_stream import Reader
+    from rlmm.inspection.event_record import EventRecord
+    from rlmm.inspection.event_stream import EventReader
 
-NOWHERE = Bound()
+NOWHERE = ReplayEnd()
 
 
 async def a_history() -> History:
@@ -34,10 +34,10 @@ async def a_history() -> History:
     return history
 
 
-def streams_of(readers: Sequence[Reader]) -> list[AsyncGenerator[Happened]]:
+def streams_of(readers: Sequence[EventReader]) -> list[AsyncGenerator[EventRecord]]:
     """Each of *readers* as it is read."""
 
-    async def stream(reader: Reader) -> AsyncGenerator[Happened]:
+    async def stream(reader: EventReader) -> AsyncGenerator[EventRecord]:
         async for one in reader.happened():
             yield one
 

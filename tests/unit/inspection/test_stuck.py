@@ -8,8 +8,8 @@ import pytest
 
 from rlmm.inspection.cluster_facts import PartitionPlace, TopicFacts
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.replay import Bound, Replay
-from rlmm.inspection.stuck import Known, half_deleted, stuck_in
+from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.stuck import StuckFacts, half_deleted, stuck_in
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
@@ -24,7 +24,7 @@ from tests.support.builders import (
 from tests.support.inspecting import History, moment_of
 
 HOUR_MS = 3_600_000
-KNOWN = Known(now_ms=10 * HOUR_MS, copy_open_ms=HOUR_MS, delete_open_ms=2 * HOUR_MS)
+KNOWN = StuckFacts(now_ms=10 * HOUR_MS, copy_open_ms=HOUR_MS, delete_open_ms=2 * HOUR_MS)
 
 
 def orders(leader: int | None, topic_id: Uuid = TOPIC_ID) -> dict[str, TopicFacts]:
@@ -101,7 +101,7 @@ async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
     history = History()
     (place, _), *_ = await history.add(finished("early"), started("early", 0, 99))
     moment = await history.moment()
-    replay = Replay(history.log, place, Bound(), timeout_s=5)
+    replay = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)
     refused = [one async for chunk in replay.chunks() for one in chunk.happened()][:1]
     segments = (await moment.state(tp())).segments(tp())
     (found,) = stuck_in(segments, replace(KNOWN, refused={segment_id("early"): refused}))

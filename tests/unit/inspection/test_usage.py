@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.inspection.usage import (
-    Clock,
     Grouping,
+    PriceClock,
     Prices,
     TopicUsage,
-    Usage,
+    UsageSums,
     live_records,
     longest_of,
 )
 from rlmm.inspection.verify import hidden_of
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.retention import Rules, due_of
+from rlmm.retention.retention import RetentionSettings, due_of
 from tests.support.builders import finished, segment_id, started
 from tests.support.inspecting import moment_of
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 NOW_MS = 100 * DAY_MS
-CLOCK = Clock(NOW_MS, copy_open_ms=3_600_000)
+CLOCK = PriceClock(NOW_MS, copy_open_ms=3_600_000)
 PAYMENTS = TopicIdPartition(Uuid.of(0, 5), "payments", 0)
 
 
-async def summed(grouping: Grouping, rules: Rules | None = None) -> Usage:
+async def summed(grouping: Grouping, rules: RetentionSettings | None = None) -> UsageSums:
     """
     Two topics: a segment of two days and one of 40, one that is displaced, one copy that was never
     finished; and one of another topic.
@@ -45,10 +45,10 @@ async def summed(grouping: Grouping, rules: Rules | None = None) -> Usage:
         started("open", 200, 299, {1: 200}, size_bytes=500, event_timestamp_ms=NOW_MS - DAY_MS),
         started(other, 0, 9, size_bytes=50, max_timestamp_ms=NOW_MS), finished(other),
     ]  # fmt: skip
-    moment, usage = await moment_of(events), Usage(grouping, CLOCK)
+    moment, usage = await moment_of(events), UsageSums(grouping, CLOCK)
     for one in await moment.user_partitions():
         shard = await moment.state(one.partition)
-        dues = due_of(shard.segments(one.partition), rules or Rules(), NOW_MS)
+        dues = due_of(shard.segments(one.partition), rules or RetentionSettings(), NOW_MS)
         usage.add(dues, hidden_of(shard, one.partition))
     return usage
 
@@ -86,7 +86,7 @@ async def test_usage_when_copies_were_given_up_or_displaced_then_they_are_waste(
 
 async def test_f117_usage_when_retention_is_known_then_says_what_goes() -> None:
     """By the same rules as a leader."""
-    total = (await summed(Grouping.TOPIC, Rules(retention_ms=30 * DAY_MS))).total
+    total = (await summed(Grouping.TOPIC, RetentionSettings(retention_ms=30 * DAY_MS))).total
     assert (total.due.segments, total.due.size_bytes) == (1, 1_000)
 
 

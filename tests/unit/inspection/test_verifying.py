@@ -13,7 +13,7 @@ from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.verify import (
     KINDS,
-    Head,
+    PartitionStart,
     broken_rules,
     verify_heads,
     verify_partition,
@@ -225,7 +225,7 @@ def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
 
 def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
     """With what came to nothing because of it."""
-    (found,) = verify_heads([Head(0, 0, 0), Head(4, 40, 3)])
+    (found,) = verify_heads([PartitionStart(0, 0, 0), PartitionStart(4, 40, 3)])
     assert found.subject == "__remote_log_metadata-4"
     assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
 

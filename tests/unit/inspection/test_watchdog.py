@@ -7,20 +7,22 @@ from dataclasses import replace
 import pytest
 
 from rlmm.inspection.check_thresholds import KINDS, Thresholds, judge
-from rlmm.inspection.source_status import PlaceStanding, SourceKind, Standing
+from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 
-WELL = PlaceStanding(
+WELL = MetadataPartitionStatus(
     3, "open", None, "", log_start=0, position=10, target=10, log_end=10, lag_records=0, lag_s=0.0,
     user_partitions=1, segments={}, size_bytes=0, is_history_complete=True, snapshot_age_s=60.0,
 )  # fmt: skip
 STRICT = Thresholds(5.0, 5, 0, 0, 3_600.0, needs_whole_history=True)
 
 
-def standing(*places: PlaceStanding) -> Standing:
+def standing(*places: MetadataPartitionStatus) -> SourceStatus:
     """Of a service with these."""
-    return Standing(SourceKind.SIDECAR, "here", LogIdentity("c", Uuid.of(0, 1), 50), places)
+    return SourceStatus(
+        StateSourceKind.SIDECAR, "here", LogIdentity("c", Uuid.of(0, 1), 50), places
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def standing(*places: PlaceStanding) -> Standing:
     ],
 )  # fmt: skip
 def test_check_names_what_is_beyond_its_threshold_and_what_is_unknown_is_not(
-    place: PlaceStanding, codes: list[str], said: str
+    place: MetadataPartitionStatus, codes: list[str], said: str
 ) -> None:
     """Each with the metadata partition."""
     found = judge(standing(WELL, place), STRICT)
@@ -59,7 +61,7 @@ def test_check_when_thresholds_are_not_set_then_only_what_is_always_wrong_is_tol
 
 def test_check_when_the_log_was_never_reached_then_is_not_ready() -> None:
     """There are no partitions to tell of."""
-    (found,) = judge(Standing(SourceKind.SIDECAR, "here", None, ()), Thresholds())
+    (found,) = judge(SourceStatus(StateSourceKind.SIDECAR, "here", None, ()), Thresholds())
     assert (found.kind.code, found.subject) == ("NOT-READY", "here")
 
 

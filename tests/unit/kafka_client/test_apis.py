@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.kafka_messages.error_codes import Code
-from rlmm.kafka_messages.fetch import FetchRequest, Wanted
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.fetch import FetchPartition, FetchRequest
 from rlmm.kafka_messages.metadata import (
     EARLIEST,
     LATEST,
-    Broker,
+    BrokerAddress,
     ListedOffset,
     ListOffsetsRequest,
     MetadataRequest,
     PartitionLeader,
 )
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest, ProducerId
-from rlmm.kafka_messages.topics import CreateTopicsRequest, DescribeTopicsRequest, Outcome
-from rlmm.kafka_messages.wire import Reader, Writer
+from rlmm.kafka_messages.topics import (
+    CreateTopicsRequest,
+    DescribeTopicsRequest,
+    TopicRequestOutcome,
+)
+from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 from rlmm.metadata.ids import Uuid
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ ID_HEX = bytes(ID).hex()
 
 def written(request: Request[Any], version: int | None = None) -> str:
     """The body of a request, in its best version."""
-    out = Writer()
+    out = MessageWriter()
     request.write(out, request.api.versions[0] if version is None else version)
     return out.done().hex()
 
@@ -40,7 +44,7 @@ def written(request: Request[Any], version: int | None = None) -> str:
 def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
     """The answer, from bytes written as hexadecimal digits."""
     best = request.api.versions[0] if version is None else version
-    return request.read(Reader(bytes.fromhex(answer.replace(" ", ""))), best)
+    return request.read(MessageReader(bytes.fromhex(answer.replace(" ", ""))), best)
 
 
 REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
@@ -51,7 +55,7 @@ REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
         "ffffffff 00 02 0274 02 00000003 ffffffff fffffffffffffffe 00 00 00",
     ),
     "fetch": (
-        FetchRequest(ID, [Wanted(3, 40, 100, 5, 4)], wait_ms=250, bytes_max=1000),
+        FetchRequest(ID, [FetchPartition(3, 40, 100, 5, 4)], wait_ms=250, bytes_max=1000),
         None,
         f"ffffffff 000000fa 00000001 000003e8 00 00000000 ffffffff 02 {ID_HEX} 02"
         "00000003 00000005 0000000000000028 00000004 ffffffffffffffff 00000064 00 00 01 01 00",
@@ -103,7 +107,7 @@ def test_metadata_when_read_then_names_brokers_leaders_and_topic_id() -> None:
         + "80000000 00"
         + "00",
     )
-    assert found.brokers == (Broker(1, "h", 9092),)
+    assert found.brokers == (BrokerAddress(1, "h", 9092),)
     assert found.cluster_id == "c"
     (topic,) = found.topics
     assert (topic.code, topic.name, topic.topic_id) == (0, "t", ID)
@@ -158,7 +162,7 @@ def test_fetch_when_of_another_topic_then_nothing_is_taken() -> None:
         FetchRequest(OTHER, [], wait_ms=0, bytes_max=1),
         f"00000000 0064 00000000 02 {ID_HEX} 02 {FETCHED} 00 00 00",
     )
-    assert (found.code, found.partitions) == (Code.UNKNOWN_TOPIC_ID, ())
+    assert (found.code, found.partitions) == (ErrorCode.UNKNOWN_TOPIC_ID, ())
 
 
 PRODUCED = (
@@ -172,7 +176,7 @@ def test_append_when_answered_then_code_offset_and_reason_are_read(version: int,
     """The broker's own sentence comes from the record's error when the batch has none."""
     told = read(ProduceRequest("t", ID, 3, b"", 0), f"02 {name} {PRODUCED}", version)
     assert told is not None
-    assert (told.code, told.base_offset, told.reason) == (Code.INVALID_RECORD, 40, "bad")
+    assert (told.code, told.base_offset, told.reason) == (ErrorCode.INVALID_RECORD, 40, "bad")
     assert told.is_by_topic_id == (version == 13)
 
 
@@ -196,7 +200,9 @@ def test_creation_when_answered_then_code_and_reason_are_read(version: int, topi
     )
     setting = "02 0261 0262 00 05 00 00"
     answer = f"00000000 02 0274 {topic_id} 0024 0462 6164 00000001 0001 {setting} 00 00"
-    assert read(request, answer, version) == Outcome(Code.TOPIC_ALREADY_EXISTS, "bad")
+    assert read(request, answer, version) == TopicRequestOutcome(
+        ErrorCode.TOPIC_ALREADY_EXISTS, "bad"
+    )
 
 
 def test_settings_when_answered_then_values_and_defaults_are_told_apart() -> None:

@@ -17,14 +17,14 @@ from rlmm.kafka_messages.brokers import (
     LogDirsRequest,
 )
 from rlmm.kafka_messages.cluster_rights import ClusterRights, DescribeClusterRequest, operations_of
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import (
     EARLIEST_PENDING_UPLOAD,
     MetadataRequest,
     PartitionLeader,
     TopicOffsetsRequest,
 )
-from rlmm.kafka_messages.wire import Reader, Writer
+from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 
 if TYPE_CHECKING:
     from rlmm.kafka_messages.wire import Request
@@ -49,7 +49,7 @@ def test_request_when_written_then_is_as_kafka_writes_it(
     request_: Request[Any], expected: str
 ) -> None:
     """Byte for byte what Kafka's own class writes for the same question, in its best version."""
-    out = Writer()
+    out = MessageWriter()
     request_.write(out, request_.api.versions[0])
     assert out.done().hex() == expected
 
@@ -57,7 +57,7 @@ def test_request_when_written_then_is_as_kafka_writes_it(
 def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
     """The answer, from bytes written as hexadecimal digits."""
     version = request.api.versions[0] if version is None else version
-    return request.read(Reader(bytes.fromhex(answer)), version)
+    return request.read(MessageReader(bytes.fromhex(answer)), version)
 
 
 def test_cluster_when_it_tells_our_rights_then_they_are_named_in_kafkas_words() -> None:
@@ -74,7 +74,7 @@ def test_cluster_when_it_tells_our_rights_then_they_are_named_in_kafkas_words() 
     assert operations_of(untold.operations) is None
     assert operations_of(0) == frozenset()
     denied = read(DescribeClusterRequest(), "00000000001f036e6f01ffffffff018000000000")
-    assert denied == ClusterRights(Code.CLUSTER_AUTHORIZATION_FAILED, None)
+    assert denied == ClusterRights(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
 
 
 def test_topic_when_rights_were_asked_for_then_they_are_told_with_it() -> None:
@@ -113,13 +113,13 @@ def test_log_folders_when_told_then_have_sizes_and_the_disk_where_it_is_known(
 ) -> None:
     """What a disk does not tell is unknown, and a folder that failed has its code."""
     told = read(LogDirsRequest(), answer, version)
-    offline = DescribedLogDir(Code.KAFKA_STORAGE_ERROR, "/e", {}, None, None)
+    offline = DescribedLogDir(ErrorCode.KAFKA_STORAGE_ERROR, "/e", {}, None, None)
     assert told == DescribedLogDirs(0, (expected, offline))
 
 
 def test_log_folders_when_denied_then_the_code_says_so() -> None:
     """There are no folders in such an answer."""
-    denied = DescribedLogDirs(Code.CLUSTER_AUTHORIZATION_FAILED, ())
+    denied = DescribedLogDirs(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())
     assert read(LogDirsRequest(), "00000000001f0100") == denied
 
 
@@ -130,7 +130,7 @@ def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit
         "000000000200000104023706096c6f672e64697273032f64000400010201000261023100020001020100026202"
         "32000300010201000263023300050001020100027000000401010201000000",
     )
-    assert told.code == Code.NONE
+    assert told.code == ErrorCode.NONE
     assert told.settings == {
         "log.dirs": BrokerSetting("/d", True),
         "a": BrokerSetting("1", True),
@@ -139,7 +139,7 @@ def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit
         "p": BrokerSetting(None, True),
     }
     denied = read(DescribeBrokerRequest(7), "0000000002001f036e6f040237010000")
-    assert (denied.code, denied.settings) == (Code.CLUSTER_AUTHORIZATION_FAILED, {})
+    assert (denied.code, denied.settings) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, {})
 
 
 @pytest.mark.parametrize(("highest", "expected"), [(10, None), (11, 11)])

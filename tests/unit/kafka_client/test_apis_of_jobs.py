@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.leader_epochs import EpochEnd, EpochEndsRequest
 from rlmm.kafka_messages.metadata import (
     EARLIEST,
@@ -21,8 +21,8 @@ from rlmm.kafka_messages.metadata import (
     MetadataRequest,
     TopicOffsetsRequest,
 )
-from rlmm.kafka_messages.topics import AlterTopicRequest, DescribeTopicsRequest, Outcome
-from rlmm.kafka_messages.wire import Reader, Writer
+from rlmm.kafka_messages.topics import AlterTopicRequest, DescribeTopicsRequest, TopicRequestOutcome
+from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 
 if TYPE_CHECKING:
     from rlmm.kafka_messages.wire import Request
@@ -35,14 +35,14 @@ CHANGE = {"retention.ms": "-1"}
 
 def written(request: Request[Any]) -> str:
     """The body of a request, in its best version."""
-    out = Writer()
+    out = MessageWriter()
     request.write(out, request.api.versions[0])
     return out.done().hex()
 
 
 def read(request: Request[Any], answer: str) -> Any:
     """The answer, from bytes written as hexadecimal digits."""
-    return request.read(Reader(bytes.fromhex(answer)), request.api.versions[0])
+    return request.read(MessageReader(bytes.fromhex(answer)), request.api.versions[0])
 
 
 REQUESTS: dict[str, tuple[Request[Any], str]] = {
@@ -85,7 +85,7 @@ def test_offsets_when_answered_then_are_told_by_topic_and_partition() -> None:
         "ffffffff000000",
     )
     assert found == {
-        "a": {0: ListedOffset(0, 40), 2: ListedOffset(Code.NOT_LEADER_OR_FOLLOWER, -1)},
+        "a": {0: ListedOffset(0, 40), 2: ListedOffset(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)},
         "bc": {1: ListedOffset(0, -1)},
     }
 
@@ -117,12 +117,17 @@ def test_ends_of_epochs_when_answered_then_epoch_and_offset_are_told() -> None:
 
 
 OUTCOMES = {
-    "refused": ("00000000020028046261640202740000", Outcome(Code.INVALID_CONFIG, "bad")),
-    "taken": ("00000000020000000202740000", Outcome(Code.NONE, None)),
+    "refused": (
+        "00000000020028046261640202740000",
+        TopicRequestOutcome(ErrorCode.INVALID_CONFIG, "bad"),
+    ),
+    "taken": ("00000000020000000202740000", TopicRequestOutcome(ErrorCode.NONE, None)),
 }
 
 
 @pytest.mark.parametrize(("answer", "expected"), OUTCOMES.values(), ids=OUTCOMES)
-def test_change_when_answered_then_code_and_reason_are_read(answer: str, expected: Outcome) -> None:
+def test_change_when_answered_then_code_and_reason_are_read(
+    answer: str, expected: TopicRequestOutcome
+) -> None:
     """The cluster's own sentence is kept: it is what an operator needs."""
     assert read(AlterTopicRequest("t", CHANGE), answer) == expected

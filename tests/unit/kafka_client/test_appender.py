@@ -14,7 +14,7 @@ from rlmm.errors import (
     LogRecreated,
     LogUnavailable,
 )
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest
 from tests.conformance.log.under_test import read_until
 from tests.support.fake_kafka import FakeKafka
@@ -126,7 +126,7 @@ async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
     """After its deadline an uncertain append is left alone; the next ones go on as another."""
     kafka = FakeKafka()
     log = open_log(kafka)
-    kafka.codes = {("Produce", 0): Code.REQUEST_TIMED_OUT}
+    kafka.codes = {("Produce", 0): ErrorCode.REQUEST_TIMED_OUT}
     with pytest.raises(AppendUncertain, match="REQUEST_TIMED_OUT"):
         await log.append(0, b"a", timeout_s=3)
     await asyncio.sleep(2)
@@ -217,7 +217,7 @@ async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_anothe
     kafka = FakeKafka()
     log = open_log(kafka)
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
-    kafka.codes = {("Produce", 0): Code.UNKNOWN_PRODUCER_ID}
+    kafka.codes = {("Produce", 0): ErrorCode.UNKNOWN_PRODUCER_ID}
     waiting = appending(log, 0, b"b")
     await asyncio.sleep(0.05)
     kafka.codes.clear()
@@ -228,7 +228,7 @@ async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_anothe
 async def test_append_when_no_producer_is_permitted_then_says_so(open_log: OpenLog) -> None:
     """Missing rights end the append at once, surely not stored."""
     kafka = FakeKafka()
-    kafka.codes = {("InitProducerId", 0): Code.CLUSTER_AUTHORIZATION_FAILED}
+    kafka.codes = {("InitProducerId", 0): ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
     log = open_log(kafka)
     with pytest.raises(LogNotPermitted, match=r"partition 0: .*WRITE to the topic"):
         await log.append(0, b"a", timeout_s=ANSWER_S)
@@ -259,7 +259,7 @@ async def test_append_when_its_task_dies_then_says_so_and_the_next_works(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("rlmm.kafka_client.produce.partition_appends.Lane.pack", broken)
+        patch.setattr("rlmm.kafka_client.produce.partition_appends.PartitionAppends.pack", broken)
         with pytest.raises(LogUnavailable, match="died: ZeroDivisionError"):
             await log.append(0, b"b", timeout_s=ANSWER_S)
     assert await log.append(0, b"c", timeout_s=ANSWER_S) == 1

@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import LogRecreated, LogTruncated, LogUnavailable
 from rlmm.kafka_client.fetch.history_reads import IDLE_S
 from rlmm.kafka_messages.fetch import NO_EPOCH, FetchRequest
-from rlmm.log.history_reader import Past, ReadsAside
+from rlmm.log.history_reader import HistoryReader, HistoryReadSource
 from tests.support.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ async def test_read_aside_when_it_cannot_be_answered_then_ends_as_any_read(
 async def test_past_when_the_log_has_a_way_of_its_own_then_takes_it(open_log: OpenLog) -> None:
     """The followers' source is asked for nothing."""
     log = open_log(filled())
-    assert isinstance(log, ReadsAside)
-    found = await Past(log).read(0, 0, timeout_s=30, bytes_max=1 << 20)
+    assert isinstance(log, HistoryReadSource)
+    found = await HistoryReader(log).read(0, 0, timeout_s=30, bytes_max=1 << 20)
     assert found is not None
     assert found.next_offset == PAGES
     assert log._sources.main.requests == 0
-    bounds = await Past(log).bounds([0], timeout_s=30)
+    bounds = await HistoryReader(log).bounds([0], timeout_s=30)
     assert bounds[0] == (await log.bounds([0], timeout_s=30))[0]

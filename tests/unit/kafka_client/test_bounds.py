@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogNotPermitted, LogRecreated, LogUnavailable
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import ListedOffset, ListOffsetsRequest
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from tests.support.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log:
             held.store(b"x")
     kafka.partitions[5].log_start = 2
     bounds = await open_log(kafka).bounds(range(6), timeout_s=ANSWER_S)
-    assert bounds == {0: Bounds(0, 0), 5: Bounds(2, 5)} | {at: Bounds(0, at) for at in range(1, 5)}
+    assert bounds == {0: LogBounds(0, 0), 5: LogBounds(2, 5)} | {
+        at: LogBounds(0, at) for at in range(1, 5)
+    }
     for broker in range(3):
         asked = kafka.requests(ListOffsetsRequest, broker)
         assert {request._partitions for request in asked} == {(broker, broker + 3)}
@@ -41,7 +43,7 @@ async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
     kafka.partitions[1].store(b"x")
     kafka.missing = {("ListOffsets", 1)}
     bounds = await open_log(kafka).bounds([0, 1], timeout_s=ANSWER_S)
-    assert bounds[0] == Bounds(0, 0)
+    assert bounds[0] == LogBounds(0, 0)
     assert isinstance(bounds[1], LogUnavailable)
     assert "partition 1: the answer does not name it" in str(bounds[1])
 
@@ -52,7 +54,7 @@ async def test_bounds_when_an_offset_is_unknown_then_it_is_no_bound(
     """A leader that answers -1 does not know, and says nothing."""
     kafka = FakeKafka()
     monkeypatch.setattr(
-        kafka, "_offsets", lambda _broker, _request: {0: ListedOffset(Code.NONE, -1)}
+        kafka, "_offsets", lambda _broker, _request: {0: ListedOffset(ErrorCode.NONE, -1)}
     )
     bounds = await open_log(kafka).bounds([0], timeout_s=ANSWER_S)
     assert isinstance(bounds[0], LogUnavailable)
@@ -69,7 +71,7 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
     bounds = await log.bounds(range(10), timeout_s=ANSWER_S)
     assert asyncio.get_running_loop().time() - begin < 0.5
     assert isinstance(bounds.pop(3), LogUnavailable)
-    assert set(bounds.values()) == {Bounds(0, 0)}
+    assert set(bounds.values()) == {LogBounds(0, 0)}
 
 
 async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
@@ -83,11 +85,11 @@ async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_long
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(3), timeout_s=ANSWER_S)
     assert asyncio.get_running_loop().time() - begin < 3
-    assert (bounds[0], bounds[2]) == (Bounds(0, 0), Bounds(0, 0))
+    assert (bounds[0], bounds[2]) == (LogBounds(0, 0), LogBounds(0, 0))
     assert str(bounds[1]) == "partition 1: its leader has not answered"
     kafka.dials.clear()
     kafka.hangs.clear()  # but what was asked before still hangs, on its connection
-    assert await log.bounds([1], timeout_s=1) == {1: Bounds(0, 0)}
+    assert await log.bounds([1], timeout_s=1) == {1: LogBounds(0, 0)}
     assert [broker for _, broker, _ in kafka.dials] == [1]
 
 
@@ -115,26 +117,26 @@ async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(
     kafka.lead(0, 1)
     kafka.partitions[0].store(b"x")
     bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
-    assert bounds == {0: Bounds(0, 1), 1: Bounds(0, 0)}
+    assert bounds == {0: LogBounds(0, 1), 1: LogBounds(0, 0)}
 
 
 async def test_f49_bounds_when_they_fail_for_a_while_then_heal(open_log: OpenLog) -> None:
     """Failure scenario F49: each question has its own answer; no error outlives its cause."""
     kafka = FakeKafka()
-    kafka.codes = {("ListOffsets", 0): Code.OFFSET_NOT_AVAILABLE}
+    kafka.codes = {("ListOffsets", 0): ErrorCode.OFFSET_NOT_AVAILABLE}
     log = open_log(kafka)
     for _ in range(3):
         bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
         assert "OFFSET_NOT_AVAILABLE (78)" in str(bounds[0])
-        assert bounds[1] == Bounds(0, 0)
+        assert bounds[1] == LogBounds(0, 0)
     kafka.codes.clear()
-    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 0)}
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 0)}
 
 
 async def test_f68_bounds_when_not_permitted_then_says_so_at_once(open_log: OpenLog) -> None:
     """Failure scenario F68: missing rights are not asked for twice."""
     kafka = FakeKafka()
-    kafka.codes = {("ListOffsets", 0): Code.TOPIC_AUTHORIZATION_FAILED}
+    kafka.codes = {("ListOffsets", 0): ErrorCode.TOPIC_AUTHORIZATION_FAILED}
     bounds = await open_log(kafka).bounds([0], timeout_s=ANSWER_S)
     assert isinstance(bounds[0], LogNotPermitted)
     assert len(kafka.requests(ListOffsetsRequest)) == 2

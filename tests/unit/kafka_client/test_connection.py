@@ -11,7 +11,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
-from rlmm.kafka_client.connections.connection import Connection, Dialer, address_text
+from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer, address_text
 from rlmm.kafka_client.settings import KafkaSettings, SecuritySettings
 from rlmm.kafka_messages.fetch import FetchRequest
 from rlmm.kafka_messages.metadata import LATEST_TIERED, MetadataRequest, TopicOffsetsRequest
@@ -28,7 +28,7 @@ NO_METADATA = bytes(4) + b"\x01" + b"\x02c" + bytes(4) + b"\x01" + b"\x00"
 SPOKEN = {1: (4, 18), 3: (0, 13)}
 
 
-OPENED: list[Connection] = []
+OPENED: list[BrokerConnection] = []
 
 
 class MadeConnection:
@@ -69,10 +69,10 @@ class MadeConnection:
 
 def connection(
     answer: bytes | Exception, spoken: dict[int, tuple[int, int]] | None = None
-) -> tuple[Connection, MadeConnection]:
+) -> tuple[BrokerConnection, MadeConnection]:
     """Ours, and the library's behind it."""
     made = MadeConnection(answer, SPOKEN if spoken is None else spoken)
-    ours = Connection(cast("AIOKafkaConnection", made), "broker:9092", SecuritySettings())
+    ours = BrokerConnection(cast("AIOKafkaConnection", made), "broker:9092", SecuritySettings())
     OPENED.append(ours)
     return ours, made
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound, bound_fields
-from rlmm.kafka_client.connections.task_set import Crew, report_death
+from rlmm.kafka_client.connections.task_set import TaskSet, report_death
 
 if TYPE_CHECKING:
     import pytest
@@ -20,7 +20,7 @@ async def fails() -> None:
 
 async def test_task_when_it_ends_then_whoever_asked_is_told() -> None:
     """However it ends: well, with an error, or cancelled."""
-    crew = Crew()
+    crew = TaskSet()
     ended: list[str] = []
     well = crew.start(asyncio.sleep(0), "well", lambda done: ended.append(done.get_name()))
     badly = crew.start(fails(), "badly", lambda done: ended.append(done.get_name()))
@@ -33,7 +33,7 @@ async def test_task_when_it_ends_then_whoever_asked_is_told() -> None:
 
 async def test_crew_when_closed_then_all_tasks_have_ended_and_nobody_is_told() -> None:
     """A log that is closed has nothing to go on with."""
-    crew = Crew()
+    crew = TaskSet()
     ended: list[object] = []
     tasks = [crew.start(asyncio.sleep(99), f"task {number}", ended.append) for number in range(3)]
     await asyncio.sleep(0)
@@ -47,7 +47,7 @@ async def test_task_when_it_died_then_that_is_logged_with_its_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A task that should have gone on is never silently missing."""
-    crew = Crew()
+    crew = TaskSet()
     dead = crew.start(fails(), "dead")
     await asyncio.wait([dead])
     assert report_death(dead, "the fetch") == "the fetch died: ZeroDivisionError: broken"
@@ -67,7 +67,7 @@ async def test_task_when_a_reader_begins_it_then_its_lines_are_not_the_readers()
         return dict(bound_fields())
 
     with bound(cluster="east"):
-        crew = Crew()
+        crew = TaskSet()
     with bound(cluster="east", metadata_partition=3):
         assert await crew.start(work(), "work") == {"cluster": "east"}
     await crew.close()

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import LogDamaged, LogNotPermitted, LogTruncated, LogUnavailable
 from rlmm.kafka_client.fetch.broker_fetches import WORKERS_MAX
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchRequest
 from rlmm.kafka_messages.metadata import MetadataRequest
 from tests.conformance.log.under_test import read_until, values_of
@@ -249,7 +249,7 @@ async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again
     """Out of range and yet within the bounds is a leader that has just been elected."""
     kafka = FakeKafka()
     kafka.partitions[0].store(b"there")
-    kafka.codes = {("Fetch", 0): Code.OFFSET_OUT_OF_RANGE}
+    kafka.codes = {("Fetch", 0): ErrorCode.OFFSET_OUT_OF_RANGE}
     log = open_log(kafka)
     waiting = reading(log, 0, 0)
     await asyncio.sleep(3)
@@ -260,11 +260,14 @@ async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again
 
 @pytest.mark.parametrize(
     ("code", "error"),
-    [(Code.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted), (Code.CORRUPT_MESSAGE, LogDamaged)],
+    [
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
+        (ErrorCode.CORRUPT_MESSAGE, LogDamaged),
+    ],
     ids=["not permitted", "damaged"],
 )
 async def test_f68_read_when_it_fails_for_good_then_says_so_and_others_go_on(
-    open_log: OpenLog, code: Code, error: type[Exception]
+    open_log: OpenLog, code: ErrorCode, error: type[Exception]
 ) -> None:
     """Failure scenario F68: a permanent error is told at once, to who meets it."""
     kafka = FakeKafka()
@@ -279,7 +282,7 @@ async def test_f68_read_when_it_fails_for_good_then_says_so_and_others_go_on(
 async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(open_log: OpenLog) -> None:
     """Failure scenario F68: a retriable error is retried, with pauses of up to a second."""
     kafka = FakeKafka()
-    kafka.codes = {("Fetch", 0): Code.KAFKA_STORAGE_ERROR}
+    kafka.codes = {("Fetch", 0): ErrorCode.KAFKA_STORAGE_ERROR}
     log = open_log(kafka)
     with pytest.raises(LogUnavailable, match="KAFKA_STORAGE_ERROR"):
         await log.read(0, 0, timeout_s=30)

@@ -17,9 +17,9 @@ from rlmm.errors import (
     TopicAbsent,
 )
 from rlmm.kafka_client.settings import TopicSettings
-from rlmm.kafka_messages.error_codes import Code
-from rlmm.kafka_messages.topics import Outcome
-from rlmm.log.protocol import Bounds
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.topics import TopicRequestOutcome as Outcome
+from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until
 from tests.support.fake_kafka import TOPIC, FakeKafka
 
@@ -34,7 +34,7 @@ ANSWER_S = 30.0
 CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
 
 
-def without_topic(code: int = Code.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka:
+def without_topic(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka:
     """A cluster that says *code* of the topic."""
     kafka = FakeKafka()
     kafka.exists = False
@@ -71,11 +71,15 @@ async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
 
 @pytest.mark.parametrize(
     "code",
-    [Code.LEADER_NOT_AVAILABLE, Code.UNKNOWN_SERVER_ERROR, Code.INVALID_TOPIC_EXCEPTION],
+    [
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ],
     ids=lambda code: code.name.lower(),
 )
 async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_created(
-    open_log: OpenLog, code: Code
+    open_log: OpenLog, code: ErrorCode
 ) -> None:
     """Failure scenario F96: any other answer is retried."""
     kafka = without_topic(code)
@@ -105,10 +109,7 @@ async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_creat
 async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its_place(
     open_log: OpenLog,
 ) -> None:
-    """
-    Brokers would take an empty topic for an empty tier. Known from before, or seen by this log;
-    one that somebody else makes is followed where nothing is remembered of another.
-    """
+    """Brokers would take an empty topic for an empty tier; one that another made is followed."""
     kafka = without_topic()
     known = open_log(kafka, known={kafka.cluster_id: {"old"}}, topic=CREATED)
     kafka.exists = True
@@ -127,10 +128,7 @@ async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its
 async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_until_it_is_rebuilt(
     open_log: OpenLog,
 ) -> None:
-    """
-    As long as snapshots of the lost one are there, also where its disk alone was lost, and not its
-    id; whoever has none of it follows it.
-    """
+    """A log with snapshots of the lost topic refuses an empty one; any other log follows it."""
     kafka = FakeKafka()
     remembered = {kafka.cluster_id: {"lost"}}
     log = open_log(kafka, known=remembered)
@@ -149,7 +147,7 @@ async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
 ) -> None:
     """Failure scenario F96: "already exists" is what was wanted."""
     kafka = without_topic()
-    kafka.creation = Outcome(Code.TOPIC_ALREADY_EXISTS, "exists")
+    kafka.creation = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "exists")
     log = open_log(kafka, topic=CREATED)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(1)
@@ -158,9 +156,9 @@ async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
 
 
 FOR_NOW: dict[str, tuple[Outcome, str]] = {
-    "controller moves": (Outcome(Code.NOT_CONTROLLER, None), r"NOT_CONTROLLER \(41\)"),
+    "controller moves": (Outcome(ErrorCode.NOT_CONTROLLER, None), r"NOT_CONTROLLER \(41\)"),
     "brokers start": (
-        Outcome(Code.INVALID_REPLICATION_FACTOR, "only 1 broker(s) are registered."),
+        Outcome(ErrorCode.INVALID_REPLICATION_FACTOR, "only 1 broker(s) are registered."),
         r"only 1 broker\(s\) are registered.: start that many brokers, or lower .*factor \(3\)",
     ),
 }
@@ -178,7 +176,7 @@ async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
         await log.identity(timeout_s=1)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(1)
-    kafka.creation = Outcome(Code.NONE, None)
+    kafka.creation = Outcome(ErrorCode.NONE, None)
     assert (await waiting).partition_count == 3
 
 
@@ -187,7 +185,7 @@ async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bound
 ) -> None:
     """Failure scenario F96: however many calls want the topic, one attempt a second is made."""
     kafka = without_topic()
-    kafka.creation = Outcome(Code.NOT_CONTROLLER, None)
+    kafka.creation = Outcome(ErrorCode.NOT_CONTROLLER, None)
     log = open_log(kafka, topic=CREATED)
     calls = [log.read(at % 3, 0, timeout_s=10) for at in range(20)]
     for outcome in await asyncio.gather(*calls, return_exceptions=True):
@@ -213,12 +211,12 @@ async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
 
 FINAL: dict[str, tuple[Outcome, type[Exception], str]] = {
     "impossible": (
-        Outcome(Code.POLICY_VIOLATION, "names begin with a letter"),
+        Outcome(ErrorCode.POLICY_VIOLATION, "names begin with a letter"),
         ConfigError,
         "topic metadata cannot be created: names begin with a letter",
     ),
     "not permitted": (
-        Outcome(Code.TOPIC_AUTHORIZATION_FAILED, None),
+        Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None),
         LogNotPermitted,
         "lacks the right to CREATE topics",
     ),
@@ -308,8 +306,8 @@ async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: O
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
-    kafka.exists, kafka.topic_code = False, int(Code.TOPIC_AUTHORIZATION_FAILED)
-    kafka.codes = {("Fetch", 0): Code.NOT_LEADER_OR_FOLLOWER}
+    kafka.exists, kafka.topic_code = False, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    kafka.codes = {("Fetch", 0): ErrorCode.NOT_LEADER_OR_FOLLOWER}
     with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
         await log.read(0, 0, timeout_s=ANSWER_S)
 
@@ -377,7 +375,7 @@ async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
 ) -> None:
     """Without DESCRIBE_CONFIGS the check says what it could not see."""
     kafka = FakeKafka()
-    kafka.code_of_settings = int(Code.TOPIC_AUTHORIZATION_FAILED)
+    kafka.code_of_settings = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     found = await open_log(kafka).dangers(timeout_s=ANSWER_S)
     assert [danger.key for danger in found] == ["replication.factor", "settings"]
 
@@ -397,4 +395,4 @@ async def test_statistics_when_things_happened_then_count_them(open_log: OpenLog
     assert found.fetch_requests >= 3
     assert found.fetched_bytes == len(kafka.partitions[0].batches[0][2])
     waiting.cancel()
-    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}

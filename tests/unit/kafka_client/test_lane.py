@@ -14,9 +14,9 @@ from rlmm.errors import (
     LogRecreated,
     LogUnavailable,
 )
-from rlmm.kafka_client.produce.partition_appends import Append, Lane
-from rlmm.kafka_messages.error_codes import Code
-from rlmm.kafka_messages.produce import Produced, ProducerId
+from rlmm.kafka_client.produce.partition_appends import PartitionAppends, ProducerAppend
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.produce import ProduceResult, ProducerId
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 
@@ -26,27 +26,31 @@ if TYPE_CHECKING:
 NOW_MS = 1_700_000_000_000
 
 
-def lane(batch_bytes_max: int = 10_000) -> Lane:
+def lane(batch_bytes_max: int = 10_000) -> PartitionAppends:
     """The lane of partition 3, with a producer."""
-    made = Lane(3, batch_bytes_max)
+    made = PartitionAppends(3, batch_bytes_max)
     made.producer = ProducerId(0, 77, 1)
     return made
 
 
-def put(into: Lane, *values: bytes) -> list[Append]:
+def put(into: PartitionAppends, *values: bytes) -> list[ProducerAppend]:
     """Appends that wait."""
-    appends = [Append(value, asyncio.get_running_loop().create_future()) for value in values]
+    appends = [
+        ProducerAppend(value, asyncio.get_running_loop().create_future()) for value in values
+    ]
     for append in appends:
         into.put(append)
     return appends
 
 
-def told(code: int = Code.NONE, base_offset: int = -1, reason: str | None = None) -> Produced:
+def told(
+    code: int = ErrorCode.NONE, base_offset: int = -1, reason: str | None = None
+) -> ProduceResult:
     """A broker's answer."""
-    return Produced(code, base_offset, reason, is_by_topic_id=True)
+    return ProduceResult(code, base_offset, reason, is_by_topic_id=True)
 
 
-def packed(into: Lane) -> Batch:
+def packed(into: PartitionAppends) -> Batch:
     """The batch that is sent next."""
     data = into.pack(NOW_MS)
     assert data is not None
@@ -55,14 +59,14 @@ def packed(into: Lane) -> Batch:
     return batch
 
 
-def sent(into: Lane) -> Batch:
+def sent(into: PartitionAppends) -> Batch:
     """The batch that was sent just now."""
     batch = packed(into)
     into.sent()
     return batch
 
 
-def error_of(append: Append) -> LogError:
+def error_of(append: ProducerAppend) -> LogError:
     """How an append has ended."""
     error = append.offset.exception()
     assert error is not None
@@ -105,15 +109,15 @@ async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_
 
 
 AGAIN = [
-    Code.NOT_LEADER_OR_FOLLOWER,
-    Code.NOT_ENOUGH_REPLICAS,
-    Code.UNKNOWN_TOPIC_OR_PARTITION,
-    Code.FENCED_LEADER_EPOCH,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH,
 ]
 
 
 @pytest.mark.parametrize("code", AGAIN, ids=lambda code: code.name.lower())
-async def test_append_when_surely_not_stored_then_waits_again_in_its_place(code: Code) -> None:
+async def test_append_when_surely_not_stored_then_waits_again_in_its_place(code: ErrorCode) -> None:
     """A broker that did not take it leaves it as if it had never been sent."""
     into = lane()
     appends = put(into, b"a", b"b")
@@ -128,15 +132,17 @@ async def test_append_when_surely_not_stored_then_waits_again_in_its_place(code:
 
 
 UNCLEAR = [
-    Code.REQUEST_TIMED_OUT,
-    Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    Code.UNKNOWN_SERVER_ERROR,
-    Code.KAFKA_STORAGE_ERROR,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.KAFKA_STORAGE_ERROR,
 ]
 
 
 @pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower())
-async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(code: Code) -> None:
+async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(
+    code: ErrorCode,
+) -> None:
     """After such an answer only a repetition could tell; a later refusal cannot."""
     into = lane()
     (append,) = put(into, b"a")
@@ -145,7 +151,7 @@ async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(co
     error = into.late(append, 5)
     assert isinstance(error, AppendUncertain)
     assert "partition 3: no answer to an append in 5 s" in str(error)
-    assert into.answered(told(Code.NOT_LEADER_OR_FOLLOWER)) is not None
+    assert into.answered(told(ErrorCode.NOT_LEADER_OR_FOLLOWER)) is not None
     assert isinstance(into.late(append, 5), AppendUncertain)
 
 
@@ -163,7 +169,7 @@ async def test_append_when_refused_for_good_then_its_writer_is_told_why() -> Non
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
-    assert into.answered(told(Code.INVALID_RECORD, reason="no key")) is None
+    assert into.answered(told(ErrorCode.INVALID_RECORD, reason="no key")) is None
     error = error_of(append)
     assert isinstance(error, AppendRefused)
     assert "INVALID_RECORD (87): no key" in str(error)
@@ -176,7 +182,7 @@ async def test_append_when_not_permitted_then_names_the_right() -> None:
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
-    into.answered(told(Code.TOPIC_AUTHORIZATION_FAILED))
+    into.answered(told(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     assert isinstance(error_of(append), LogNotPermitted)
     assert "WRITE to the topic" in str(error_of(append))
 
@@ -187,7 +193,7 @@ async def test_append_when_refused_after_an_attempt_without_answer_then_is_uncer
     (append,) = put(into, b"a")
     sent(into)
     into.lost(LogUnavailable("cut off"))
-    assert into.answered(told(Code.TOPIC_AUTHORIZATION_FAILED)) is None
+    assert into.answered(told(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) is None
     assert isinstance(error_of(append), AppendUncertain)
     assert into.producer is None
 
@@ -197,10 +203,10 @@ async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
     into = lane()
     small, large, other = put(into, b"a", b"L", b"b")
     sent(into)
-    assert into.answered(told(Code.MESSAGE_TOO_LARGE)) is None
+    assert into.answered(told(ErrorCode.MESSAGE_TOO_LARGE)) is None
     for offset, append in enumerate((small, large, other)):
         assert [value for _, value in sent(into).values()] == [append.value]
-        code = Code.MESSAGE_TOO_LARGE if append is large else Code.NONE
+        code = ErrorCode.MESSAGE_TOO_LARGE if append is large else ErrorCode.NONE
         into.answered(told(code, base_offset=offset))
     assert isinstance(error_of(large), AppendRefused)
     assert (small.offset.result(), other.offset.result()) == (0, 2)
@@ -216,7 +222,7 @@ async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew(
     into.answered(told(base_offset=0))
     (append,) = put(into, b"b")
     sent(into)
-    assert into.answered(told(Code.OUT_OF_ORDER_SEQUENCE_NUMBER)) is not None
+    assert into.answered(told(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)) is not None
     assert into.producer is None
     into.producer = ProducerId(0, 78, 0)
     batch = sent(into)
@@ -231,7 +237,7 @@ async def test_append_when_the_producer_was_lost_in_doubt_then_is_never_sent_ane
     (append,) = put(into, b"a")
     sent(into)
     into.lost(LogUnavailable("cut off"))
-    assert into.answered(told(Code.UNKNOWN_PRODUCER_ID)) is None
+    assert into.answered(told(ErrorCode.UNKNOWN_PRODUCER_ID)) is None
     assert isinstance(error_of(append), AppendUncertain)
     assert not into.is_wanted()
 
@@ -241,7 +247,7 @@ async def test_append_when_stored_at_a_forgotten_offset_then_is_uncertain() -> N
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
-    assert into.answered(told(Code.DUPLICATE_SEQUENCE_NUMBER)) is None
+    assert into.answered(told(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)) is None
     assert "stored before" in str(error_of(append))
 
 
@@ -255,7 +261,7 @@ async def test_f6_append_when_offsets_go_back_and_only_the_name_was_said_then_an
     into.answered(told(base_offset=500))
     (append,) = put(into, b"b")
     sent(into)
-    assert into.answered(Produced(Code.NONE, 0, None, is_by_topic_id=False)) is None
+    assert into.answered(ProduceResult(ErrorCode.NONE, 0, None, is_by_topic_id=False)) is None
     assert isinstance(error_of(append), LogRecreated)
 
 
@@ -319,9 +325,9 @@ async def test_pack_when_whole_records_wait_then_they_are_sent_as_they_once_were
     once = Record(44, 5, b"key", None, (("h", b"v"), ("n", None)))
     loop = asyncio.get_running_loop()
     appends = [
-        Append(b"", loop.create_future(), record=once),
-        Append(b"event", loop.create_future()),
-        Append(b"x", loop.create_future(), record=Record(0, -1, None, b"x")),
+        ProducerAppend(b"", loop.create_future(), record=once),
+        ProducerAppend(b"event", loop.create_future()),
+        ProducerAppend(b"x", loop.create_future(), record=Record(0, -1, None, b"x")),
     ]
     for append in appends:
         into.put(append)
@@ -340,7 +346,7 @@ async def test_pack_when_keys_and_headers_are_large_then_they_count() -> None:
     loop = asyncio.get_running_loop()
     for number in range(4):
         record = Record(0, number, bytes(2_000), b"v", (("n" * 2_000, bytes(2_000)),))
-        into.put(Append(b"v", loop.create_future(), record=record))
+        into.put(ProducerAppend(b"v", loop.create_future(), record=record))
     data = into.pack(NOW_MS)
     assert data is not None
     assert len(data) <= 10_000

@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.log.new_ids import random_uuid
 from tests.support.fake_connections import FakeDialer
 from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
@@ -67,7 +67,7 @@ async def test_offset_when_the_leader_does_not_tell_it_then_is_not_known() -> No
 
 async def test_offset_when_we_may_not_describe_the_topic_then_an_operator_has_to_act() -> None:
     """The right that is missing is named."""
-    topic = FakeTopic([FakeLog()], code=Code.TOPIC_AUTHORIZATION_FAILED)
+    topic = FakeTopic([FakeLog()], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     kafka = FakeTopics(orders=topic)
     async with asking(kafka) as offsets:
         with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):

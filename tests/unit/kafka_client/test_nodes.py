@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rlmm.kafka_client.connections.broker_connections import Node
-from rlmm.kafka_client.connections.task_set import Crew
-from rlmm.kafka_messages.metadata import Broker
+from rlmm.kafka_client.connections.task_set import TaskSet
+from rlmm.kafka_messages.metadata import BrokerAddress
 from tests.support.fake_connections import FakeConnection, FakeDialer
 from tests.support.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
-    from rlmm.kafka_client.connections.connection import Connection, Dialer
+    from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
 
 
 class HungUp(FakeConnection):
@@ -32,17 +32,17 @@ async def test_connection_when_the_broker_hung_up_then_is_closed_and_another_is_
     is_borrowed: bool,
 ) -> None:
     """A connection that is of no use any more is not dropped: its socket would stay open."""
-    kafka, crew = FakeKafka(), Crew()
+    kafka, crew = FakeKafka(), TaskSet()
     dialer = cast("Dialer", FakeDialer(kafka))
-    node = Node(Broker(0, "broker-0", 9092), dialer, crew, asyncio.get_running_loop().time)
+    node = Node(BrokerAddress(0, "broker-0", 9092), dialer, crew, asyncio.get_running_loop().time)
     gone = HungUp(kafka, 0)
     gone.is_open = False
     if is_borrowed:
         await (await node.borrow("fetch")).close()
-        node._pools["fetch"]._idle.append(cast("Connection", gone))
+        node._pools["fetch"]._idle.append(cast("BrokerConnection", gone))
         found = await node.borrow("fetch")
     else:
-        node._control = cast("Connection", gone)
+        node._control = cast("BrokerConnection", gone)
         found = await node.control()
     assert found.is_open
     assert gone.is_aborted

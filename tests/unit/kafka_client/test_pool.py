@@ -9,14 +9,14 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.pool import Pool
-from rlmm.kafka_client.connections.task_set import Crew
+from rlmm.kafka_client.connections.task_set import TaskSet
 from tests.support.fake_connections import FakeDialer
 from tests.support.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.kafka_client.connections.connection import Connection
+    from rlmm.kafka_client.connections.connection import BrokerConnection
     from tests.unit.kafka_client.conftest import OpenLog
 
 DIAL_S = 0.01
@@ -35,10 +35,10 @@ async def kafka() -> FakeKafka:
 @pytest.fixture
 async def pool(kafka: FakeKafka) -> AsyncIterator[Pool]:
     """The connections to its only broker."""
-    crew, dialer = Crew(), FakeDialer(kafka)
+    crew, dialer = TaskSet(), FakeDialer(kafka)
 
-    async def dial() -> Connection:
-        return cast("Connection", await dialer.dial("broker-0", 9092, "producer"))
+    async def dial() -> BrokerConnection:
+        return cast("BrokerConnection", await dialer.dial("broker-0", 9092, "producer"))
 
     pool = Pool("broker 0", dial, crew, asyncio.get_running_loop().time)
     yield pool

@@ -9,15 +9,15 @@ import pytest
 
 from rlmm.errors import LogDamaged, LogError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.fetch.partition_reads import (
-    Again,
-    OutOfRange,
-    Read,
-    Trail,
+    FetchAgain,
+    FetchOutOfRange,
+    FetchPosition,
+    PendingRead,
     answer,
     truncated,
 )
-from rlmm.kafka_messages.error_codes import Code
-from rlmm.kafka_messages.fetch import Fetched, Wanted
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.fetch import FetchedPartition, FetchPartition
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 
@@ -25,19 +25,19 @@ BATCH = build_batch(records_of([b"a", b"b"], 5), 5, leader_epoch=2)
 BROKEN = b"\xff" * 70
 
 
-def read_at(position: int, bytes_max: int = 100) -> Read:
+def read_at(position: int, bytes_max: int = 100) -> PendingRead:
     """A read of partition 3."""
-    return Read(3, position, bytes_max, asyncio.get_running_loop().create_future())
+    return PendingRead(3, position, bytes_max, asyncio.get_running_loop().create_future())
 
 
-def fetched(data: bytes = b"", *, code: int = 0, next_offset: int = 7) -> Fetched:
+def fetched(data: bytes = b"", *, code: int = 0, next_offset: int = 7) -> FetchedPartition:
     """What a leader answers."""
-    return Fetched(3, code, next_offset, 0, memoryview(data))
+    return FetchedPartition(3, code, next_offset, 0, memoryview(data))
 
 
-def trail() -> Trail:
+def trail() -> FetchPosition:
     """What is known of partition 3 at the begin: nothing."""
-    return Trail(asyncio.get_running_loop().time)
+    return FetchPosition(asyncio.get_running_loop().time)
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Refusal:
 
 
 REFUSALS = {
-    "no right": Refusal(Code.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
-    "damaged": Refusal(Code.CORRUPT_MESSAGE, LogDamaged),
-    "another leads": Refusal(Code.NOT_LEADER_OR_FOLLOWER, is_stale=True),
-    "an older epoch": Refusal(Code.UNKNOWN_LEADER_EPOCH, is_stale=True),
-    "a newer epoch": Refusal(Code.FENCED_LEADER_EPOCH, is_stale=True),
-    "an unknown topic": Refusal(Code.UNKNOWN_TOPIC_ID, is_stale=True),
-    "its disk": Refusal(Code.KAFKA_STORAGE_ERROR, is_stale=True),
+    "no right": Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
+    "damaged": Refusal(ErrorCode.CORRUPT_MESSAGE, LogDamaged),
+    "another leads": Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, is_stale=True),
+    "an older epoch": Refusal(ErrorCode.UNKNOWN_LEADER_EPOCH, is_stale=True),
+    "a newer epoch": Refusal(ErrorCode.FENCED_LEADER_EPOCH, is_stale=True),
+    "an unknown topic": Refusal(ErrorCode.UNKNOWN_TOPIC_ID, is_stale=True),
+    "its disk": Refusal(ErrorCode.KAFKA_STORAGE_ERROR, is_stale=True),
     "an unknown code": Refusal(999, is_stale=True),
 }
 
@@ -68,7 +68,7 @@ async def test_f68_answer_when_it_is_a_code_then_permanent_ones_end_the_read(
     """Failure scenario F68: missing rights and damage end a read, everything else is retried."""
     judged = trail().judge(read_at(5), fetched(code=refusal.code), is_first=True)
     if refusal.error is None:
-        assert isinstance(judged, Again)
+        assert isinstance(judged, FetchAgain)
         assert isinstance(judged.trouble, LogUnavailable)
         assert judged.is_stale == refusal.is_stale
         assert f"{refusal.code}" in str(judged.trouble)
@@ -85,7 +85,7 @@ async def test_answer_when_it_has_batches_then_they_are_handed_over_whole() -> N
 async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -> None:
     """An empty answer at the end is an answer: there is nothing yet."""
     known, read = trail(), read_at(7)
-    assert known.judge(read, fetched(), is_first=True) == Again(None)
+    assert known.judge(read, fetched(), is_first=True) == FetchAgain(None)
     assert known.tail == 7
     assert read.is_answered
 
@@ -93,7 +93,7 @@ async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
     """A batch that came cut off is asked for whole, as far as a request can say it."""
     known, read = trail(), read_at(5)
-    assert known.judge(read, fetched(BATCH[:30]), is_first=False) == Again(None)
+    assert known.judge(read, fetched(BATCH[:30]), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
     assert known.wanted(read, 0).bytes_max == max(100, len(BATCH))
     known.judge(read, fetched(BATCH[:8]), is_first=False)
@@ -104,9 +104,9 @@ async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it
 async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() -> None:
     """Records that found no room in the answer are there; only who stood first would have them."""
     known, read = trail(), read_at(5)
-    assert known.judge(read, fetched(next_offset=9), is_first=False) == Again(None)
+    assert known.judge(read, fetched(next_offset=9), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
-    assert known.judge(read, fetched(next_offset=9), is_first=True) == Again(None)
+    assert known.judge(read, fetched(next_offset=9), is_first=True) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (5, True)
 
 
@@ -134,19 +134,19 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
     """The leader can tell by it whether it has the same history; elsewhere it is not sent."""
     known = trail()
     known.judge(read_at(5), fetched(BATCH), is_first=True)
-    assert known.wanted(read_at(7), 4) == Wanted(3, 7, 100, 4, 2)
-    assert known.wanted(read_at(6), 4) == Wanted(3, 6, 100, 4, -1)
+    assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, 2)
+    assert known.wanted(read_at(6), 4) == FetchPartition(3, 6, 100, 4, -1)
     known.forget_epoch()
-    assert known.wanted(read_at(7), 4) == Wanted(3, 7, 100, 4, -1)
+    assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, -1)
 
 
 async def test_answer_when_out_of_range_or_diverging_then_the_bounds_are_needed() -> None:
     """Both lead to a question for the bounds, and remember which it was."""
     read = read_at(5)
-    out = fetched(code=Code.OFFSET_OUT_OF_RANGE)
-    assert trail().judge(read, out, is_first=True) == OutOfRange(is_diverging=False)
-    diverging = Fetched(3, 0, 7, 0, memoryview(b""), is_diverging=True)
-    assert trail().judge(read, diverging, is_first=True) == OutOfRange(is_diverging=True)
+    out = fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE)
+    assert trail().judge(read, out, is_first=True) == FetchOutOfRange(is_diverging=False)
+    diverging = FetchedPartition(3, 0, 7, 0, memoryview(b""), is_diverging=True)
+    assert trail().judge(read, diverging, is_first=True) == FetchOutOfRange(is_diverging=True)
 
 
 TRUNCATIONS = {

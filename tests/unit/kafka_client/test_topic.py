@@ -9,7 +9,7 @@ import pytest
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.cluster import ClusterView, TopicView
 from rlmm.kafka_client.settings import TopicSettings
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import PartitionLeader
 from rlmm.kafka_messages.topics import TopicSetting
 from rlmm.log.kafka.metadata_topic import dangers, is_absent, require_topic
@@ -71,7 +71,7 @@ def test_f70_retention_when_nothing_is_deleted_then_is_no_danger() -> None:
     assert [finding.key for finding in found] == ["cleanup.policy"]
 
 
-def view(partitions: int | None, code: int = Code.NONE) -> ClusterView:
+def view(partitions: int | None, code: int = ErrorCode.NONE) -> ClusterView:
     """A cluster with such a topic, or without."""
     topic = None
     if partitions is not None:
@@ -89,12 +89,20 @@ def test_topic_when_it_has_the_count_then_is_taken() -> None:
 REFUSED: dict[str, tuple[ClusterView, type[RlmmError], str]] = {
     "another count": (view(16), ConfigError, "has 16 partitions, the configuration says 50"),
     "absent": (
-        view(None, Code.UNKNOWN_TOPIC_OR_PARTITION),
+        view(None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ConfigError,
         "does not exist in cluster cluster",
     ),
-    "hidden": (view(None, Code.TOPIC_AUTHORIZATION_FAILED), LogNotPermitted, "DESCRIBE the topic"),
-    "on its way": (view(None, Code.LEADER_NOT_AVAILABLE), LogUnavailable, "LEADER_NOT_AVAILABLE"),
+    "hidden": (
+        view(None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        LogNotPermitted,
+        "DESCRIBE the topic",
+    ),
+    "on its way": (
+        view(None, ErrorCode.LEADER_NOT_AVAILABLE),
+        LogUnavailable,
+        "LEADER_NOT_AVAILABLE",
+    ),
 }
 
 
@@ -107,7 +115,7 @@ def test_f7_f44_topic_when_it_is_not_what_is_configured_then_is_refused(
         require_topic(TopicSettings(num_partitions=50), seen)
 
 
-@pytest.mark.parametrize("code", [code for code in Code if code != Code.NONE])
-def test_f96_topic_when_only_one_code_says_absent_then_nothing_else_does(code: Code) -> None:
+@pytest.mark.parametrize("code", [code for code in ErrorCode if code != ErrorCode.NONE])
+def test_f96_topic_when_only_one_code_says_absent_then_nothing_else_does(code: ErrorCode) -> None:
     """Failure scenario F96: only "unknown topic" says that it is surely absent."""
-    assert is_absent(view(None, code)) == (code == Code.UNKNOWN_TOPIC_OR_PARTITION)
+    assert is_absent(view(None, code)) == (code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

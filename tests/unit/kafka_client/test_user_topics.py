@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import (
     EARLIEST,
     LATEST,
@@ -90,7 +90,7 @@ async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothin
     partition that lacks one answer is asked for all of them again.
     """
     kafka = three_brokers()
-    codes = [Code.NONE, Code.OFFSET_NOT_AVAILABLE, Code.NONE, Code.NONE]
+    codes = [ErrorCode.NONE, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.NONE]
 
     def fail_once(_: int, request: Request[Any]) -> None:
         if isinstance(request, TopicOffsetsRequest):
@@ -102,7 +102,7 @@ async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothin
         told = await topics.of_leaders(
             wanted, lambda partitions: TopicOffsetsRequest(partitions, EARLIEST), ends
         )
-    assert told == {wanted[0]: (ListedOffset(Code.NONE, 0), ListedOffset(Code.NONE, 100))}
+    assert told == {wanted[0]: (ListedOffset(ErrorCode.NONE, 0), ListedOffset(ErrorCode.NONE, 100))}
     assert [one._end for one in kafka.requests(TopicOffsetsRequest)] == [EARLIEST, LATEST] * 2
 
 
@@ -194,15 +194,15 @@ async def test_leaders_when_a_right_is_missing_then_says_so_at_once(
     """Half of an answer would look like a whole one; waiting brings no rights."""
     kafka = three_brokers()
     if request_:
-        kafka.codes[request_, number] = Code.TOPIC_AUTHORIZATION_FAILED
+        kafka.codes[request_, number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     else:
-        kafka.topics["a"].code = Code.TOPIC_AUTHORIZATION_FAILED
+        kafka.topics["a"].code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     async with asking(kafka) as topics:
         with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
             await topics.of_leaders(all_of(kafka), ends)
 
 
-OLD = {"by its versions": (8, Code.NONE), "by its answer": (9, Code.UNSUPPORTED_VERSION)}
+OLD = {"by its versions": (8, ErrorCode.NONE), "by its answer": (9, ErrorCode.UNSUPPORTED_VERSION)}
 
 
 @pytest.mark.parametrize(("version", "code"), OLD.values(), ids=OLD)
@@ -270,7 +270,7 @@ async def test_settings_when_topics_are_many_then_are_asked_in_parts() -> None:
 
 async def test_settings_when_a_right_is_missing_then_says_so() -> None:
     """A topic whose settings nobody may read is not one without any."""
-    kafka = FakeTopics(a=FakeTopic([], code_of_settings=Code.TOPIC_AUTHORIZATION_FAILED))
+    kafka = FakeTopics(a=FakeTopic([], code_of_settings=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     async with asking(kafka) as topics:
         with pytest.raises(LogNotPermitted, match=r"settings of topic a.*DESCRIBE_CONFIGS"):
             await topics.settings(["a"], None)
@@ -298,15 +298,18 @@ async def test_change_when_brokers_are_away_at_first_then_is_sent_once_one_is_th
         await asyncio.sleep(5)
         assert not kafka.requests(AlterTopicRequest)
         kafka.down.clear()
-        assert (await changing).code == Code.NONE
+        assert (await changing).code == ErrorCode.NONE
     assert len(kafka.requests(AlterTopicRequest)) == 1
 
 
 async def test_offsets_when_the_answer_lacks_a_partition_then_it_is_left_out() -> None:
     """What an answer does not name is not known; a code stands for no offset."""
     kafka = three_brokers()
-    kafka.codes["ListOffsets", 2] = Code.OFFSET_NOT_AVAILABLE
+    kafka.codes["ListOffsets", 2] = ErrorCode.OFFSET_NOT_AVAILABLE
     async with asking(kafka) as topics:
         told = await topics.of_leaders(all_of(kafka), ends)
-    assert set(told.values()) == {(ListedOffset(Code.NONE, 100),), (ListedOffset(Code.NONE, 7),)}
+    assert set(told.values()) == {
+        (ListedOffset(ErrorCode.NONE, 100),),
+        (ListedOffset(ErrorCode.NONE, 7),),
+    }
     assert len(told) == 3

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.kafka_messages.wire import Api, Reader, Writer, request_header
+from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, request_header
 from rlmm.metadata.ids import Uuid
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ def test_uvarint_when_written_then_has_seven_bits_a_byte_lowest_first(
     value: int, coded: str
 ) -> None:
     """Lengths are coded as Kafka codes them, and read back."""
-    out = Writer()
+    out = MessageWriter()
     out.uvarint(value)
     assert out.done().hex() == coded
-    assert Reader(out.done()).uvarint() == value
+    assert MessageReader(out.done()).uvarint() == value
 
 
 def test_fields_when_written_then_are_read_back() -> None:
     """Every primitive survives the way there and back."""
     uuid = Uuid(bytes(range(16)))
-    out = Writer()
+    out = MessageWriter()
     out.int8(-1)
     out.int16(-2)
     out.int32(-3)
@@ -43,7 +43,7 @@ def test_fields_when_written_then_are_read_back() -> None:
     out.int32_array([7, 8])
     out.array(None, out.int8)
     out.no_tags()
-    reader = Reader(out.done())
+    reader = MessageReader(out.done())
     assert [reader.int8(), reader.int16(), reader.int32(), reader.int64()] == [-1, -2, -3, -4]
     assert reader.boolean()
     assert reader.uuid() == uuid
@@ -56,36 +56,36 @@ def test_fields_when_written_then_are_read_back() -> None:
 def test_view_when_read_then_is_no_copy() -> None:
     """Large fields are handed on as a part of the answer."""
     data = b"\x04abc\x00"
-    reader = Reader(data)
+    reader = MessageReader(data)
     view = reader.view()
     assert (bytes(view), view.obj) == (b"abc", data)
     assert bytes(reader.view()) == b""
 
 
-NONSENSE: dict[str, tuple[bytes, Callable[[Reader], object]]] = {
-    "number cut off": (b"\x00\x00\x00", Reader.int32),
-    "bytes longer than the answer": (b"\x05abc", Reader.nullable_bytes),
-    "view longer than the answer": (b"\x05abc", Reader.view),
-    "length of six bytes": (b"\xff" * 6, Reader.uvarint),
+NONSENSE: dict[str, tuple[bytes, Callable[[MessageReader], object]]] = {
+    "number cut off": (b"\x00\x00\x00", MessageReader.int32),
+    "bytes longer than the answer": (b"\x05abc", MessageReader.nullable_bytes),
+    "view longer than the answer": (b"\x05abc", MessageReader.view),
+    "length of six bytes": (b"\xff" * 6, MessageReader.uvarint),
     "more items than bytes": (b"\xff\xff\xff\xff\x0f", lambda reader: reader.array(reader.int8)),
-    "no text": (b"\x02\xff", Reader.nullable_text),
-    "tag longer than the answer": (b"\x01\x00\x09a", Reader.tags),
-    "nothing at all": (b"", Reader.tags),
+    "no text": (b"\x02\xff", MessageReader.nullable_text),
+    "tag longer than the answer": (b"\x01\x00\x09a", MessageReader.tags),
+    "nothing at all": (b"", MessageReader.tags),
 }
 
 
 @pytest.mark.parametrize(("data", "read"), NONSENSE.values(), ids=NONSENSE)
 def test_reader_when_the_bytes_make_no_sense_then_says_so(
-    data: bytes, read: Callable[[Reader], object]
+    data: bytes, read: Callable[[MessageReader], object]
 ) -> None:
     """No length is believed beyond what is there: one kind of error for everything."""
     with pytest.raises(ValueError, match=r".+"):
-        read(Reader(data))
+        read(MessageReader(data))
 
 
 def test_f64_tags_when_unknown_then_are_stepped_over() -> None:
     """Failure scenario F64: tagged fields of later releases are kept apart, unread."""
-    reader = Reader(b"\x02\x00\x01a\x09\x02bc\x07")
+    reader = MessageReader(b"\x02\x00\x01a\x09\x02bc\x07")
     assert reader.tags() == {0: b"a", 9: b"bc"}
     assert reader.int8() == 7
 
@@ -104,11 +104,11 @@ def test_version_when_chosen_then_is_the_best_that_both_speak(
     spoken: tuple[int, int] | None, chosen: int | None
 ) -> None:
     """The first of ours that the broker speaks too, or none."""
-    api = Api("Produce", 0, (13, 9))
+    api = MessageType("Produce", 0, (13, 9))
     assert api.choose({} if spoken is None else {0: spoken}) == chosen
 
 
 def test_header_when_written_then_is_kafkas_version_2() -> None:
     """Key, version, number, client id with a length of two bytes, no tags."""
-    header = request_header(Api("Fetch", 1, (13,)), 13, 7, "me")
+    header = request_header(MessageType("Fetch", 1, (13,)), 13, 7, "me")
     assert header.hex() == "0001000d0000000700026d6500"

@@ -14,7 +14,7 @@ from rlmm.errors import AppendRefused, ConfigError, InvalidArgument, LogUnavaila
 from rlmm.log.files import files_log as files
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import PARTITION_COUNT, TOPIC, look_at
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
@@ -222,7 +222,7 @@ async def test_f39_observer_when_a_partition_was_not_copied_then_it_is_unknown_n
     await write_broker_folder(tmp_path, 17, b"a")
     async with opened(tmp_path, partition_count=50, is_observer=True) as log:
         bounds = await log.bounds([16, 17], timeout_s=ANSWER_S)
-        assert bounds[17] == Bounds(0, 1)
+        assert bounds[17] == LogBounds(0, 1)
         assert isinstance(bounds[16], LogUnavailable)
         with pytest.raises(LogUnavailable, match="partition 16 has no folder"):
             await log.read(16, 0, timeout_s=ANSWER_S)

@@ -11,7 +11,7 @@ from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.log.memory.script import LogScript
 from rlmm.log.memory.topic import MemoryTopic
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from tests.conformance.log.memory_log import MemoryLogUnderTest
 from tests.conformance.log.under_test import read_until, settled, values_of
@@ -62,7 +62,7 @@ async def test_append_when_the_topic_is_full_then_is_refused_with_the_figures() 
     assert await log.append(0, bytes(100), timeout_s=1) == 0
     with pytest.raises(AppendRefused, match=r"169 bytes more than the 170 held .* the 200"):
         await log.append(1, bytes(99), timeout_s=1)
-    assert await log.bounds([0, 1], timeout_s=1) == {0: Bounds(0, 1), 1: Bounds(0, 0)}
+    assert await log.bounds([0, 1], timeout_s=1) == {0: LogBounds(0, 1), 1: LogBounds(0, 0)}
 
 
 async def test_append_when_the_head_was_deleted_then_there_is_room_again() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument, LogDamaged, LogTruncated
 from rlmm.log.memory.partition import AppendOutcome
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
 from rlmm.records.damage import DamagedBatch, DamageReason
@@ -120,15 +120,15 @@ async def test_delete_records_when_within_a_batch_then_the_batch_stays_whole(
     topic.script.write(0, b"a", b"b")
     topic.script.write(0, b"c")
     topic.script.delete_records(0, 1)
-    assert await topic.log.bounds([0], timeout_s=1) == {0: Bounds(1, 3)}
+    assert await topic.log.bounds([0], timeout_s=1) == {0: LogBounds(1, 3)}
     assert values_of(await read_on(topic.log, 0, 1)) == [(0, b"a"), (1, b"b"), (2, b"c")]
 
 
 @pytest.mark.parametrize(
-    ("before_offset", "bounds"), [(9, Bounds(3, 3)), (0, Bounds(1, 3))], ids=["far", "back"]
+    ("before_offset", "bounds"), [(9, LogBounds(3, 3)), (0, LogBounds(1, 3))], ids=["far", "back"]
 )
 async def test_delete_records_when_outside_the_log_then_stays_within(
-    topic: MemoryLogUnderTest, before_offset: int, bounds: Bounds
+    topic: MemoryLogUnderTest, before_offset: int, bounds: LogBounds
 ) -> None:
     """The log start goes neither back nor beyond the end."""
     topic.script.write(0, b"a", b"b", b"c")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.partition_log.checkpoints import (
-    Unreadable,
+    CheckpointFault,
     format_epochs,
     format_offsets,
     format_partition_metadata,
@@ -59,7 +59,7 @@ def test_epochs_when_kafka_reads_them_then_so_do_we(
 )
 def test_epochs_when_not_kafkas_then_are_unreadable(content: bytes) -> None:
     """A damaged check point is a value that says so, never half of its content."""
-    assert isinstance(parse_epochs(content), Unreadable)
+    assert isinstance(parse_epochs(content), CheckpointFault)
 
 
 def test_offsets_when_written_then_are_read_back() -> None:
@@ -73,7 +73,7 @@ def test_offsets_when_written_then_are_read_back() -> None:
 @pytest.mark.parametrize("content", [b"0\n1\norders 1\n", b"0\n1\norders x 1\n", b"0\n1\na 1 x\n"])
 def test_offsets_when_a_line_is_no_offset_then_are_unreadable(content: bytes) -> None:
     """One bad line makes the whole check point doubtful."""
-    assert isinstance(parse_offsets(content), Unreadable)
+    assert isinstance(parse_offsets(content), CheckpointFault)
 
 
 def test_partition_metadata_when_written_then_is_kafkas_bytes() -> None:
@@ -98,4 +98,4 @@ def test_partition_metadata_when_written_then_is_kafkas_bytes() -> None:
 )
 def test_partition_metadata_when_it_names_no_topic_then_is_unreadable(content: bytes) -> None:
     """Without a topic id the file says nothing."""
-    assert isinstance(parse_partition_metadata(content), Unreadable)
+    assert isinstance(parse_partition_metadata(content), CheckpointFault)

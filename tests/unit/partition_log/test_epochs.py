@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.partition_log.epochs import LeaderEpochs
+from rlmm.partition_log.epochs import EpochStarts
 
 
 def test_epoch_when_larger_then_begins_where_it_first_wrote() -> None:
     """Each epoch is noted once, at its first offset."""
-    epochs = LeaderEpochs()
+    epochs = EpochStarts()
     assert epochs.assign(0, 0)
     assert not epochs.assign(0, 5)
     assert epochs.assign(3, 10)
@@ -19,7 +19,7 @@ def test_epoch_when_larger_then_begins_where_it_first_wrote() -> None:
 
 def test_epoch_when_smaller_then_changes_nothing() -> None:
     """What a deposed leader wrote earlier does not turn the order round."""
-    epochs = LeaderEpochs([(3, 0)])
+    epochs = EpochStarts([(3, 0)])
     assert not epochs.assign(2, 10)
     assert not epochs.assign(-1, 10)
     assert epochs.entries == ((3, 0),)
@@ -27,19 +27,19 @@ def test_epoch_when_smaller_then_changes_nothing() -> None:
 
 def test_epoch_when_it_wrote_nothing_then_gives_way() -> None:
     """Of two epochs that begin at one offset only the later one wrote there."""
-    epochs = LeaderEpochs([(1, 0), (2, 7), (5, 7)])
+    epochs = EpochStarts([(1, 0), (2, 7), (5, 7)])
     assert epochs.entries == ((1, 0), (5, 7))
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(-1, -1), (0, 1), (6, 1), (7, 4), (99, 4)])
 def test_epoch_when_asked_by_offset_then_is_the_one_in_force(offset: int, epoch: int) -> None:
     """An epoch holds from its first offset to the next one's."""
-    assert LeaderEpochs([(1, 0), (4, 7)]).epoch_at(offset) == epoch
+    assert EpochStarts([(1, 0), (4, 7)]).epoch_at(offset) == epoch
 
 
 def test_epochs_when_the_end_is_cut_then_those_behind_are_forgotten() -> None:
     """A log that ends earlier knows only the epochs that still have a record."""
-    epochs = LeaderEpochs([(1, 0), (2, 5), (3, 9)])
+    epochs = EpochStarts([(1, 0), (2, 5), (3, 9)])
     assert epochs.truncate_from(5)
     assert epochs.entries == ((1, 0),)
     assert not epochs.truncate_from(5)
@@ -58,6 +58,6 @@ def test_epochs_when_the_start_moves_then_the_one_in_force_begins_there(
     log_start: int, expected: tuple[tuple[int, int], ...]
 ) -> None:
     """Below the log's start no epoch is remembered, as Kafka does."""
-    epochs = LeaderEpochs([(1, 0), (2, 5)])
+    epochs = EpochStarts([(1, 0), (2, 5)])
     assert epochs.advance_to(log_start) == (expected != ((1, 0), (2, 5)))
     assert epochs.entries == expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.partition_log.recovery_rules import (
-    Cut,
-    Offline,
+    LogCut,
+    PartitionOffline,
     first_to_scan,
     judge_damage,
     judge_end,
@@ -14,7 +14,7 @@ from rlmm.partition_log.recovery_rules import (
     judge_holes,
     recovery_point_of,
 )
-from rlmm.partition_log.scan import Hole
+from rlmm.partition_log.scan import OffsetGap
 
 
 def test_recovery_point_when_not_noted_then_only_the_last_segment_is_doubted() -> None:
@@ -37,13 +37,13 @@ def test_scan_when_begun_then_starts_in_the_segment_of_the_recovery_point(
 
 def test_damage_when_behind_the_recovery_point_then_is_cut() -> None:
     """A torn tail was never acknowledged as synced."""
-    assert judge_damage("crc-mismatch", 10, 10) == Cut()
+    assert judge_damage("crc-mismatch", 10, 10) == LogCut()
 
 
 def test_damage_when_below_the_recovery_point_then_is_never_cut() -> None:
     """Synced bytes do not tear: the partition goes offline, with offset and reason."""
     verdict = judge_damage("crc-mismatch", 9, 10)
-    assert isinstance(verdict, Offline)
+    assert isinstance(verdict, PartitionOffline)
     assert "crc-mismatch" in verdict.fault
     assert "offset 9" in verdict.fault
 
@@ -53,8 +53,8 @@ def test_damage_when_below_the_recovery_point_then_is_never_cut() -> None:
     [
         pytest.param(10, 10, 0, None, id="adjoining"),
         pytest.param(8, 10, 10, None, id="compaction"),
-        pytest.param(8, 10, 8, Cut, id="not-written-out"),
-        pytest.param(12, 10, 0, Offline, id="overlapping"),
+        pytest.param(8, 10, 8, LogCut, id="not-written-out"),
+        pytest.param(12, 10, 0, PartitionOffline, id="overlapping"),
     ],
 )
 def test_gap_between_segments_when_found_then_is_judged_by_the_recovery_point(
@@ -68,8 +68,8 @@ def test_gap_between_segments_when_found_then_is_judged_by_the_recovery_point(
 def test_end_when_earlier_than_synced_then_is_a_fault() -> None:
     """A log that lost its synced end is not served as if it were whole."""
     assert judge_end(0, 10, 10) is None
-    assert isinstance(judge_end(0, 9, 10), Offline)
-    assert isinstance(judge_end(12, 11, 5), Offline)
+    assert isinstance(judge_end(0, 9, 10), PartitionOffline)
+    assert isinstance(judge_end(12, 11, 5), PartitionOffline)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_hole_when_it_reaches_behind_the_recovery_point_then_is_neither_cut_nor_
     hole: tuple[int, int, int], is_doubtful: bool
 ) -> None:
     """No CRC covers a base offset: a jump in what is not synced may be damage."""
-    assert isinstance(judge_holes([Hole(*hole)], 8), Offline) == is_doubtful
+    assert isinstance(judge_holes([OffsetGap(*hole)], 8), PartitionOffline) == is_doubtful

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.partition_log.scan import BatchHead, NoHead, Scanned, heads, scan_file
+from rlmm.partition_log.scan import BadBatchHead, BatchHead, ScanResult, heads, scan_file
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch, records_of
 from tests.support.partition_logs import FIRST_MS
@@ -20,14 +20,14 @@ def file_of(count: int, *, size: int = 10, epoch_every: int = 1000) -> bytes:
     )
 
 
-def scan(content: bytes, base_offset: int = 0) -> Scanned:
+def scan(content: bytes, base_offset: int = 0) -> ScanResult:
     """Scan bytes as if they were a file."""
     return scan_file(
         lambda size, position: content[position : position + size], len(content), base_offset, 100
     )
 
 
-def walk_heads(content: bytes, position: int = 0) -> list[BatchHead | NoHead]:
+def walk_heads(content: bytes, position: int = 0) -> list[BatchHead | BadBatchHead]:
     """Walk bytes as if they were a file."""
     return list(heads(lambda size, at: content[at : at + size], position, len(content)))
 
@@ -56,7 +56,7 @@ def test_heads_when_no_batch_begins_then_say_where(content: bytes) -> None:
     found = walk_heads(content)
     assert len(found) == 3
     assert found[-1][0] == len(file_of(2))
-    assert isinstance(found[-1], NoHead)
+    assert isinstance(found[-1], BadBatchHead)
 
 
 @pytest.mark.parametrize("size", [10, 300_000, 900_000], ids=["small", "chunk", "larger"])

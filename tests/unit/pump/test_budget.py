@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rlmm.errors import ConfigError, OverBudget
-from rlmm.pump.budget import Budget, Memory, MemorySettings, measure_memory
+from rlmm.pump.budget import Budget, MemorySettings, MemoryUsage, measure_memory
 
 MIB = 1 << 20
 
@@ -18,9 +18,9 @@ class Resident:
     def __init__(self) -> None:
         self.mib = 0.0
 
-    async def measure(self) -> Memory:
+    async def measure(self) -> MemoryUsage:
         """So much, of 1,000 MiB."""
-        return Memory(round(self.mib * MIB), 1_000 * MIB)
+        return MemoryUsage(round(self.mib * MIB), 1_000 * MIB)
 
 
 class Held(Budget):

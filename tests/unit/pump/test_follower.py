@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogTruncated, LogUnavailable
-from rlmm.log.replay_progress import CaughtUp, Fact, FellBehind, History, Reassigned, Why
+from rlmm.log.replay_progress import (
+    CaughtUp,
+    Fact,
+    FellBehind,
+    NotReadyReason,
+    PartitionReassigned,
+    ReplayHistory,
+)
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.budget import Budget
-from rlmm.pump.follower import Follower, Surroundings
+from rlmm.pump.follower import Follower, FollowerContext
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.settings import PumpSettings
-from rlmm.pump.turn_taking import Pace
+from rlmm.pump.turn_taking import TurnTaking
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
 from tests.support.odd_log import OddLog
@@ -56,7 +63,7 @@ class Kept:
     """A state that was kept, and who gives it back once."""
 
     shard: Shard
-    history: History
+    history: ReplayHistory
     asked: list[tuple[int, int, int]] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
 
@@ -77,14 +84,14 @@ class Read:
         self.place = world.place(TP)
         self.log = OddLog(world.topic)
         self.heard = Heard()
-        around = Surroundings(
+        around = FollowerContext(
             log=self.log,
             settings=PumpSettings(**settings),
             clock=LoopClock(),
             listener=self.heard,  # type: ignore[arg-type]
             restore=kept,
             make_shard=PythonShard,
-            pace=Pace(lambda: None),
+            pace=TurnTaking(lambda: None),
             budget=Budget(ROOM, no_memory),
             incidents=Incidents(10, 1_000),
             changed=Doorbell(),
@@ -108,7 +115,7 @@ def kept_at(position: int, *, first_offset: int = 0) -> Kept:
     shard = PythonShard(World().place(TP), position - 2)
     for event in (started("kept"), finished("kept")):
         shard.apply_event(event)
-    return Kept(shard, History(first_offset=first_offset, records=2))
+    return Kept(shard, ReplayHistory(first_offset=first_offset, records=2))
 
 
 async def test_beginning_then_is_told_in_order() -> None:
@@ -118,8 +125,8 @@ async def test_beginning_then_is_told_in_order() -> None:
     read = Read(world)
     async with read.running() as follower:
         await until(lambda: follower.statistics().is_caught_up)
-    facts = [told for told in read.heard.told if told != FellBehind(Why.REPLAYING, "")]
-    assert facts == ["held", Reassigned(Why.REPLAYING), CaughtUp()]
+    facts = [told for told in read.heard.told if told != FellBehind(NotReadyReason.REPLAYING, "")]
+    assert facts == ["held", PartitionReassigned(NotReadyReason.REPLAYING), CaughtUp()]
 
 
 async def test_kept_state_when_it_fits_then_reading_goes_on_behind_it() -> None:
@@ -197,7 +204,11 @@ async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
         world.script.fail_bounds(read.place)
         read.log.fails_reads.append(LogTruncated("another history", 0, 3))
         world.store(started("b"))
-        await until(lambda: Reassigned(Why.LOADING, "another history") in read.heard.told)
+        await until(
+            lambda: (
+                PartitionReassigned(NotReadyReason.LOADING, "another history") in read.heard.told
+            )
+        )
         await asyncio.sleep(5)
         assert follower.savable_position is None
         assert await follower.freeze() is None
@@ -309,4 +320,4 @@ async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> N
         await until(lambda: follower.statistics().beginnings == 1)
         assert not follower.statistics().is_caught_up
         assert isinstance(read.heard.told[-1], FellBehind)
-        assert read.heard.told[-1].why is Why.END_UNKNOWN
+        assert read.heard.told[-1].why is NotReadyReason.END_UNKNOWN

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from rlmm.pump.turn_taking import IN_A_ROW, SET_APART_EVENTS, Pace
+from rlmm.pump.turn_taking import IN_A_ROW, SET_APART_EVENTS, TurnTaking
 
 
 def leave_alone() -> None:
     """Set nothing apart."""
 
 
-async def slices(pace: Pace, name: str, count: int, done: list[str]) -> None:
+async def slices(pace: TurnTaking, name: str, count: int, done: list[str]) -> None:
     """Do *count* slices, each in a turn."""
     for _ in range(count):
         await pace.turn(hash(name))
@@ -30,7 +30,7 @@ async def test_turns_when_many_ask_then_none_starves() -> None:
     A few slices of one partition in a row, then those of the next, in the order in which they were
     asked for.
     """
-    pace, done = Pace(leave_alone), list[str]()
+    pace, done = TurnTaking(leave_alone), list[str]()
     await asyncio.gather(*(slices(pace, name, 2 * IN_A_ROW + 1, done) for name in "abc"))
     row = "".join(name * IN_A_ROW for name in "abc")
     assert "".join(done) == row + row + "abc"
@@ -38,7 +38,7 @@ async def test_turns_when_many_ask_then_none_starves() -> None:
 
 async def test_f91_turns_when_many_ask_then_the_loop_gets_its_own_between_any_two() -> None:
     """However many partitions are read at once, no two slices share a turn of the loop."""
-    pace, done = Pace(leave_alone), list[str]()
+    pace, done = TurnTaking(leave_alone), list[str]()
     await asyncio.gather(
         ticks(done, 200), *(slices(pace, str(number), 2, done) for number in range(40))
     )
@@ -49,7 +49,7 @@ async def test_f91_turns_when_many_ask_then_the_loop_gets_its_own_between_any_tw
 
 async def test_turn_when_its_waiter_is_cancelled_then_the_next_has_it() -> None:
     """Who leaves the line does not hold it up."""
-    pace, done = Pace(leave_alone), list[str]()
+    pace, done = TurnTaking(leave_alone), list[str]()
     gone = asyncio.create_task(slices(pace, "gone", 1, done))
     stays = asyncio.create_task(slices(pace, "stays", 2, done))
     await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def test_turn_when_its_waiter_is_cancelled_then_the_next_has_it() -> None:
 def test_state_when_much_was_applied_then_is_set_apart_once() -> None:
     """At the first events, and then whenever enough of them have come, whoever applied them."""
     done: list[int] = []
-    pace = Pace(lambda: done.append(1))
+    pace = TurnTaking(lambda: done.append(1))
     pace.applied(1)
     assert done == [1]
     pace.applied(SET_APART_EVENTS - 1)

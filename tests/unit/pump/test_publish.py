@@ -34,10 +34,10 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
     Verdict,
 )
-from rlmm.pump.budget import Budget, Memory, MemorySettings
+from rlmm.pump.budget import Budget, MemorySettings, MemoryUsage
 from rlmm.pump.settings import WriteSettings
-from rlmm.pump.verdicts import Verdicts
-from rlmm.pump.writer import StoredNotAssigned, Writer, WriterStatistics, Written
+from rlmm.pump.verdicts import VerdictWaits
+from rlmm.pump.writer import EventWriter, StoredNotAssigned, WriterStatistics, WrittenEvent
 from tests.support.builders import finished, segment_id, started, tp, update
 
 PLACE = 2
@@ -60,15 +60,15 @@ class Around:
     resident: int = 0
     is_observer: bool = False
     shard: PythonShard = field(default_factory=lambda: PythonShard(PLACE))
-    verdicts: Verdicts = field(default_factory=lambda: Verdicts(0))
+    verdicts: VerdictWaits = field(default_factory=lambda: VerdictWaits(0))
     appended: list[tuple[int, bytes, float]] = field(default_factory=list)
     """Place, value, and how much time the log was given."""
 
-    async def writer(self, **settings: int) -> Writer:
+    async def writer(self, **settings: int) -> EventWriter:
         """A writer among all this."""
         budget = Budget(MemorySettings(alert_bytes=80, limit_bytes=100), self.measure)
         await budget.look()
-        return Writer(
+        return EventWriter(
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
             self,
@@ -77,9 +77,9 @@ class Around:
             is_observer=self.is_observer,
         )
 
-    async def measure(self) -> Memory:
+    async def measure(self) -> MemoryUsage:
         """Resident memory."""
-        return Memory(self.resident, 1_000)
+        return MemoryUsage(self.resident, 1_000)
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         """What a log does."""
@@ -128,7 +128,7 @@ class Around:
         return self.shard
 
 
-def counts(writer: Writer) -> dict[str, int]:
+def counts(writer: EventWriter) -> dict[str, int]:
     """What was counted, without what is zero."""
     stands: WriterStatistics = writer.statistics()
     named = {name: getattr(stands, name) for name in WriterStatistics.__slots__}
@@ -162,7 +162,7 @@ async def test_write_then_appends_kafkas_bytes_once() -> None:
     """One record, in the form that brokers write, to where the user partition lives."""
     around = Around()
     writer = await around.writer(timeout_ms=5_000)
-    assert await writer.write(started("a")) == Written(PLACE, 0, APPLIED)
+    assert await writer.write(started("a")) == WrittenEvent(PLACE, 0, APPLIED)
     ((place, value, timeout_s),) = around.appended
     assert (place, value) == (PLACE, encode(started("a")))
     assert 4.9 < timeout_s <= 5
@@ -210,7 +210,7 @@ async def test_f50_f54_end_then_is_counted_by_what_is_known_of_the_event(
     around: Around, error: type[Exception], counted: str
 ) -> None:
     """Perhaps stored and surely not stored are never mixed up."""
-    around.verdicts = Verdicts(0)
+    around.verdicts = VerdictWaits(0)
     writer = await around.writer()
     with pytest.raises(error):
         await writer.write(started("a"))
@@ -261,7 +261,7 @@ async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
     around: Around, way: str
 ) -> None:
     """All that a write waits for shares one deadline."""
-    around.verdicts, around.appended = Verdicts(0), []
+    around.verdicts, around.appended = VerdictWaits(0), []
     writer = await around.writer()
     loop = asyncio.get_running_loop()
     begun_s = loop.time()

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.log.protocol import Bounds
-from rlmm.log.replay_progress import CaughtUp, Fact, FellBehind, History, Lost, Why
+from rlmm.log.protocol import LogBounds
+from rlmm.log.replay_progress import (
+    CaughtUp,
+    Fact,
+    FellBehind,
+    NotReadyReason,
+    ReplayHistory,
+    StateLost,
+)
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.pump.replay import Beginning, Replay, beginning
+from rlmm.pump.replay import Replay, ReplayStart, beginning
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, partition_delete, started, tp
 from tests.support.pieces import segment_value
@@ -31,12 +38,12 @@ class Read:
         settings: PumpSettings = LIMITS,
         log_start: int = 0,
         inherited: Replay | None = None,
-        history: History | None = None,
+        history: ReplayHistory | None = None,
     ) -> None:
         self.replay = Replay(
             new_shard(log_start),
-            history or History(first_offset=log_start),
-            Bounds(log_start, target),
+            history or ReplayHistory(first_offset=log_start),
+            LogBounds(log_start, target),
             0.0,
             settings,
             None if inherited is None else inherited.shard,
@@ -53,16 +60,16 @@ class Read:
 
     def hear(self, next_offset: int, at_s: float) -> bool:
         """The log says that it ends at *next_offset*."""
-        return self.replay.hear(Bounds(0, next_offset), at_s)
+        return self.replay.hear(LogBounds(0, next_offset), at_s)
 
     def judge(self, at_s: float) -> Fact | None:
         """What follows at that time."""
         return self.replay.judge(at_s)
 
-    def why(self, at_s: float) -> Why | None:
+    def why(self, at_s: float) -> NotReadyReason | None:
         """Why it is behind, or is not to be used, at that time."""
         fact = self.judge(at_s)
-        return fact.why if isinstance(fact, FellBehind | Lost) else None
+        return fact.why if isinstance(fact, FellBehind | StateLost) else None
 
 
 # ------------------------------------------------------------------------------- where to begin
@@ -71,19 +78,19 @@ class Read:
 @pytest.mark.parametrize(
     ("position", "found"),
     [
-        (39, Beginning.TRIMMED),
-        (40, Beginning.RESUME),
-        (50, Beginning.RESUME),
-        (60, Beginning.RESUME),
-        (61, Beginning.BEYOND),
+        (39, ReplayStart.TRIMMED),
+        (40, ReplayStart.RESUME),
+        (50, ReplayStart.RESUME),
+        (60, ReplayStart.RESUME),
+        (61, ReplayStart.BEYOND),
     ],
     ids=["before", "at-start", "within", "at-end", "beyond"],
 )
 def test_f66_state_when_compared_with_the_bounds_then_fits_between_them(
-    position: int, found: Beginning
+    position: int, found: ReplayStart
 ) -> None:
     """A state goes on where the log has what follows it, and is given up elsewhere."""
-    assert beginning(position, Bounds(40, 60)) is found
+    assert beginning(position, LogBounds(40, 60)) is found
 
 
 # ------------------------------------------------------------------------------------- opening
@@ -122,9 +129,9 @@ def test_target_when_reached_late_then_an_end_seen_long_ago_is_waited_for() -> N
     read = Read(10)
     assert read.hear(1_000, 2.0)
     read.move(10)
-    assert read.why(100.0) is Why.BEHIND
+    assert read.why(100.0) is NotReadyReason.BEHIND
     assert read.hear(2_000, 100.0)
-    assert read.why(100.0) is Why.BEHIND
+    assert read.why(100.0) is NotReadyReason.BEHIND
     read.move(1_500)
     assert read.judge(101.0) is None  # what was seen meanwhile is reached as well, once
     read.move(2_000)
@@ -135,7 +142,7 @@ def test_f69_target_when_reached_and_the_end_is_not_known_then_does_not_open() -
     """After a long replay during which nobody said where the log ends, nothing is current."""
     read = Read(10)
     read.move(10)
-    assert read.why(60.1) is Why.END_UNKNOWN
+    assert read.why(60.1) is NotReadyReason.END_UNKNOWN
     assert read.hear(10, 61.0)
     assert read.judge(61.0) == CaughtUp()
 
@@ -156,7 +163,7 @@ def test_f30_target_when_reached_with_time_to_spare_then_opens_and_stays() -> No
     assert read.hear(1_000, 2.0)
     assert read.hear(1_100, 16.0)
     read.move(10)
-    assert read.why(17.5) is Why.BEHIND
+    assert read.why(17.5) is NotReadyReason.BEHIND
     soon = Read(10)
     assert soon.hear(1_000, 2.0)
     soon.move(10)
@@ -182,7 +189,7 @@ def test_f25_end_when_not_reached_in_time_then_fell_behind_and_says_by_how_much(
     assert read.judge(32.0) == CaughtUp()
     fact = read.judge(32.1)
     assert isinstance(fact, FellBehind)
-    assert fact.why is Why.BEHIND
+    assert fact.why is NotReadyReason.BEHIND
     assert fact.detail == "offset 15 was the end 30 s ago and is not reached, 30 records are left"
 
 
@@ -201,7 +208,7 @@ def test_f30_stale_reader_then_opens_at_the_end_and_not_on_the_way() -> None:
     read = caught_up()
     assert read.hear(100, 1.0)
     assert read.hear(200, 31.0)
-    assert read.why(32.0) is Why.BEHIND
+    assert read.why(32.0) is NotReadyReason.BEHIND
     read.move(150)
     assert read.judge(33.0) is None
     assert not read.replay.is_at_ease
@@ -215,7 +222,7 @@ def test_f69_end_when_nobody_can_say_it_then_fell_behind() -> None:
     read = caught_up()
     assert read.hear(10, 5.0)
     assert read.judge(65.0) == CaughtUp()
-    assert read.why(65.1) is Why.END_UNKNOWN
+    assert read.why(65.1) is NotReadyReason.END_UNKNOWN
     assert read.hear(10, 66.0)
     assert read.judge(66.0) == CaughtUp()
 
@@ -237,7 +244,7 @@ def test_bounds_when_asked_for_earlier_then_are_not_news() -> None:
     read = caught_up()
     assert read.hear(20, 10.0)
     assert read.hear(15, 9.0)
-    assert read.replay.bounds == Bounds(0, 20)
+    assert read.replay.bounds == LogBounds(0, 20)
     assert read.replay.progress(10.0).end_age_s == 0.0
 
 
@@ -279,8 +286,8 @@ def test_f27_f63_history_when_not_understood_then_does_not_open(
     if is_open:
         assert fact == CaughtUp()
     else:
-        assert isinstance(fact, Lost)
-        assert fact.why is Why.NOT_UNDERSTOOD
+        assert isinstance(fact, StateLost)
+        assert fact.why is NotReadyReason.NOT_UNDERSTOOD
         assert f"{bad} of {good + bad} records" in fact.detail
         assert "pump.undecodable_share_max" in fact.detail
 
@@ -289,16 +296,16 @@ def test_f63_refused_history_then_is_not_made_good_by_what_follows() -> None:
     """Good records that arrive later do not let in what was not understood before."""
     read = Read(2)
     read.apply(b"junk", b"junk")
-    assert read.why(0.0) is Why.NOT_UNDERSTOOD
+    assert read.why(0.0) is NotReadyReason.NOT_UNDERSTOOD
     read.apply(*[started(number) for number in range(1_000)])
-    assert read.why(1.0) is Why.NOT_UNDERSTOOD
+    assert read.why(1.0) is NotReadyReason.NOT_UNDERSTOOD
     assert not read.replay.is_caught_up
 
 
 def test_f63_kept_history_then_is_judged_with_what_follows_it() -> None:
     """What a snapshot was made of is not forgotten at a restart."""
-    kept = History(records=100, undecodable=50)
-    assert Read(0, history=kept).why(0.0) is Why.NOT_UNDERSTOOD
+    kept = ReplayHistory(records=100, undecodable=50)
+    assert Read(0, history=kept).why(0.0) is NotReadyReason.NOT_UNDERSTOOD
 
 
 def test_f27_tombstones_and_later_versions_then_close_nothing() -> None:

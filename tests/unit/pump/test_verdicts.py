@@ -18,7 +18,7 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
     Verdict,
 )
-from rlmm.pump.verdicts import Verdicts
+from rlmm.pump.verdicts import VerdictWaits
 
 REJECTED = Rejected(RejectReason.UNKNOWN_SEGMENT, None, SegmentState.COPY_SEGMENT_FINISHED)
 DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
@@ -34,7 +34,7 @@ def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
 
 async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
     """A reader may pass an event before the log tells its writer where it is."""
-    verdicts = Verdicts(5)
+    verdicts = VerdictWaits(5)
     append = verdicts.begin()
     verdicts.hear(passed(5, 8, at6=REJECTED))
     assert await verdicts.listen(6, append) == REJECTED
@@ -44,7 +44,7 @@ async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
 
 async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> None:
     """Each of several writers hears of its own event and of no other."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     heard = [verdicts.listen(offset, append) for offset in (2, 0, 1, 9)]
     verdicts.end_append(append)
@@ -58,7 +58,7 @@ async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> N
 
 async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_its_offset() -> None:
     """What is lost of a batch is one entry for many offsets; each of them has its verdict."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     early, late = verdicts.listen(4, append), verdicts.listen(10, append)
     lost = Entry(3, 10, DAMAGED)
@@ -70,7 +70,7 @@ async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_it
 
 async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_kept() -> None:
     """However many slices are read meanwhile, what was heard since the append began is there."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     for offset in range(0, 100, 2):
         verdicts.hear(passed(offset, offset + 2, **{f"at{offset}": DUPLICATE}))
@@ -81,7 +81,7 @@ async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_
 
 async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -> None:
     """What no writer that appends now can ask for is dropped, though somebody always appends."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     for offset in range(1_000):
         following = verdicts.begin()
@@ -99,7 +99,7 @@ async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -
 )
 async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Unresolved]) -> None:
     """Each end of reading has its own error, also for an append whose offset is told later."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     heard = verdicts.listen(3, append)
     verdicts.fail(error, "over")
@@ -113,7 +113,7 @@ async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Un
 
 async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdict() -> None:
     """The log was cut off and gives offsets away again: what was passed there is another event."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     verdicts.hear(passed(0, 5, at3=DUPLICATE))
     append = verdicts.begin()
     for offset in (3, 4):
@@ -127,7 +127,7 @@ async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdic
 
 async def test_end_when_there_are_two_then_the_first_is_told() -> None:
     """A partition that is taken away while all stops was taken away."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     verdicts.fail(AssignmentLost, "taken away")
     verdicts.fail(Stopped, "stopped")
     with pytest.raises(AssignmentLost):
@@ -136,7 +136,7 @@ async def test_end_when_there_are_two_then_the_first_is_told() -> None:
 
 async def test_f90_waiter_when_cancelled_then_the_others_hear_as_before() -> None:
     """A writer that gives up disturbs nobody, and is no listener any more."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     gone, stays = verdicts.listen(1, append), verdicts.listen(1, append)
     verdicts.end_append(append)
@@ -150,7 +150,7 @@ async def test_f90_waiter_when_cancelled_then_the_others_hear_as_before() -> Non
 
 async def test_f90_waiting_when_many_wait_then_no_task_and_no_timer_is_needed() -> None:
     """A thousand writes that wait are a thousand futures, and nothing else."""
-    verdicts = Verdicts(0)
+    verdicts = VerdictWaits(0)
     append = verdicts.begin()
     heard = [verdicts.listen(offset, append) for offset in range(1_000)]
     verdicts.end_append(append)

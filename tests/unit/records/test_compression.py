@@ -8,7 +8,7 @@ import cramjam
 import pytest
 
 from rlmm.records import compression as codecs
-from rlmm.records.compression import Compression, Uninflatable, deflate, inflate
+from rlmm.records.compression import Compression, DecompressionFault, deflate, inflate
 from rlmm.records.damage import DamageReason
 
 CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if codec]
@@ -18,7 +18,7 @@ TEXT = bytes(range(256)) * 40 + bytes(30_000)
 def inflated(compression: Compression, section: bytes, limit: int = 1_000_000) -> bytes:
     """What *section* inflates to."""
     found = inflate(compression, memoryview(section), limit)
-    assert not isinstance(found, Uninflatable), found
+    assert not isinstance(found, DecompressionFault), found
     return bytes(found)
 
 
@@ -27,7 +27,7 @@ def refused(
 ) -> tuple[DamageReason, str]:
     """Why *section* is not inflated."""
     found = inflate(compression, memoryview(section), limit)
-    assert isinstance(found, Uninflatable)
+    assert isinstance(found, DecompressionFault)
     return found.reason, found.detail
 
 
@@ -62,7 +62,7 @@ def test_inflate_when_cut_anywhere_then_is_refused_or_shorter(codec: Compression
     section = deflate(codec, TEXT)
     for size in range(0, len(section), 7):
         found = inflate(codec, memoryview(section)[:size], 1_000_000)
-        assert isinstance(found, Uninflatable) or len(found) < len(TEXT)
+        assert isinstance(found, DecompressionFault) or len(found) < len(TEXT)
 
 
 @pytest.mark.parametrize("codec", CODECS)

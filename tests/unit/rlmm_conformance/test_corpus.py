@@ -13,10 +13,10 @@ from rlmm.errors import ConfigError
 from rlmm.metadata.outcomes import Level
 from rlmm_conformance.corpus import load_corpus, load_packaged, parse_corpus
 from rlmm_conformance.steps import (
-    Add,
-    Op,
+    AddStep,
     PartitionCall,
-    Update,
+    StepOperation,
+    UpdateStep,
     parse_operation,
     request_of,
 )
@@ -192,9 +192,9 @@ def test_step_when_defaults_are_left_out_gets_them() -> None:
 
 def test_step_when_null_means_a_null_argument() -> None:
     """Add and update may pass a null argument, in any user partition."""
-    assert parse_operation({"op": "add", "null": True}, Level.CACHE) == Add("tp0", None)
+    assert parse_operation({"op": "add", "null": True}, Level.CACHE) == AddStep("tp0", None)
     step: dict[str, Json] = {"op": "update", "null": True, "tp": "x"}
-    assert parse_operation(step, Level.STORE) == Update("x", None)
+    assert parse_operation(step, Level.STORE) == UpdateStep("x", None)
 
 
 def test_operation_when_sent_and_read_again_is_the_same() -> None:
@@ -216,7 +216,7 @@ def test_operations_when_no_file_uses_them_are_still_taken() -> None:
     ]
     scenario = parse_corpus("f", file_of(*steps)).scenarios[0]
     assert [step.number for step in scenario.steps] == [1, 2, 3, 4, 5]
-    assert scenario.steps[1].operation == PartitionCall(Op.CLEAR, "tp0")
+    assert scenario.steps[1].operation == PartitionCall(StepOperation.CLEAR, "tp0")
     assert scenario.steps[4].expected == []
 
 

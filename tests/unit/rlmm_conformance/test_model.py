@@ -6,8 +6,8 @@ import pytest
 
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm_conformance.answers import ErrorKind
-from rlmm_conformance.model import CacheModel, Failure, StoreModel
-from rlmm_conformance.rules import Rule
+from rlmm_conformance.model import CacheModel, ModelFailure, StoreModel
+from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.steps import SegmentFields, UpdateFields
 
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
@@ -54,7 +54,7 @@ def test_epoch_end_when_below_the_least_offset_wraps_as_in_java() -> None:
 
 def test_cover_lookup_when_several_cover_answers_the_one_finished_last() -> None:
     """A repeated finish counts as the newest, also here."""
-    cache = CacheModel(frozenset({Rule.COVER_LOOKUP}), initialized=True)
+    cache = CacheModel(frozenset({ConformanceRule.COVER_LOOKUP}), initialized=True)
     for label in ("a", "b"):
         copy(cache, label, 0, 200)
     copy(cache, "short", 0, 100)
@@ -67,7 +67,7 @@ def test_cover_lookup_when_several_cover_answers_the_one_finished_last() -> None
 
 def test_cover_lookup_when_the_segment_does_not_list_the_epoch_finds_nothing() -> None:
     """The caller's epoch decides, never the offsets alone."""
-    cache = CacheModel(frozenset({Rule.COVER_LOOKUP}))
+    cache = CacheModel(frozenset({ConformanceRule.COVER_LOOKUP}))
     copy(cache, "a", 0, 200, ((0, 0), (2, 100)))
     assert cache.get(1, 50) is None
     assert cache.get(0, 150) is None
@@ -76,7 +76,7 @@ def test_cover_lookup_when_the_segment_does_not_list_the_epoch_finds_nothing() -
 
 def test_cover_lookup_when_the_segment_is_being_deleted_finds_nothing() -> None:
     """Only finished segments answer."""
-    cache = CacheModel(frozenset({Rule.COVER_LOOKUP}))
+    cache = CacheModel(frozenset({ConformanceRule.COVER_LOOKUP}))
     copy(cache, "a", 0, 200)
     copy(cache, "b", 0, 100)
     cache.update(UpdateFields("a", SegmentState.DELETE_SEGMENT_STARTED))
@@ -85,11 +85,11 @@ def test_cover_lookup_when_the_segment_is_being_deleted_finds_nothing() -> None:
 
 def test_store_when_it_holds_all_shows_everything_after_load() -> None:
     """What came while a partition was not loaded is there at once, but readiness starts anew."""
-    store = StoreModel(frozenset({Rule.SHARD_HOLDS_ALL}))
+    store = StoreModel(frozenset({ConformanceRule.SHARD_HOLDS_ALL}))
     assert store.add("tp", SegmentFields("a", 0, 9, ((0, 0),))) == "applied"
-    assert store.queried("tp") == Failure(ErrorKind.NOT_FOUND)
+    assert store.queried("tp") == ModelFailure(ErrorKind.NOT_FOUND)
     store.load("tp")
-    assert store.queried("tp") == Failure(ErrorKind.NOT_READY)
+    assert store.queried("tp") == ModelFailure(ErrorKind.NOT_READY)
     store.mark_initialized("tp")
     store.clear("tp")
     store.load("tp")
@@ -100,15 +100,19 @@ def test_store_when_it_holds_all_shows_everything_after_load() -> None:
     assert cache.list_all() == ["a"]
 
 
-@pytest.mark.parametrize("rules", [frozenset(), frozenset({Rule.SHARD_HOLDS_ALL})], ids=repr)
-def test_store_when_a_deletion_is_finished_drops_content_and_state(rules: frozenset[Rule]) -> None:
+@pytest.mark.parametrize(
+    "rules", [frozenset(), frozenset({ConformanceRule.SHARD_HOLDS_ALL})], ids=repr
+)
+def test_store_when_a_deletion_is_finished_drops_content_and_state(
+    rules: frozenset[ConformanceRule],
+) -> None:
     """A finished deletion empties and unloads the partition, whatever the rules."""
     store = StoreModel(rules)
     store.load("tp")
     store.add("tp", SegmentFields("a", 0, 9, ((0, 0),)))
     store.partition_delete("tp", PartitionDeleteState.DELETE_PARTITION_FINISHED)
     assert store.partition_state("tp") is None
-    assert store.mark_initialized("tp") == Failure(ErrorKind.NULL_POINTER)
+    assert store.mark_initialized("tp") == ModelFailure(ErrorKind.NULL_POINTER)
     store.load("tp")
     store.mark_initialized("tp")
     cache = store.queried("tp")

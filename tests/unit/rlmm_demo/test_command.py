@@ -21,26 +21,26 @@ from rlmm_demo.world.made_up_world import MadeUpWorld
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm_demo.screens import Told
-    from rlmm_demo.screens.stage import Stage
-    from rlmm_demo.world.world import World
+    from rlmm_demo.screens import DemoFigures
+    from rlmm_demo.screens.stage import DemoStage
+    from rlmm_demo.world.world import DemoWorld
 
 
-def shown(stage: Stage, world: World, told: Told) -> None:
+def shown(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """A claim that holds."""
     del world, told
     with stage.screen("shown", "It holds.") as screen:
         screen.check("it does", holds=True)
 
 
-def failing(stage: Stage, world: World, told: Told) -> None:
+def failing(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """A claim that does not."""
     del world, told
     with stage.screen("failing", "It holds.") as screen:
         screen.check("it does", holds=False)
 
 
-def broken(stage: Stage, world: World, told: Told) -> None:
+def broken(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
     """A claim that could not be looked at."""
     del world, told
     with stage.screen("broken", "It holds."):
@@ -183,7 +183,7 @@ def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
 ) -> None:
     """Under nohup the signal is ignored, and stays so."""
 
-    def closed(stage: Stage, world: World, told: Told) -> None:
+    def closed(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
         signal.raise_signal(signal.SIGHUP)
         shown(stage, world, told)
 

@@ -13,32 +13,42 @@ from rlmm_demo.report.page_style import page_style
 from rlmm_demo.report.palette import DARK, LIGHT
 from rlmm_demo.report.screens import LINES_MAX
 from rlmm_demo.report.story import (
-    Better,
     Comparison,
+    DemoStory,
     Figure,
-    Kind,
+    MapRange,
     PartitionMap,
-    Range,
+    PreferredDirection,
+    RangeKind,
     ReplayCurve,
     ScreenResult,
     StallSamples,
-    Story,
     TierMap,
 )
 
 HOSTILE = "</style></script><script src='//x.example/a.js'>&\x00\x1b[31m\u202e\ud800\"'"
 FIGURES = (
-    Figure("events a second", 98_214.3, "/s", Comparison("Kafka's own", 41_003), Better.HIGHER),
+    Figure(
+        "events a second",
+        98_214.3,
+        "/s",
+        Comparison("Kafka's own", 41_003),
+        PreferredDirection.HIGHER,
+    ),
     Figure("checksum", "equal"),
 )
 SCREEN = ScreenResult(
     1, "Start", "It starts.", ("rlmm serve",), "ready\n", FIGURES, is_shown=True, seconds=3.21
 )
 MAPS = (
-    TierMap("before", (PartitionMap("clicks-0", (Range(0, 99, Kind.LOCAL),)),), 24_100_000, 0),
-    TierMap("after", (PartitionMap("clicks-0", (Range(0, 99, Kind.TIERED),)),), 0, 23_000_000),
+    TierMap(
+        "before", (PartitionMap("clicks-0", (MapRange(0, 99, RangeKind.LOCAL),)),), 24_100_000, 0
+    ),
+    TierMap(
+        "after", (PartitionMap("clicks-0", (MapRange(0, 99, RangeKind.TIERED),)),), 0, 23_000_000
+    ),
 )
-STORY = Story(
+STORY = DemoStory(
     {"rlmm": "1.2.3", "Apache Kafka": "4.3.1"},
     with_broker=True,
     screens=(SCREEN, replace(SCREEN, number=2, title="Produce")),
@@ -48,22 +58,22 @@ STORY = Story(
     scoreboard=FIGURES,
     told_at="Told at noon",
 )
-EMPTY = Story({}, with_broker=False, screens=())
+EMPTY = DemoStory({}, with_broker=False, screens=())
 
 
-def parsed(story: Story) -> ET.Element:
+def parsed(story: DemoStory) -> ET.Element:
     """The page, which is well-formed."""
     return ET.fromstring(report_page(story))
 
 
-def written(story: Story) -> str:
+def written(story: DemoStory) -> str:
     """All that stands in the page's body."""
     body = parsed(story).find("body")
     assert body is not None
     return " ".join("".join(body.itertext()).split())
 
 
-def hostile_story() -> Story:
+def hostile_story() -> DemoStory:
     """A story whose every text would be something else, if it could."""
     figure = Figure(HOSTILE, HOSTILE, HOSTILE, Comparison(HOSTILE, 1))
     screen = ScreenResult(
@@ -77,11 +87,13 @@ def hostile_story() -> Story:
         seconds=1,
         trouble=HOSTILE,
     )
-    return Story(
+    return DemoStory(
         {HOSTILE: HOSTILE},
         with_broker=False,
         screens=(screen,),
-        tier_maps=(TierMap(HOSTILE, (PartitionMap(HOSTILE, (Range(0, 9, Kind.BOTH),)),), 1, 1),),
+        tier_maps=(
+            TierMap(HOSTILE, (PartitionMap(HOSTILE, (MapRange(0, 9, RangeKind.BOTH),)),), 1, 1),
+        ),
         replays=(ReplayCurve(HOSTILE, ((0.0, 1),), 1.0),),
         stalls=StallSamples.of([(0.0, 1.0)]),
         scoreboard=(figure,),
@@ -142,7 +154,7 @@ def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
 @pytest.mark.parametrize(
     "story", [STORY, EMPTY, hostile_story()], ids=["whole", "empty", "hostile"]
 )
-def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: Story) -> None:
+def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: DemoStory) -> None:
     """There is no script, no address, no resource, whatever the names are."""
     text = report_page(story)
     text.encode()
@@ -171,19 +183,26 @@ def test_page_when_made_twice_then_is_the_same() -> None:
 
 @pytest.mark.parametrize(
     "kinds",
-    [(Kind.TIERED,), (Kind.LOCAL, Kind.TIERED), tuple(Kind), (Kind.GAP, Kind.TIERED)],
+    [
+        (RangeKind.TIERED,),
+        (RangeKind.LOCAL, RangeKind.TIERED),
+        tuple(RangeKind),
+        (RangeKind.GAP, RangeKind.TIERED),
+    ],
     ids=["alike", "in turn", "every kind", "every other one a gap"],
 )
-def test_page_when_a_partition_has_10000_segments_then_stays_small(kinds: tuple[Kind, ...]) -> None:
+def test_page_when_a_partition_has_10000_segments_then_stays_small(
+    kinds: tuple[RangeKind, ...],
+) -> None:
     """What is finer than a pixel is drawn together; the table still counts all of it."""
     segments = tuple(
-        Range(number * 100, number * 100 + 99, kinds[number % len(kinds)])
+        MapRange(number * 100, number * 100 + 99, kinds[number % len(kinds)])
         for number in range(10_000)
     )
     moments = tuple(TierMap(f"moment {n}", (PartitionMap("huge-0", segments),)) for n in range(4))
     story = replace(STORY, tier_maps=moments)
     assert len(report_page(story).encode()) < 1_000_000
-    if kinds == (Kind.TIERED,):
+    if kinds == (RangeKind.TIERED,):
         assert "10,000 (1,000,000)" in written(story)
 
 

@@ -11,9 +11,9 @@ from rlmm_demo.report.pictures import replay_picture, tier_picture
 from rlmm_demo.report.replay_chart import replay_chart
 from rlmm_demo.report.stall_chart import stall_chart
 from rlmm_demo.report.story import (
-    Kind,
+    MapRange,
     PartitionMap,
-    Range,
+    RangeKind,
     ReplayCurve,
     StallSamples,
     TierMap,
@@ -23,11 +23,11 @@ from rlmm_demo.report.tier_map import ROWS_MAX, tier_map
 
 FRAMES = (Frame("wide"), Frame("narrow", NARROW))
 EVERY_KIND = (
-    Range(0, 99, Kind.TIERED),
-    Range(100, 149, Kind.GAP),
-    Range(150, 299, Kind.BOTH),
-    Range(300, 399, Kind.LOCAL),
-    Range(400, 420, Kind.ACTIVE),
+    MapRange(0, 99, RangeKind.TIERED),
+    MapRange(100, 149, RangeKind.GAP),
+    MapRange(150, 299, RangeKind.BOTH),
+    MapRange(300, 399, RangeKind.LOCAL),
+    MapRange(400, 420, RangeKind.ACTIVE),
 )
 MAP = TierMap("before", (PartitionMap("orders-0", EVERY_KIND),), 24_100_000, 0)
 FULL = ReplayCurve("full replay", ((0.0, 0), (2.0, 500), (4.0, 1_000)), 4.1)
@@ -76,14 +76,14 @@ def test_tier_map_when_every_kind_occurs_then_each_colour_is_named() -> None:
     # One in the legend and one in its lane; a gap is in both lanes.
     counts = {"disk": 2, "tier": 2, "active": 2, "gap-ground": 3}
     assert {kind: len(drawn(picture, kind)) for kind in counts} == counts
-    whole = TierMap("whole", (PartitionMap("orders-0", (Range(0, 9, Kind.BOTH),)),))
+    whole = TierMap("whole", (PartitionMap("orders-0", (MapRange(0, 9, RangeKind.BOTH),)),))
     assert "gap, held nowhere" not in texts(parsed(tier_map((whole,), frame), frame))
 
 
 def test_tier_map_when_there_are_several_moments_then_all_have_one_scale() -> None:
     """The same offset stands at the same place in every moment."""
-    early = TierMap("early", (PartitionMap("orders-0", (Range(0, 99, Kind.LOCAL),)),))
-    late = TierMap("late", (PartitionMap("orders-0", (Range(0, 999, Kind.LOCAL),)),))
+    early = TierMap("early", (PartitionMap("orders-0", (MapRange(0, 99, RangeKind.LOCAL),)),))
+    late = TierMap("late", (PartitionMap("orders-0", (MapRange(0, 999, RangeKind.LOCAL),)),))
     picture = parsed(tier_map((early, late), FRAMES[0]), FRAMES[0])
     _, first, second = (str(one.get("d")) for one in drawn(picture, "disk"))
     widths = [float(str(re.search(r"h([\d.]+)", one)[1])) + 1 for one in (first, second)]  # type: ignore[index]

@@ -5,56 +5,80 @@ from __future__ import annotations
 import pytest
 
 from rlmm_demo.report.placing import place
-from rlmm_demo.report.story import Kind, PartitionMap, Range
+from rlmm_demo.report.story import MapRange, PartitionMap, RangeKind
 
 
-def placed(*ranges: tuple[int, int, Kind]) -> PartitionMap:
+def placed(*ranges: tuple[int, int, RangeKind]) -> PartitionMap:
     """A partition with these ranges."""
-    return PartitionMap("orders-0", tuple(Range(*one) for one in ranges))
+    return PartitionMap("orders-0", tuple(MapRange(*one) for one in ranges))
 
 
 @pytest.mark.parametrize(
     ("local", "tiered", "active", "first", "found"),
     [
         pytest.param(
-            [(0, 9), (10, 19)], [], (20, 24), None,
-            placed((0, 9, Kind.LOCAL), (10, 19, Kind.LOCAL), (20, 24, Kind.ACTIVE)),
+            [(0, 9), (10, 19)],
+            [],
+            (20, 24),
+            None,
+            placed((0, 9, RangeKind.LOCAL), (10, 19, RangeKind.LOCAL), (20, 24, RangeKind.ACTIVE)),
             id="nothing is tiered",
         ),
         pytest.param(
-            [(10, 19)], [(10, 19), (0, 9)], (20, 24), 0,
-            placed((0, 9, Kind.TIERED), (10, 19, Kind.BOTH), (20, 24, Kind.ACTIVE)),
+            [(10, 19)],
+            [(10, 19), (0, 9)],
+            (20, 24),
+            0,
+            placed((0, 9, RangeKind.TIERED), (10, 19, RangeKind.BOTH), (20, 24, RangeKind.ACTIVE)),
             id="some are in both places",
         ),
         pytest.param(
-            [], [(0, 9), (20, 29)], (40, 41), None,
+            [],
+            [(0, 9), (20, 29)],
+            (40, 41),
+            None,
             placed(
-                (0, 9, Kind.TIERED), (10, 19, Kind.GAP), (20, 29, Kind.TIERED), (30, 39, Kind.GAP),
-                (40, 41, Kind.ACTIVE),
+                (0, 9, RangeKind.TIERED),
+                (10, 19, RangeKind.GAP),
+                (20, 29, RangeKind.TIERED),
+                (30, 39, RangeKind.GAP),
+                (40, 41, RangeKind.ACTIVE),
             ),
             id="what is nowhere is a gap",
         ),
         pytest.param(
-            [(10, 19)], [], None, 4,
-            placed((4, 9, Kind.GAP), (10, 19, Kind.LOCAL)),
+            [(10, 19)],
+            [],
+            None,
+            4,
+            placed((4, 9, RangeKind.GAP), (10, 19, RangeKind.LOCAL)),
             id="a gap is at the beginning",
         ),
         pytest.param(
-            [(0, 9)], [(0, 19)], None, 4,
-            placed((4, 9, Kind.BOTH), (10, 19, Kind.TIERED)),
+            [(0, 9)],
+            [(0, 19)],
+            None,
+            4,
+            placed((4, 9, RangeKind.BOTH), (10, 19, RangeKind.TIERED)),
             id="it begins within a segment",
         ),
         pytest.param(
-            [], [(0, 29), (5, 9), (20, 39)], None, None,
+            [],
+            [(0, 29), (5, 9), (20, 39)],
+            None,
+            None,
             placed(
-                (0, 4, Kind.TIERED), (5, 9, Kind.TIERED), (10, 19, Kind.TIERED),
-                (20, 29, Kind.TIERED), (30, 39, Kind.TIERED),
+                (0, 4, RangeKind.TIERED),
+                (5, 9, RangeKind.TIERED),
+                (10, 19, RangeKind.TIERED),
+                (20, 29, RangeKind.TIERED),
+                (30, 39, RangeKind.TIERED),
             ),
             id="segments lie over each other",
         ),
         pytest.param([(5, 4)], [], (0, -1), 0, placed(), id="nothing holds anything"),
     ],
-)  # fmt: skip
+)
 def test_place_when_segments_are_known_then_every_offset_has_one_place(
     local: list[tuple[int, int]],
     tiered: list[tuple[int, int]],

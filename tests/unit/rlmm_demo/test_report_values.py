@@ -7,10 +7,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rlmm_demo.report.folding import Lane, Mark, fold, path
+from rlmm_demo.report.folding import LaneMark, MapLane, fold, path
 from rlmm_demo.report.markup import element, join, plain
 from rlmm_demo.report.numbers import Scale, amount_text, decades, number_text, ticks
-from rlmm_demo.report.story import Better, Comparison, Figure, Kind, Range, StallSamples
+from rlmm_demo.report.story import (
+    Comparison,
+    Figure,
+    MapRange,
+    PreferredDirection,
+    RangeKind,
+    StallSamples,
+)
 from rlmm_demo.report.svg import apart, shortened
 from rlmm_demo.report.tables import figure_text, ratio_text, verdict
 
@@ -117,17 +124,17 @@ def test_scale_when_value_is_outside_then_stands_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("value", "other", "better", "ratio", "good"),
     [
-        (200, 100, Better.HIGHER, "2 × higher", "good"),  # noqa: RUF001  # times
-        (50, 100, Better.HIGHER, "2 × lower", "bad"),  # noqa: RUF001  # times
-        (50, 100, Better.LOWER, "2 × lower", "good"),  # noqa: RUF001  # times
-        (50, 100, Better.NEITHER, "2 × lower", None),  # noqa: RUF001  # times
-        (100, 100, Better.LOWER, "equal", None),
-        (100, 0, Better.LOWER, "–", None),  # noqa: RUF001  # the dash that is meant
-        ("equal", 1, Better.HIGHER, "–", None),  # noqa: RUF001  # as above
+        (200, 100, PreferredDirection.HIGHER, "2 × higher", "good"),  # noqa: RUF001  # times
+        (50, 100, PreferredDirection.HIGHER, "2 × lower", "bad"),  # noqa: RUF001  # times
+        (50, 100, PreferredDirection.LOWER, "2 × lower", "good"),  # noqa: RUF001  # times
+        (50, 100, PreferredDirection.NEITHER, "2 × lower", None),  # noqa: RUF001  # times
+        (100, 100, PreferredDirection.LOWER, "equal", None),
+        (100, 0, PreferredDirection.LOWER, "–", None),  # noqa: RUF001  # the dash that is meant
+        ("equal", 1, PreferredDirection.HIGHER, "–", None),  # noqa: RUF001  # as above
     ],
 )
 def test_figure_when_compared_then_says_how_many_times_and_whether_that_is_good(
-    value: float | str, other: float, better: Better, ratio: str, good: str | None
+    value: float | str, other: float, better: PreferredDirection, ratio: str, good: str | None
 ) -> None:
     """A ratio is the larger by the smaller; it is good or bad only where one way is better."""
     figure = Figure("one", value, "", Comparison("another", other), better)
@@ -154,49 +161,59 @@ SCALE = Scale(0, 1_000, 0, 1_000)
 
 def test_fold_when_segment_is_in_both_places_then_is_in_both_lanes() -> None:
     """Each lane shows what lies there, with a gutter between segments."""
-    segments = [Range(0, 99, Kind.LOCAL), Range(100, 199, Kind.BOTH), Range(200, 299, Kind.TIERED)]
-    assert fold(segments, Lane.DISK, SCALE) == {Mark.DISK: [(0, 99), (100, 199)]}
-    assert fold(segments, Lane.TIER, SCALE) == {Mark.TIER: [(100, 199), (200, 299)]}
+    segments = [
+        MapRange(0, 99, RangeKind.LOCAL),
+        MapRange(100, 199, RangeKind.BOTH),
+        MapRange(200, 299, RangeKind.TIERED),
+    ]
+    assert fold(segments, MapLane.DISK, SCALE) == {LaneMark.DISK: [(0, 99), (100, 199)]}
+    assert fold(segments, MapLane.TIER, SCALE) == {LaneMark.TIER: [(100, 199), (200, 299)]}
 
 
 def test_fold_when_segments_are_finer_than_a_pixel_then_are_one_run() -> None:
     """What nobody could tell apart is drawn once."""
     scale = Scale(0, 10_000, 0, 500)
-    segments = [Range(number, number, Kind.TIERED) for number in range(10_000)]
-    assert fold(segments, Lane.TIER, scale) == {Mark.TIER: [(0, 500)]}
+    segments = [MapRange(number, number, RangeKind.TIERED) for number in range(10_000)]
+    assert fold(segments, MapLane.TIER, scale) == {LaneMark.TIER: [(0, 500)]}
 
 
 def test_fold_when_a_gap_is_finer_than_a_pixel_then_is_seen_in_both_lanes() -> None:
     """However much lies around it, a gap is never drawn away."""
     scale = Scale(0, 10_000, 0, 500)
     segments = [
-        Range(number, number, Kind.GAP if number == 5_003 else Kind.TIERED)
+        MapRange(number, number, RangeKind.GAP if number == 5_003 else RangeKind.TIERED)
         for number in range(10_000)
     ]
-    for lane in Lane:
-        assert fold(segments, lane, scale)[Mark.GAP] == [(250, 252)]
+    for lane in MapLane:
+        assert fold(segments, lane, scale)[LaneMark.GAP] == [(250, 252)]
     wide = [
-        Range(0, 4_999, Kind.BOTH),
-        Range(5_000, 5_000, Kind.GAP),
-        Range(5_001, 9_999, Kind.BOTH),
+        MapRange(0, 4_999, RangeKind.BOTH),
+        MapRange(5_000, 5_000, RangeKind.GAP),
+        MapRange(5_001, 9_999, RangeKind.BOTH),
     ]
-    found = fold(wide, Lane.DISK, scale)
-    assert found[Mark.GAP] == [(250, 252)]
-    assert list(found) == [Mark.DISK, Mark.GAP], "drawn last, over what is beside it"
+    found = fold(wide, MapLane.DISK, scale)
+    assert found[LaneMark.GAP] == [(250, 252)]
+    assert list(found) == [LaneMark.DISK, LaneMark.GAP], "drawn last, over what is beside it"
 
 
 def test_fold_when_a_gap_is_wide_then_is_drawn_over_its_fine_neighbours() -> None:
     """Whatever the widths are, gaps are drawn last."""
     scale = Scale(0, 10_000, 0, 500)
-    found = fold([Range(0, 999, Kind.GAP), Range(1_000, 1_001, Kind.BOTH)], Lane.DISK, scale)
-    assert list(found) == [Mark.DISK, Mark.GAP]
+    found = fold(
+        [MapRange(0, 999, RangeKind.GAP), MapRange(1_000, 1_001, RangeKind.BOTH)],
+        MapLane.DISK,
+        scale,
+    )
+    assert list(found) == [LaneMark.DISK, LaneMark.GAP]
 
 
 def test_fold_when_a_range_holds_nothing_then_draws_nothing() -> None:
     """A range that ends before it begins is none; one that is there twice is drawn once."""
-    empty = Range(10, 9, Kind.GAP)
-    assert fold([empty], Lane.DISK, SCALE) == {}
-    assert fold([Range(0, 99, Kind.BOTH)] * 3, Lane.TIER, SCALE) == {Mark.TIER: [(0, 99)]}
+    empty = MapRange(10, 9, RangeKind.GAP)
+    assert fold([empty], MapLane.DISK, SCALE) == {}
+    assert fold([MapRange(0, 99, RangeKind.BOTH)] * 3, MapLane.TIER, SCALE) == {
+        LaneMark.TIER: [(0, 99)]
+    }
 
 
 def test_path_when_cells_are_drawn_then_each_is_closed() -> None:

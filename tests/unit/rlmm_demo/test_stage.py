@@ -7,13 +7,13 @@ import subprocess
 import pytest
 
 from rlmm.errors import EngineFailed
-from rlmm_demo.report.story import Better, Comparison, Figure
-from rlmm_demo.screens.stage import Stage, figure_text
+from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
+from rlmm_demo.screens.stage import DemoStage, figure_text
 
 
 def test_screen_when_everything_checked_holds_then_is_shown_and_kept() -> None:
     """With its commands, what they said and its figures, in the order of the story."""
-    stage = Stage()
+    stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.command("rlmm status")
         screen.tell("two\nlines")
@@ -33,7 +33,7 @@ def test_screen_when_one_check_fails_then_is_not_shown_and_says_which(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What holds besides does not make up for it."""
-    stage = Stage()
+    stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.check("one", holds=True)
         screen.check("two", holds=False)
@@ -45,7 +45,7 @@ def test_screen_when_one_check_fails_then_is_not_shown_and_says_which(
 
 def test_screen_when_something_of_ours_fails_then_is_not_shown_and_says_why() -> None:
     """The story ends in order, with a report of how far it came."""
-    stage = Stage()
+    stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.check("one", holds=True)
         raise EngineFailed("the disk is gone")
@@ -65,7 +65,7 @@ def test_screen_when_anything_else_fails_then_is_not_shown_and_the_story_ends_in
     error: Exception,
 ) -> None:
     """There is a report of how far it came, too."""
-    stage = Stage()
+    stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.check("one", holds=True)
         raise error
@@ -74,7 +74,7 @@ def test_screen_when_anything_else_fails_then_is_not_shown_and_the_story_ends_in
 
 def test_screen_when_nothing_was_checked_then_is_not_shown() -> None:
     """A claim is no proof."""
-    stage = Stage()
+    stage = DemoStage()
     with stage.screen("first", "It works."):
         pass
     assert not stage.is_shown
@@ -86,7 +86,7 @@ def test_screen_when_nothing_was_checked_then_is_not_shown() -> None:
         (Figure("ready after", 0.5, "s"), "ready after: 0.5\N{NO-BREAK SPACE}s"),
         (Figure("who", "Spark"), "who: Spark"),
         (
-            Figure("pace", 10.0, "MB/s", Comparison("plain", 20.0), Better.HIGHER),
+            Figure("pace", 10.0, "MB/s", Comparison("plain", 20.0), PreferredDirection.HIGHER),
             "pace: 10\N{NO-BREAK SPACE}MB/s (plain: 20\N{NO-BREAK SPACE}MB/s, 0.5 times it)",
         ),
     ],

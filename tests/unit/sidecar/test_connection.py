@@ -10,10 +10,10 @@ import pytest
 from rlmm.access.roles import Peer
 from rlmm.sidecar import connection as module
 from rlmm.sidecar.clusters import Clusters
-from rlmm.sidecar.connection import Connection
-from rlmm.sidecar.session import Surroundings
+from rlmm.sidecar.connection import ClientConnection
+from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import SidecarSettings
-from rlmm.sidecar.statistics import Figures
+from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.wire.messages import request_frame
 from tests.support.engines import World
 from tests.support.sidecars import FixedEngines, RoleDoor
@@ -51,16 +51,18 @@ class Wire:
     """A connection that has said hello."""
 
     def __init__(self, engine: Any, **settings: Any) -> None:
-        around = Surroundings(
+        around = SessionContext(
             SidecarSettings(**settings),
             Clusters(FixedEngines([engine]), brokers_max=10),
             RoleDoor("admin"),
-            Figures(),
+            FrameServerCounters(),
             lambda _: {},
             "test",
             "serve",
         )
-        self.connection = Connection(around, lambda _: Peer("unix"), lambda _: True, lambda _: None)
+        self.connection = ClientConnection(
+            around, lambda _: Peer("unix"), lambda _: True, lambda _: None
+        )
         self.transport = Transport()
         self.connection.connection_made(self.transport)
         self.feed(request_frame(0, "hello", [{"versions": [1], "client": "x"}]))

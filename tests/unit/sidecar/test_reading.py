@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.sidecar.socket_reads import RECEIVED_BYTES, Readers
+from rlmm.sidecar.socket_reads import RECEIVED_BYTES, SocketReaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ class Transport(asyncio.Transport):
 class Guest:
     """A socket that is read from, its other side, and what came."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: SocketReaders) -> None:
         self.near, self.far = socket.socketpair()
         self.near.setblocking(False)
         self.taken: list[bytes] = []
@@ -80,7 +80,7 @@ class Guest:
 @contextmanager
 def guests(count: int) -> Iterator[list[Guest]]:
     """So many, with readers of their own."""
-    readers = Readers()
+    readers = SocketReaders()
     found = [Guest(readers) for _ in range(count)]
     try:
         yield found
@@ -177,7 +177,7 @@ async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
     *, is_closed_first: bool
 ) -> None:
     """Who has left may say so again, also when nobody reads any more."""
-    readers = Readers()
+    readers = SocketReaders()
     guest = Guest(readers)
     if is_closed_first:
         readers.close()

@@ -5,7 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from rlmm.errors import ConfigError
-from rlmm.sidecar.connection_trials import AGAIN, AT_A_TIME_MAX, OTHER_S, REMEMBERED_MAX, Trials
+from rlmm.sidecar.connection_trials import (
+    AGAIN,
+    AT_A_TIME_MAX,
+    OTHER_S,
+    REMEMBERED_MAX,
+    ConnectionTrials,
+)
 
 WRONG = ConfigError("wrong")
 
@@ -16,10 +22,10 @@ class Clock:
     now_s = 0.0
 
 
-def made() -> tuple[Trials, Clock]:
+def made() -> tuple[ConnectionTrials, Clock]:
     """No tries yet."""
     clock = Clock()
-    return Trials(lambda: clock.now_s), clock
+    return ConnectionTrials(lambda: clock.now_s), clock
 
 
 def test_address_when_it_fails_again_and_again_then_pauses_double_up_to_the_last() -> None:

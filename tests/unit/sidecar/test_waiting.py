@@ -13,8 +13,14 @@ import pytest
 from rlmm.errors import ProtocolError, TooBusy
 from rlmm.sidecar.dispatch import read_event
 from rlmm.sidecar.settings import SidecarSettings
-from rlmm.sidecar.statistics import Figures
-from rlmm.sidecar.waiting_requests import KEPT_BYTES, KEPT_FACTOR, Asked, Waits, read
+from rlmm.sidecar.statistics import FrameServerCounters
+from rlmm.sidecar.waiting_requests import (
+    KEPT_BYTES,
+    KEPT_FACTOR,
+    ResumedRead,
+    WaitingRequests,
+    read,
+)
 from rlmm.wire.framing import HEAD_BYTES
 from rlmm.wire.messages import read_request, request_frame
 from rlmm.wire.options import read_read_options
@@ -27,9 +33,9 @@ class Ends:
     """Waits, and who was told of their ends."""
 
     def __init__(self, **settings: Any) -> None:
-        self.figures = Figures()
+        self.figures = FrameServerCounters()
         self.told: list[int] = []
-        self.waits = Waits(
+        self.waits = WaitingRequests(
             SidecarSettings(**settings), self.figures, lambda number, *_: self.told.append(number)
         )
 
@@ -59,7 +65,7 @@ async def turns() -> None:
 async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_answered() -> None:
     """It stands in line with all that it was asked with; only its answer makes room."""
     ends = Ends(waiting_bytes_max=2 * KEPT_BYTES)
-    ends.begin(7, future(Asked("segment_for", [])))
+    ends.begin(7, future(ResumedRead("segment_for", [])))
     await turns()
     assert ends.told == [7]
     assert (ends.figures.waiting, ends.figures.waiting_bytes) == (0, KEPT_BYTES)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.base import background_work as background
-from rlmm.base.background_work import Abandoned, in_background
+from rlmm.base.background_work import WorkAbandoned, in_background
 from rlmm.base.own_thread import left_behind
 from rlmm.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from rlmm.base.background_work import Work
+    from rlmm.base.background_work import BackgroundWork
 
 
 async def test_work_is_done_in_another_thread_which_then_is_over() -> None:
@@ -55,7 +55,7 @@ async def test_work_when_its_thread_lingers_then_the_call_waits_for_it(
 async def test_work_when_it_fails_then_its_error_is_raised() -> None:
     """What goes wrong in the thread goes wrong for the caller."""
 
-    def work(_: Work) -> None:
+    def work(_: BackgroundWork) -> None:
         raise SnapshotError("no")
 
     with pytest.raises(SnapshotError, match="no"):
@@ -68,7 +68,7 @@ async def test_work_when_the_caller_is_cancelled_then_ends_early_and_is_waited_f
     loop = asyncio.get_running_loop()
     is_begun = asyncio.Event()
 
-    def work(given: Work) -> None:
+    def work(given: BackgroundWork) -> None:
         begun.set()
         loop.call_soon_threadsafe(is_begun.set)
         try:
@@ -91,12 +91,12 @@ async def test_work_when_it_hangs_and_the_caller_is_cancelled_twice_then_is_left
     loop = asyncio.get_running_loop()
     ends: list[BaseException] = []
 
-    def work(given: Work) -> None:
+    def work(given: BackgroundWork) -> None:
         loop.call_soon_threadsafe(is_begun.set)
         assert released.wait(30)
         try:
             given.go_on()
-        except Abandoned as error:
+        except WorkAbandoned as error:
             ends.append(error)
 
     before = set(threading.enumerate())
@@ -119,7 +119,7 @@ async def test_work_when_it_hangs_and_the_caller_is_cancelled_twice_then_is_left
 
 def test_abandoned_work_is_no_error_that_anybody_handles() -> None:
     """Code that handles errors does not take the end of the work for one."""
-    assert not issubclass(Abandoned, Exception)
+    assert not issubclass(WorkAbandoned, Exception)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
@@ -127,7 +127,7 @@ async def test_work_when_it_is_to_give_way_then_its_thread_alone_does() -> None:
     """The thread has the priority that was asked for, and the process keeps its own."""
     ours = os.getpriority(os.PRIO_PROCESS, 0)
 
-    def work(_: Work) -> int:
+    def work(_: BackgroundWork) -> int:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     assert await in_background(work, "snapshot-test", 19) == 19

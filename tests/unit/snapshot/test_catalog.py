@@ -11,7 +11,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.catalog import (
     Catalog,
-    Stored,
+    CatalogEntry,
     cluster_folder,
     identity_folder,
     position_of,
@@ -34,9 +34,9 @@ def catalog_with(root: Path, *positions: int, others: tuple[str, ...] = ()) -> C
     return catalog
 
 
-def newest(catalog: Catalog, position: int) -> Stored:
+def newest(catalog: Catalog, position: int) -> CatalogEntry:
     """The snapshot that was just written."""
-    return Stored(catalog.path_of(3, position), 3, position, 0)
+    return CatalogEntry(catalog.path_of(3, position), 3, position, 0)
 
 
 def left(catalog: Catalog) -> list[int]:

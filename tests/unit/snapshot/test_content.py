@@ -17,7 +17,7 @@ from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.varint import encode_varint
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import encode
-from rlmm.snapshot.format import BLOCK_BYTES_MAX, Header, encode_header
+from rlmm.snapshot.format import BLOCK_BYTES_MAX, SnapshotHeader, encode_header
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.snapshots import (
     HISTORY,
@@ -65,7 +65,7 @@ def image(key: bytes, body: bytes = b"body") -> bytes:
 
 def sealed(body: bytes, users: int, trailer: tuple[int, int] | None = None) -> bytes:
     """A file of the given blocks with a digest that fits; *trailer* is blocks and bytes."""
-    content = encode_header(Header(IDENTITY, 3, 10, HISTORY, users, 0)) + body
+    content = encode_header(SnapshotHeader(IDENTITY, 3, 10, HISTORY, users, 0)) + body
     if trailer is not None:
         content += struct.pack(">BIQ", 0, *trailer)
     return content + hashlib.sha256(content).digest()
@@ -133,7 +133,9 @@ def test_file_when_it_is_written_then_images_are_made_one_at_a_time() -> None:
         return make
 
     chunks = encode(
-        Header(IDENTITY, 3, 0, HISTORY, 50, 0), [part(number) for number in range(50)], 1_000
+        SnapshotHeader(IDENTITY, 3, 0, HISTORY, 50, 0),
+        [part(number) for number in range(50)],
+        1_000,
     )
     next(chunks)
     assert made == []
@@ -147,7 +149,7 @@ def test_file_when_there_are_not_as_many_images_as_said_then_is_not_written(coun
     """A header that does not tell the truth is not sealed."""
     parts = [lambda: image(b"a")[4:], lambda: image(b"b")[4:], lambda: image(b"c")[4:]]
     with pytest.raises(SnapshotError, match=r"3 user partitions, expected are \d"):
-        list(encode(Header(IDENTITY, 3, 0, HISTORY, count, 0), parts))
+        list(encode(SnapshotHeader(IDENTITY, 3, 0, HISTORY, count, 0), parts))
 
 
 A, B = image(b"a"), image(b"b")

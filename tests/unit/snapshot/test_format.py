@@ -12,15 +12,15 @@ import pytest
 
 from rlmm.errors import InvalidArgument, SnapshotCorrupt, SnapshotError, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT64_MAX, Uuid
-from rlmm.snapshot.format import HEADER_BYTES_MIN, Header, decode_header, encode_header
+from rlmm.snapshot.format import HEADER_BYTES_MIN, SnapshotHeader, decode_header, encode_header
 from tests.support.snapshots import HISTORY, IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HEADER = Header(IDENTITY, 3, 5_000, HISTORY, 12, 1_700_000_000_000)
+HEADER = SnapshotHeader(IDENTITY, 3, 5_000, HISTORY, 12, 1_700_000_000_000)
 POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 106
 
 
@@ -52,18 +52,18 @@ def patched(at: int, new: bytes) -> bytes:
         replace(HEADER, position=INT64_MAX - 1, partition=49),
         replace(HEADER, identity=LogIdentity("", Uuid(bytes(16)), 50)),
         replace(HEADER, identity=LogIdentity("\u00e9\u4e2d" * 6_000, IDENTITY.topic_id, 50)),
-        replace(HEADER, history=History(*[INT64_MAX] * 6)),
+        replace(HEADER, history=ReplayHistory(*[INT64_MAX] * 6)),
     ],
     ids=["usual", "smallest", "largest", "nameless", "long name", "long history"],
 )
-def test_header_when_written_then_is_read_back(header: Header) -> None:
+def test_header_when_written_then_is_read_back(header: SnapshotHeader) -> None:
     """Every field survives."""
     assert decode_header(taking(encode_header(header))) == header
 
 
 def test_f13_header_when_read_back_then_has_every_count_of_the_history() -> None:
     """How much of the history was understood is not forgotten at a restart."""
-    history = History(1, 2, 3, 4, 5, 6)
+    history = ReplayHistory(1, 2, 3, 4, 5, 6)
     assert decode_header(taking(encode_header(replace(HEADER, history=history)))).history == history
 
 
@@ -122,7 +122,7 @@ def test_header_when_no_shard_can_be_like_that_then_is_not_written() -> None:
         replace(HEADER, position=-1),
         replace(HEADER, partition=50),
         replace(HEADER, identity=LogIdentity("x" * 32_768, IDENTITY.topic_id, 50)),
-        replace(HEADER, history=History(-1)),
+        replace(HEADER, history=ReplayHistory(-1)),
         replace(HEADER, user_partitions=-1),
     ):
         with pytest.raises(InvalidArgument, match="no snapshot can be written"):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import cramjam
 
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.snapshot.format import Header, encode_header
+from rlmm.snapshot.format import SnapshotHeader, encode_header
 from tests.support import tree
 from tests.support.manual_clock import START_MS
 from tests.support.snapshots import IDENTITY, file_of, full_shard, images_of, read_back
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GOLDEN = tree.ROOT / "tests/data/snapshot-version-1.bin"
 BLOCK_BYTES = 60
-HISTORY = History(1, 2, 3, 4, 5, 6)
+HISTORY = ReplayHistory(1, 2, 3, 4, 5, 6)
 HEADER_BYTES = (
     "524c4d4d534e4150" "0001" "0001"  # magic, version, image version
     "00000003" "00000032" "000000000000000c" "0000018bcfe56800"  # place, position, written
@@ -66,7 +66,7 @@ def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written() -> 
     """A file of version 1 means what it always meant."""
     header, images = read_back(GOLDEN.read_bytes())
     shard = golden_shard()
-    assert header == Header(IDENTITY, 3, 12, HISTORY, 3, START_MS)
+    assert header == SnapshotHeader(IDENTITY, 3, 12, HISTORY, 3, START_MS)
     assert shard.position == 12
     assert images == images_of(shard)
 

@@ -14,13 +14,13 @@ import pytest
 
 from rlmm.errors import ConfigError
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import History
+from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.refusals import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import (
     delete_finished,
@@ -61,7 +61,7 @@ async def test_f5_f13_state_when_saved_and_restored_then_is_the_same(tmp_path: P
     """States, slots, watermarks, deletions with their writers, history: all of it comes back."""
     for state in PartitionDeleteState:
         shard = full_shard(state)
-        history = History(40, 100, 3, 2, 1, 30)
+        history = ReplayHistory(40, 100, 3, 2, 1, 30)
         root = tmp_path / state.name
         saved = await store_in(root).write(frozen_of(shard, history))
         store = store_in(root)
@@ -336,7 +336,7 @@ async def test_f15_restore_never_holds_a_second_copy(tmp_path: Path) -> None:
         partial(bytes.__add__, b"\x02" + number.to_bytes(2, "big"), content)
         for number in range(count)
     ]
-    await store_in(tmp_path).write(Frozen(PARTITION, 1_000, History(), parts))
+    await store_in(tmp_path).write(ShardImages(PARTITION, 1_000, ReplayHistory(), parts))
     taken: list[int] = []
 
     class Counting(PythonShard):

@@ -12,7 +12,7 @@ import pytest
 from rlmm.errors import SnapshotError, SnapshotRefused
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import (
     segment_id,
@@ -163,7 +163,7 @@ async def test_f17_write_when_the_disk_fills_meanwhile_then_is_given_up(tmp_path
     events: list[Event] = [started(segment_id(1), custom_metadata=bytes(9_000_000))]
     shard = shard_of(events)
     with pytest.raises(SnapshotRefused, match="1000000 bytes are free"):
-        await store.write(Frozen(PARTITION, 1, HISTORY, [part]))
+        await store.write(ShardImages(PARTITION, 1, HISTORY, [part]))
     assert files_below(tmp_path) == []
 
 
@@ -194,7 +194,7 @@ async def test_f14_snapshot_when_written_and_read_then_the_loop_does_nothing_of_
 
     shard = shard_of(segments(3))
     store = SnapshotStore(tmp_path, IDENTITY, Noted, FREE, disk=Noting())
-    await store.write(Frozen(PARTITION, shard.position, HISTORY, [part]))
+    await store.write(ShardImages(PARTITION, shard.position, HISTORY, [part]))
     assert await store.restore(PARTITION, 0, END) is not None
     assert {"create", "write", "sync", "rename", "sync_folder"} < threads.keys()
     assert {"image", "read", "import"} < threads.keys()
@@ -217,7 +217,7 @@ async def test_write_when_cancelled_then_leaves_what_was_there(tmp_path: Path) -
 
     shard = shard_of(segments(6))
     parts = [cancelling, lambda: b""]
-    task = asyncio.create_task(store.write(Frozen(PARTITION, 12, HISTORY, parts)))
+    task = asyncio.create_task(store.write(ShardImages(PARTITION, 12, HISTORY, parts)))
     with pytest.raises(asyncio.CancelledError):
         await task
     assert files_below(tmp_path) == [f"{PARTITION}/{10:020d}.snapshot"]

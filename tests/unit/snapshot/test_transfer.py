@@ -21,7 +21,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.catalog import identity_folder
 from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.folder_check import stored_below
-from rlmm.snapshot.format import Header
+from rlmm.snapshot.format import SnapshotHeader
 from rlmm.snapshot.transfer import export, import_from
 from tests.support.snapshots import (
     HISTORY,
@@ -162,7 +162,7 @@ def source_with(folder: Path, *contents_of: bytes) -> Path:
 
 def forged(image: bytes) -> bytes:
     """A snapshot that is whole and holds anything, as whoever can write a file can make one."""
-    return b"".join(encode(Header(IDENTITY, 3, 10, HISTORY, 1, 0), [lambda: image]))
+    return b"".join(encode(SnapshotHeader(IDENTITY, 3, 10, HISTORY, 1, 0), [lambda: image]))
 
 
 GOOD = file_of(shard_of(segments(3)))

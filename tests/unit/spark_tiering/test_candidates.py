@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.copy_plan.candidates import Candidate, NotYet, Reason, judge_segments
+from spark_tiering.copy_plan.candidates import Candidate, CandidateReason, NotYet, judge_segments
 from spark_tiering.segments.segment_listing import ListedSegment
 
 SEGMENT = ListedSegment(120, 251)
@@ -14,14 +14,27 @@ EPOCHS = ((4, 0), (6, 200), (9, 251))
 @pytest.mark.parametrize(
     ("segment", "epochs", "last_stable_offset", "reason", "text"),
     [
-        pytest.param(ListedSegment(251, None), EPOCHS, 999, Reason.ACTIVE, "251", id="active"),
-        pytest.param(SEGMENT, EPOCHS, None, Reason.STABILITY_UNKNOWN, "250", id="unknown"),
-        pytest.param(SEGMENT, EPOCHS, 250, Reason.UNSTABLE, "below 250", id="last record open"),
-        pytest.param(SEGMENT, EPOCHS, 0, Reason.UNSTABLE, "below 0", id="all open"),
-        pytest.param(SEGMENT, None, 251, Reason.EPOCH_UNKNOWN, "offset 120", id="no history"),
-        pytest.param(SEGMENT, (), 251, Reason.EPOCH_UNKNOWN, "offset 120", id="empty history"),
         pytest.param(
-            SEGMENT, ((6, 200),), 251, Reason.EPOCH_UNKNOWN, "offset 120", id="begins too late"
+            ListedSegment(251, None), EPOCHS, 999, CandidateReason.ACTIVE, "251", id="active"
+        ),
+        pytest.param(SEGMENT, EPOCHS, None, CandidateReason.STABILITY_UNKNOWN, "250", id="unknown"),
+        pytest.param(
+            SEGMENT, EPOCHS, 250, CandidateReason.UNSTABLE, "below 250", id="last record open"
+        ),
+        pytest.param(SEGMENT, EPOCHS, 0, CandidateReason.UNSTABLE, "below 0", id="all open"),
+        pytest.param(
+            SEGMENT, None, 251, CandidateReason.EPOCH_UNKNOWN, "offset 120", id="no history"
+        ),
+        pytest.param(
+            SEGMENT, (), 251, CandidateReason.EPOCH_UNKNOWN, "offset 120", id="empty history"
+        ),
+        pytest.param(
+            SEGMENT,
+            ((6, 200),),
+            251,
+            CandidateReason.EPOCH_UNKNOWN,
+            "offset 120",
+            id="begins too late",
         ),
     ],
 )
@@ -29,7 +42,7 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
     segment: ListedSegment,
     epochs: tuple[tuple[int, int], ...] | None,
     last_stable_offset: int | None,
-    reason: Reason,
+    reason: CandidateReason,
     text: str,
 ) -> None:
     """Active, not stable, or written under nobody knows which leader; unknown is against it too."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import Coverage, Span, spans_of
+from spark_tiering.copy_plan.coverage import Coverage, EpochSpan, spans_of
 from tests.support.builders import started
 
 if TYPE_CHECKING:
@@ -32,9 +32,12 @@ def copied(
 
 def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() -> None:
     """Offsets before the first epoch belong to none, and epochs without offsets have no span."""
-    assert spans_of(((4, 0), (6, 200)), 120, 251) == (Span(4, 120, 200), Span(6, 200, 251))
-    assert spans_of(((4, 130),), 120, 251) == (Span(4, 130, 251),)
-    assert spans_of(((4, 0), (5, 120), (6, 251)), 120, 251) == (Span(5, 120, 251),)
+    assert spans_of(((4, 0), (6, 200)), 120, 251) == (
+        EpochSpan(4, 120, 200),
+        EpochSpan(6, 200, 251),
+    )
+    assert spans_of(((4, 130),), 120, 251) == (EpochSpan(4, 130, 251),)
+    assert spans_of(((4, 0), (5, 120), (6, 251)), 120, 251) == (EpochSpan(5, 120, 251),)
     assert spans_of((), 120, 251) == ()
 
 
@@ -42,7 +45,7 @@ def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() 
 def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
     """What was started and never finished is copied later, under another id."""
     epochs = ((0, 0),)
-    assert Coverage([copied(0, 100, state=state)]).lacks(epochs, 0, 100) == (Span(0, 0, 100),)
+    assert Coverage([copied(0, 100, state=state)]).lacks(epochs, 0, 100) == (EpochSpan(0, 0, 100),)
     both = Coverage([copied(0, 100, state=state), copied(0, 100)])
     assert both.lacks(epochs, 0, 100) == ()
 
@@ -52,26 +55,26 @@ def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> N
     coverage = Coverage([copied(0, 100), copied(100, 200)])
     epochs = ((0, 0),)
     assert coverage.lacks(epochs, 0, 90) == ()
-    assert coverage.lacks(epochs, 90, 210) == (Span(0, 200, 210),)
-    assert coverage.lacks(epochs, 210, 300) == (Span(0, 210, 300),)
+    assert coverage.lacks(epochs, 90, 210) == (EpochSpan(0, 200, 210),)
+    assert coverage.lacks(epochs, 210, 300) == (EpochSpan(0, 210, 300),)
 
 
 def test_f103_coverage_when_another_epoch_wrote_the_offsets_then_counts_for_nothing() -> None:
     """After an unclean election the same offsets are other records."""
     coverage = Coverage([copied(0, 100, {3: 0})])
-    assert coverage.lacks(((3, 0), (5, 60)), 0, 100) == (Span(5, 60, 100),)
-    assert coverage.lacks(((5, 0),), 0, 100) == (Span(5, 0, 100),)
+    assert coverage.lacks(((3, 0), (5, 60)), 0, 100) == (EpochSpan(5, 60, 100),)
+    assert coverage.lacks(((5, 0),), 0, 100) == (EpochSpan(5, 0, 100),)
 
 
 def test_coverage_when_there_are_holes_then_names_each() -> None:
     """Every range that is lacking comes by itself, in order."""
     coverage = Coverage([copied(50, 60), copied(0, 20), copied(15, 30), copied(30, 40)])
-    assert coverage.lacks(((0, 0),), 10, 80) == (Span(0, 40, 50), Span(0, 60, 80))
-    assert coverage.lacks(((0, 0),), 40, 50) == (Span(0, 40, 50),)
+    assert coverage.lacks(((0, 0),), 10, 80) == (EpochSpan(0, 40, 50), EpochSpan(0, 60, 80))
+    assert coverage.lacks(((0, 0),), 40, 50) == (EpochSpan(0, 40, 50),)
     assert coverage.lacks(((0, 0),), 20, 40) == ()
     nested = Coverage([copied(0, 100), copied(10, 20), copied(20, 30)])
     assert nested.lacks(((0, 0),), 0, 100) == ()
-    assert Coverage([]).lacks(((0, 0),), 0, 5) == (Span(0, 0, 5),)
+    assert Coverage([]).lacks(((0, 0),), 0, 5) == (EpochSpan(0, 0, 5),)
 
 
 RANGES = st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 2)).map(

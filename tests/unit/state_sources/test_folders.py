@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError, InvalidArgument, NotReady
-from rlmm.inspection.replay import Bound, replay
+from rlmm.inspection.replay import ReplayEnd, replay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode
-from rlmm.state_sources.protocol import SourceKind
+from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished
 from tests.support.copied_folders import (
     CLUSTER_ID,
@@ -46,7 +46,7 @@ async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_pa
         moment = await source.now()
         assert await segment_counts(moment) == {f"orders-{number}": 1 for number in NUMBERS}
         standing = await source.standing()
-    assert (source.kind, source.where) == (SourceKind.FOLDERS, str(tmp_path / "log"))
+    assert (source.kind, source.where) == (StateSourceKind.FOLDERS, str(tmp_path / "log"))
     assert standing.is_caught_up
     assert standing.notes == ()
     assert [one.metadata_partition for one in standing.places] == list(range(COUNT))
@@ -234,7 +234,7 @@ async def test_source_when_asked_for_history_then_its_log_is_that_of_any_source(
     """Time travel reads the same log, up to a bound."""
     await write_brokers(tmp_path, events_of(range(5)), 1)
     async with opened_folders(tmp_path, partition_count=1) as source:
-        moment = await replay(source.log, bound=Bound({0: 4}), timeout_s=5)
+        moment = await replay(source.log, bound=ReplayEnd({0: 4}), timeout_s=5)
         assert await segment_counts(moment) == {"orders-0": 1, "orders-1": 1, "orders-2": 1}
         assert await source.log.read(0, 10, timeout_s=0.01) is None
 

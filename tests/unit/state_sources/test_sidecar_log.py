@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rlmm.errors import LogRecreated, LogUnavailable
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import LogBounds
 from rlmm.metadata.ids import Uuid
 from rlmm.records.record_set import RecordSet
 from rlmm.state_sources.sidecar_log import PLACES_MAX, SidecarLog
-from rlmm.wire.hello import HelloAnswer, Limits
+from rlmm.wire.hello import HelloAnswer, ServiceLimits
 from rlmm.wire.operator_queries import LogEnds, LogPiece
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -35,7 +35,7 @@ class Link:
     where: str = "somewhere"
     server: HelloAnswer = field(
         default_factory=lambda: HelloAnswer(
-            1, "s", "c", TOPIC, 9_999, "admin", "serve", Limits(timeout_ms_max=1_000)
+            1, "s", "c", TOPIC, 9_999, "admin", "serve", ServiceLimits(timeout_ms_max=1_000)
         )
     )
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -116,7 +116,7 @@ async def test_bounds_when_of_very_many_partitions_then_are_asked_for_in_parts()
     log, link = log_of(told)
     count = 2 * PLACES_MAX + 1
     found = await log.bounds(range(count), timeout_s=1)
-    assert found == {n: away if n == 3 else Bounds(n, n + 1) for n in range(count)}
+    assert found == {n: away if n == 3 else LogBounds(n, n + 1) for n in range(count)}
     assert [len(args[0]) for method, args in link.asked if method == "log_bounds"] == [
         PLACES_MAX, PLACES_MAX, 1,
     ]  # fmt: skip

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from rlmm.telemetry.repeats import KINDS_MAX, PLACES_MAX, LineKind, Repeated, Repeats
+from rlmm.telemetry.repeats import KINDS_MAX, PLACES_MAX, LineKind, RepeatCount, RepeatedLines
 
 AWAY = LineKind("rlmm.pump", logging.WARNING, "broker %d is away")
 
 
 def test_line_when_repeated_then_so_many_are_written_and_the_rest_counted() -> None:
     """The first ones are written; what is held back is told when the window is over, once."""
-    repeats = Repeats(repeats_max=2, window_ms=100)
+    repeats = RepeatedLines(repeats_max=2, window_ms=100)
     assert [repeats.admits(AWAY, None, now_ms) for now_ms in (0, 1, 2, 99)] == [
         True,
         True,
@@ -20,13 +20,13 @@ def test_line_when_repeated_then_so_many_are_written_and_the_rest_counted() -> N
         False,
     ]
     assert repeats.due(99) == []
-    assert repeats.due(100) == [Repeated(AWAY, suppressed=2, window_ms=100)]
+    assert repeats.due(100) == [RepeatCount(AWAY, suppressed=2, window_ms=100)]
     assert repeats.due(100) == []
 
 
 def test_line_when_its_window_is_over_then_is_written_again() -> None:
     """A window begins with the first line in it."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 50)
     assert not repeats.admits(AWAY, None, 149)
     assert repeats.due(150)
@@ -35,7 +35,7 @@ def test_line_when_its_window_is_over_then_is_written_again() -> None:
 
 def test_lines_when_cluster_logger_level_or_template_differ_then_are_no_repeats() -> None:
     """Only what is the same line of code, of the same cluster, is the same."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     assert repeats.admits(replace(AWAY, logger="rlmm.gate"), None, 0)
     assert repeats.admits(replace(AWAY, level=logging.ERROR), None, 0)
@@ -46,14 +46,14 @@ def test_lines_when_cluster_logger_level_or_template_differ_then_are_no_repeats(
 
 def test_window_when_nothing_was_held_back_then_is_not_told() -> None:
     """Silence about silence."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     assert repeats.due(1_000) == []
 
 
 def test_lines_when_too_many_differ_then_are_written_uncounted() -> None:
     """The memory of templates is bounded, and what is beyond it is never lost."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     for number in range(KINDS_MAX):
         assert repeats.admits(LineKind("x", 0, str(number)), None, 0)
     assert all(repeats.admits(AWAY, None, 0) for _ in range(3))
@@ -62,37 +62,37 @@ def test_lines_when_too_many_differ_then_are_written_uncounted() -> None:
 
 def test_counts_when_it_ends_then_are_all_told() -> None:
     """The last lines of a process do not hide how many there were."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     for _ in range(3):
         repeats.admits(AWAY, None, 0)
-    assert repeats.due(None) == [Repeated(AWAY, suppressed=2, window_ms=100)]
+    assert repeats.due(None) == [RepeatCount(AWAY, suppressed=2, window_ms=100)]
 
 
 def test_lines_when_of_many_partitions_then_each_has_its_first_and_they_share_the_rest() -> None:
     """No partition hides behind the others' noise, and their noise together is bounded."""
-    repeats = Repeats(repeats_max=3, window_ms=100)
+    repeats = RepeatedLines(repeats_max=3, window_ms=100)
     assert [repeats.admits(AWAY, 7, 0) for _ in range(5)] == [True, True, True, False, False]
     assert [repeats.admits(AWAY, place, 1) for place in (7, 8, 9, 8, 9)] == [
         False, True, True, False, False,
     ]  # fmt: skip
-    assert repeats.due(100) == [Repeated(AWAY, suppressed=5, window_ms=100)]
+    assert repeats.due(100) == [RepeatCount(AWAY, suppressed=5, window_ms=100)]
     assert repeats.admits(AWAY, 8, 100)
 
 
 def test_lines_when_of_too_many_metadata_partitions_then_are_held_back() -> None:
     """The memory of partitions is bounded; beyond it the limit holds, and what it costs is told."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     admitted = [repeats.admits(AWAY, place, 0) for place in range(PLACES_MAX + 2)]
     assert admitted == [True] * PLACES_MAX + [False] * 2
-    assert repeats.due(None) == [Repeated(AWAY, suppressed=2, window_ms=100)]
+    assert repeats.due(None) == [RepeatCount(AWAY, suppressed=2, window_ms=100)]
 
 
 def test_limit_when_changed_then_holds_at_once_and_windows_keep_their_length() -> None:
     """A window that has begun ends when it would have; the next one is as long as is said now."""
-    repeats = Repeats(repeats_max=1, window_ms=100)
+    repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     repeats.limit(2, 1_000)
     assert [repeats.admits(AWAY, None, 1) for _ in range(2)] == [True, False]
-    assert repeats.due(100) == [Repeated(AWAY, suppressed=1, window_ms=100)]
+    assert repeats.due(100) == [RepeatCount(AWAY, suppressed=1, window_ms=100)]
     assert repeats.admits(AWAY, None, 100)
     assert repeats.due(1_099) == []

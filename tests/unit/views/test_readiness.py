@@ -7,50 +7,50 @@ from typing import Any
 
 import pytest
 
-from rlmm.engine.statistics import EngineStanding
+from rlmm.engine.statistics import EngineStatus
 from rlmm.gate.state import GateState
 from rlmm.gate.statistics import ShardGateStatistics
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.replay_progress import ReplayProgress, Why
+from rlmm.log.replay_progress import NotReadyReason, ReplayProgress
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.views.readiness import ProcessStanding, liveness_view, readiness_view
+from rlmm.views.readiness import ProcessStatus, liveness_view, readiness_view
 
 IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 2)
 OPEN = ShardGateStatistics(GateState.OPEN, None, "", 1)
-BEHIND = ShardGateStatistics(GateState.STALE, Why.BEHIND, "5 records", 1)
-NEVER = ShardGateStatistics(GateState.REPLAYING, Why.REPLAYING, "", 0)
+BEHIND = ShardGateStatistics(GateState.STALE, NotReadyReason.BEHIND, "5 records", 1)
+NEVER = ShardGateStatistics(GateState.REPLAYING, NotReadyReason.REPLAYING, "", 0)
 PROGRESS = ReplayProgress(1, 3, 8, 0, 9, 0.0)
-ALL = EngineStanding(
+ALL = EngineStatus(
     IDENTITY, Assignment.everything(), "", 100.0, {0: OPEN, 1: OPEN}, {1: PROGRESS}, {}
 )
 REPLAYING = replace(ALL, gates={0: OPEN, 1: NEVER})
 STALE = replace(ALL, gates={0: OPEN, 1: BEHIND})
-UNREACHED = EngineStanding(None, Assignment.everything(), "away", None, {}, {}, {})
+UNREACHED = EngineStatus(None, Assignment.everything(), "away", None, {}, {}, {})
 
 
 @pytest.mark.parametrize(
     ("process", "word", "is_ready", "was_ready"),
     [
-        (ProcessStanding({}, is_begun=False), "starting", False, False),
-        (ProcessStanding({}, ("a",)), "starting", False, False),
-        (ProcessStanding({}), "not-ready", False, False),
-        (ProcessStanding({"a": ALL}, ("a", "b")), "starting", False, False),
-        (ProcessStanding({"a": ALL}), "ready", True, True),
-        (ProcessStanding({"a": ALL, "b": UNREACHED}), "not-ready", False, False),
-        (ProcessStanding({"a": REPLAYING}), "not-ready", False, False),
-        (ProcessStanding({"a": STALE}), "not-ready", False, True),
-        (ProcessStanding({"a": replace(ALL, gates={})}), "not-ready", False, False),
+        (ProcessStatus({}, is_begun=False), "starting", False, False),
+        (ProcessStatus({}, ("a",)), "starting", False, False),
+        (ProcessStatus({}), "not-ready", False, False),
+        (ProcessStatus({"a": ALL}, ("a", "b")), "starting", False, False),
+        (ProcessStatus({"a": ALL}), "ready", True, True),
+        (ProcessStatus({"a": ALL, "b": UNREACHED}), "not-ready", False, False),
+        (ProcessStatus({"a": REPLAYING}), "not-ready", False, False),
+        (ProcessStatus({"a": STALE}), "not-ready", False, True),
+        (ProcessStatus({"a": replace(ALL, gates={})}), "not-ready", False, False),
         (
-            ProcessStanding({"a": replace(ALL, assignment=Assignment.awaited(), gates={})}),
+            ProcessStatus({"a": replace(ALL, assignment=Assignment.awaited(), gates={})}),
             "not-ready", False, False,
         ),
         (
-            ProcessStanding({"a": replace(ALL, assignment=Assignment.nothing(), gates={})}),
+            ProcessStatus({"a": replace(ALL, assignment=Assignment.nothing(), gates={})}),
             "ready", True, True,
         ),
-        (ProcessStanding({"a": ALL}, end="stopping"), "stopping", False, True),
-        (ProcessStanding({"a": ALL}, end="stopping", failure="x"), "failed", False, True),
+        (ProcessStatus({"a": ALL}, end="stopping"), "stopping", False, True),
+        (ProcessStatus({"a": ALL}, end="stopping", failure="x"), "failed", False, True),
     ],
     ids=[
         "unborn", "opening", "nothing", "one-opening", "ready", "one-unreached", "replaying",
@@ -58,7 +58,7 @@ UNREACHED = EngineStanding(None, Assignment.everything(), "away", None, {}, {}, 
     ],
 )  # fmt: skip
 def test_process_when_it_stands_so_then_it_says_so(
-    process: ProcessStanding, word: str, is_ready: bool, was_ready: bool
+    process: ProcessStatus, word: str, is_ready: bool, was_ready: bool
 ) -> None:
     """Ready is only who answers for all that is assigned, and started who once did."""
     shown = readiness_view(process)
@@ -83,19 +83,19 @@ def test_life_when_the_heartbeat_is_so_old_then_f100(
 ) -> None:
     """A pump that stands still is no life, but for the orderly end, where it has to."""
     engine = replace(ALL, judged_s=judged_s)
-    shown = liveness_view(ProcessStanding({"a": engine}, end=end, failure=failure), 100.0, 60.0)
+    shown = liveness_view(ProcessStatus({"a": engine}, end=end, failure=failure), 100.0, 60.0)
     assert (shown["status"], shown["is_alive"]) == (word, word == "alive")
 
 
 def test_life_when_the_log_is_not_reached_then_it_is_life() -> None:
     """Brokers that are away are no reason to be started anew."""
     unreached = replace(UNREACHED, judged_s=0.0)
-    assert liveness_view(ProcessStanding({"a": unreached}), 1e9, 60.0)["is_alive"]
+    assert liveness_view(ProcessStatus({"a": unreached}), 1e9, 60.0)["is_alive"]
 
 
 def test_process_when_a_log_takes_long_to_open_then_names_what_is_waited_for() -> None:
     """A cluster whose engine began without its log is shown once, as being opened, and where."""
-    process = ProcessStanding(
+    process = ProcessStatus(
         {"a": ALL, "b": UNREACHED}, ("a", "b", "c"), waits={"b": "the log in /data/b"}
     )
     shown = readiness_view(process)

@@ -14,7 +14,7 @@ from rlmm.metadata.verdicts import Rejected
 from rlmm.wire import queries as questions
 from rlmm.wire import values
 from rlmm.wire.framing import FrameReader
-from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
+from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame
 from rlmm.wire.options import read_read_options, read_wait_options
 from tests.support.foreign import story
@@ -52,7 +52,7 @@ class Fake:
 
     def _hello(self, said: object) -> object:
         version = agree(read_hello(said).versions)
-        limits = Limits(page_max=100)
+        limits = ServiceLimits(page_max=100)
         return hello_answer_value(
             HelloAnswer(version, "fake/1", None, None, None, "broker", "serve", limits)
         )

@@ -16,7 +16,7 @@ from rlmm.wire.operator_queries import (
     ImageHead,
     LogEnds,
     LogPiece,
-    Summary,
+    PartitionFigures,
     SummaryPage,
     image_head_value,
     log_ends_value,
@@ -34,7 +34,13 @@ from tests.support.builders import partition_delete, tp
 TOPIC = Uuid(b"t" * 16)
 DELETE = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, tp("b"))
 PAGE = SummaryPage(
-    7, True, [Summary(tp("a"), 1, 2, 3, -4, None), Summary(tp("b"), 0, 0, 0, 2**62, DELETE)], b"k"
+    7,
+    True,
+    [
+        PartitionFigures(tp("a"), 1, 2, 3, -4, None),
+        PartitionFigures(tp("b"), 0, 0, 0, 2**62, DELETE),
+    ],
+    b"k",
 )
 
 
@@ -69,7 +75,7 @@ def test_summary_when_sent_then_is_no_larger_than_it_is_reckoned_with() -> None:
             PartitionDeleteState.DELETE_PARTITION_FINISHED, one,
             broker_id=-(2**31), event_timestamp_ms=least,
         )  # fmt: skip
-        summary = Summary(one, most, most, most, least, delete)
+        summary = PartitionFigures(one, most, most, most, least, delete)
         page: Any = summary_page_value(PAGE._replace(summaries=[summary]))
         assert len(packed(page[2][0])) <= summary.wire_bytes
 

@@ -11,7 +11,7 @@ from rlmm.wire import messages
 from rlmm.wire import value_checks as forms
 from rlmm.wire.framing import FRAME_BYTES_MAX, HEAD_BYTES
 from rlmm.wire.messages import (
-    Answer,
+    Response,
     answer_frame,
     id_of,
     packed,
@@ -64,7 +64,7 @@ def test_answer_when_it_is_packed_already_then_fits_a_frame_or_is_refused(reques
 
 def test_answer_and_refusal_come_back_as_they_were_sent() -> None:
     """A result has no error, a refusal no result and perhaps no id."""
-    assert read_answer(payload_of(answer_frame(7, [True]))) == Answer(7, None, [True])
+    assert read_answer(payload_of(answer_frame(7, [True]))) == Response(7, None, [True])
     answer = read_answer(payload_of(refusal_frame(None, NotReady("no", position=5))))
     assert answer.id is None
     assert isinstance(answer.error, NotReady)

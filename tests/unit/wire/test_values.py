@@ -14,9 +14,9 @@ from rlmm.metadata.segment import SegmentMetadata
 from rlmm.wire import rows, values
 from rlmm.wire.hello import (
     VERSIONS,
-    Hello,
+    ClientHello,
     HelloAnswer,
-    Limits,
+    ServiceLimits,
     agree,
     hello_answer_value,
     hello_value,
@@ -28,7 +28,7 @@ from rlmm.wire.methods import METHODS
 from rlmm.wire.options import (
     READ_DEFAULTS,
     WRITE_DEFAULTS,
-    ReadOptions,
+    FreshnessOptions,
     WriteOptions,
     read_options_value,
     read_read_options,
@@ -172,22 +172,22 @@ def test_option_when_it_is_not_known_is_named() -> None:
 
 def test_read_waits_only_where_it_asks_for_more_than_is_there() -> None:
     """A time-out alone, or an empty token, keeps no answer back."""
-    assert not ReadOptions(timeout_ms=5).waits
-    assert not ReadOptions({}).waits
-    assert ReadOptions({0: -1}).waits
-    assert ReadOptions(linearizable=True).waits
+    assert not FreshnessOptions(timeout_ms=5).waits
+    assert not FreshnessOptions({}).waits
+    assert FreshnessOptions({0: -1}).waits
+    assert FreshnessOptions(linearizable=True).waits
     assert WriteOptions().unassigned == "refuse"
 
 
 def test_hello_when_it_says_more_than_is_known_is_read() -> None:
     """A newer client may say more of itself."""
-    said = Hello((1,), "c", "secret")
+    said = ClientHello((1,), "c", "secret")
     assert read_hello({**hello_value(said), "colour": "blue", "nested": [1]}) == said
 
 
 def test_hello_when_answered_by_an_earlier_service_then_it_said_nothing_of_newer_limits() -> None:
     """What was added is 0 where it is missing, and what was there from the start must be there."""
-    limits = Limits(1, 2, 3, 4, 5, 6, timeout_ms_max=7, assign_max=8)
+    limits = ServiceLimits(1, 2, 3, 4, 5, 6, timeout_ms_max=7, assign_max=8)
     answer = HelloAnswer(1, "s", None, None, None, "admin", "serve", limits)
     said: Any = hello_answer_value(answer)
     assert read_hello_answer(said) == answer
@@ -226,7 +226,7 @@ def test_look_ups_when_too_many_then_refused_before_any_is_looked_at() -> None:
 
 def test_token_is_not_printed() -> None:
     """What a log line shows of a hello has no secret in it."""
-    assert "secret" not in repr(Hello((1,), "c", "secret"))
+    assert "secret" not in repr(ClientHello((1,), "c", "secret"))
 
 
 def test_version_is_the_newest_that_both_sides_speak() -> None:

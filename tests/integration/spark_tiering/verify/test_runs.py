@@ -11,11 +11,11 @@ from rlmm.errors import StoreUnavailable
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
-from spark_tiering.executor.throttle import Pace, Throttle
+from spark_tiering.executor.throttle import PaceLimits, Throttle
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.tier import Tier, TierMoment
-from spark_tiering.maintenance.verify.settings import Sample, VerifyOptions
+from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.tier_places import TierPlace, WatchedUnits, states
@@ -138,13 +138,13 @@ def test_store_when_it_is_foreign_then_every_segment_is_missing_and_nothing_else
 
 def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> None:
     """By its seed; another one draws others, and all are within the tier."""
-    for sample in (Sample(2), Sample(share=0.5, seed=3)):
+    for sample in (SegmentSample(2), SegmentSample(share=0.5, seed=3)):
         reports = [verify(place, VerifyOptions(sample=sample)) for _ in range(2)]
         assert reports[0].work == reports[1].work
         assert reports[0].is_fine
-    assert verify(place, VerifyOptions(sample=Sample(2))).work.segments == 2
-    assert verify(place, VerifyOptions(sample=Sample(99))).work.segments == 4
-    assert verify(place, VerifyOptions(sample=Sample(share=1.0))).work.segments == 4
+    assert verify(place, VerifyOptions(sample=SegmentSample(2))).work.segments == 2
+    assert verify(place, VerifyOptions(sample=SegmentSample(99))).work.segments == 4
+    assert verify(place, VerifyOptions(sample=SegmentSample(share=1.0))).work.segments == 4
 
 
 def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
@@ -237,6 +237,6 @@ def test_pace_when_it_is_set_then_reading_keeps_to_it(
         "spark_tiering.maintenance.verify.unit_execution.throttle_of",
         lambda job_id, pace: Throttle(pace, lambda: sum(slept), slept.append),
     )
-    report = verify(place, replace(DEEP, pace=Pace(10_000.0)))
+    report = verify(place, replace(DEEP, pace=PaceLimits(10_000.0)))
     assert report.is_fine
     assert 3 < sum(slept) < 7, "57,788 bytes of logs, and those of indexes and manifests"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.base.time_text import duration_text
-from rlmm.cli.printing.answer import Form
+from rlmm.cli.printing.answer import ValueFormat
 from rlmm.cli.printing.cells import cell, size_text, states_text, value_at
 
 
@@ -49,28 +49,28 @@ def test_duration_when_shown_has_its_two_largest_units(seconds: float, text: str
 @pytest.mark.parametrize(
     ("value", "form", "text"),
     [
-        (None, Form.NUMBER, "-"),
-        (12, Form.NUMBER, "12"),
-        (1_700_000_000_000, Form.TIME, "2023-11-14T22:13:20.000Z"),
-        (-1, Form.TIME, "-"),
-        ([{"epoch": 0, "start_offset": 9}], Form.EPOCHS, "0:9"),
-        ([{"epoch": e, "start_offset": e * 5} for e in (0, 2)], Form.EPOCHS, "0:0 2:10"),
-        (b"\x01\xff", Form.HEX, "01ff"),
-        ("COPY_SEGMENT_FINISHED", Form.STATE, "COPY_FINISHED"),
-        ("DELETE_PARTITION_MARKED", Form.STATE, "DELETE_MARKED"),
-        (True, Form.TEXT, "true"),
-        ([1, "a"], Form.TEXT, "1,a"),
-        ({"a": 1, "b": None}, Form.TEXT, "a=1,b="),
+        (None, ValueFormat.NUMBER, "-"),
+        (12, ValueFormat.NUMBER, "12"),
+        (1_700_000_000_000, ValueFormat.TIME, "2023-11-14T22:13:20.000Z"),
+        (-1, ValueFormat.TIME, "-"),
+        ([{"epoch": 0, "start_offset": 9}], ValueFormat.EPOCHS, "0:9"),
+        ([{"epoch": e, "start_offset": e * 5} for e in (0, 2)], ValueFormat.EPOCHS, "0:0 2:10"),
+        (b"\x01\xff", ValueFormat.HEX, "01ff"),
+        ("COPY_SEGMENT_FINISHED", ValueFormat.STATE, "COPY_FINISHED"),
+        ("DELETE_PARTITION_MARKED", ValueFormat.STATE, "DELETE_MARKED"),
+        (True, ValueFormat.TEXT, "true"),
+        ([1, "a"], ValueFormat.TEXT, "1,a"),
+        ({"a": 1, "b": None}, ValueFormat.TEXT, "a=1,b="),
     ],
 )  # fmt: skip
-def test_cell_when_shown_is_as_its_form_says(value: object, form: Form, text: str) -> None:
+def test_cell_when_shown_is_as_its_form_says(value: object, form: ValueFormat, text: str) -> None:
     """Every form has one way to be read."""
     assert cell(value, form) == text
 
 
 def test_cell_when_it_holds_what_a_terminal_obeys_shows_it_instead() -> None:
     """A name with an escape sequence colours nothing, and one with a line end breaks no table."""
-    assert cell("a\x1b[2Jb\nc\u202e", Form.TEXT) == "a\\x1b[2Jb\\x0ac\\x202e"
+    assert cell("a\x1b[2Jb\nc\u202e", ValueFormat.TEXT) == "a\\x1b[2Jb\\x0ac\\x202e"
 
 
 def test_value_when_its_key_has_dots_is_looked_for_inside() -> None:

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.cli.printing.answer import Answer, Column
+from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.cli.printing.documents import yaml_scalar
 from tests.support.looking import printed
 
@@ -20,9 +20,9 @@ ITEMS: list[dict[str, object]] = [
 ]
 
 
-def answer_of(items: list[dict[str, object]], **more: Any) -> Answer:
+def answer_of(items: list[dict[str, object]], **more: Any) -> CommandAnswer:
     """An answer with a head and a foot."""
-    return Answer(
+    return CommandAnswer(
         "things",
         (Column("name", "NAME"),),
         items,

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label
 from tests.support.looking import printed
 
 COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),
     Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", Form.NUMBER, is_extra=True),
-    Column("size.bytes", "SIZE", Form.SIZE),
-    Column("epochs", "EPOCHS", Form.EPOCHS),
+    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
+    Column("size.bytes", "SIZE", ValueFormat.SIZE),
+    Column("epochs", "EPOCHS", ValueFormat.EPOCHS),
     Column("is_new", "NEW"),
     Column("note", "NOTE"),
 )
@@ -34,14 +34,14 @@ ITEM: dict[str, object] = {
 
 async def test_csv_when_printed_has_all_columns_by_name_and_plain_values() -> None:
     """Names are those of JSON; sizes are bytes; what is made for people alone is left out."""
-    text = await printed(Answer("things", COLUMNS, [ITEM]), "csv")
+    text = await printed(CommandAnswer("things", COLUMNS, [ITEM]), "csv")
     assert text == ("topic,partition,size.bytes,epochs,is_new,note\norders,3,5000,0:5 1:9,true,\n")
 
 
 @pytest.mark.parametrize("output", ["csv", "tsv"])
 async def test_rows_when_headers_are_not_wanted_are_alone(output: str) -> None:
     """`--no-headers` leaves the first line out."""
-    text = await printed(Answer("things", COLUMNS, [ITEM]), output, has_headers=False)
+    text = await printed(CommandAnswer("things", COLUMNS, [ITEM]), output, has_headers=False)
     assert len(text.splitlines()) == 1
 
 
@@ -54,7 +54,7 @@ async def test_csv_of_any_texts_is_read_back_as_they_were(rows: list[list[str]])
     """Quotes, commas and line ends come back from a reader of CSV."""
     columns = (Column("a", "A"), Column("b", "B"))
     items: list[dict[str, object]] = [{"a": a, "b": b} for a, b in rows]
-    text = await printed(Answer("things", columns, items), "csv", has_headers=False)
+    text = await printed(CommandAnswer("things", columns, items), "csv", has_headers=False)
     assert list(csv.reader(io.StringIO(text, newline=""))) == rows
 
 
@@ -63,7 +63,7 @@ async def test_tsv_of_any_texts_has_a_row_a_line_and_a_tab_a_column(rows: list[l
     """`cut` and `awk` find each value in its place; escapes undone, it is what it was."""
     columns = (Column("a", "A"), Column("b", "B"))
     items: list[dict[str, object]] = [{"a": a, "b": b} for a, b in rows]
-    text = await printed(Answer("things", columns, items), "tsv", has_headers=False)
+    text = await printed(CommandAnswer("things", columns, items), "tsv", has_headers=False)
     lines = text.removesuffix("\n").split("\n")
     assert [[_plain(one) for one in line.split("\t")] for line in lines] == rows
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.table import PAGE, wrapped
 from tests.support.looking import printed
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("name", "NAME"),
-    Column("size", "SIZE", Form.SIZE),
+    Column("size", "SIZE", ValueFormat.SIZE),
     Column("id", "ID", is_extra=True),
     Column("detail", "DETAIL"),
 )
@@ -34,7 +34,7 @@ async def test_table_when_printed_is_aligned_with_numbers_to_the_right() -> None
         {"name": "orders-3", "size": 5_000, "detail": "a"},
         {"name": "x", "size": 1, "detail": None},
     ]
-    assert await printed(Answer("things", COLUMNS, items)) == (
+    assert await printed(CommandAnswer("things", COLUMNS, items)) == (
         "NAME         SIZE  DETAIL\n"
         "orders-3  4.9 KiB  a\n"
         "x             1 B  -\n"
@@ -43,31 +43,31 @@ async def test_table_when_printed_is_aligned_with_numbers_to_the_right() -> None
 
 async def test_table_when_wide_has_the_extra_columns() -> None:
     """`--wide` shows what has no room in 80 columns."""
-    assert "ID" not in await printed(Answer("things", COLUMNS, rows(1)))
-    assert "ID" in await printed(Answer("things", COLUMNS, rows(1)), is_wide=True)
+    assert "ID" not in await printed(CommandAnswer("things", COLUMNS, rows(1)))
+    assert "ID" in await printed(CommandAnswer("things", COLUMNS, rows(1)), is_wide=True)
 
 
 async def test_table_when_headers_are_not_wanted_has_widths_of_its_rows_alone() -> None:
     """`--no-headers` takes the titles away, and the room for them."""
-    text = await printed(Answer("things", COLUMNS, rows(1)), has_headers=False)
+    text = await printed(CommandAnswer("things", COLUMNS, rows(1)), has_headers=False)
     assert text == "n0  0 B  x\n"
 
 
 async def test_table_when_there_is_nothing_has_titles_and_sums() -> None:
     """Nobody is left to wonder whether anything was asked."""
-    answer = Answer("things", COLUMNS, [], summary=lambda _: ["0 things"])
+    answer = CommandAnswer("things", COLUMNS, [], summary=lambda _: ["0 things"])
     assert await printed(answer) == "NAME  SIZE  DETAIL\n\n0 things\n"
 
 
 async def test_table_when_quiet_has_rows_alone() -> None:
     """`--quiet` leaves out what is not data."""
-    answer = Answer("things", COLUMNS, rows(1), summary=lambda _: ["1 thing"])
+    answer = CommandAnswer("things", COLUMNS, rows(1), summary=lambda _: ["1 thing"])
     assert "thing" not in await printed(answer, is_quiet=True)
 
 
 async def test_sums_when_shown_are_made_of_head_and_foot() -> None:
     """What is said below a table knows both."""
-    answer = Answer(
+    answer = CommandAnswer(
         "things", COLUMNS, [], {"where": "here"}, lambda: {"things": 0},
         summary=lambda document: [f"{document['things']} things {document['where']}"],
     )  # fmt: skip
@@ -77,7 +77,7 @@ async def test_sums_when_shown_are_made_of_head_and_foot() -> None:
 async def test_table_when_a_later_row_is_wider_moves_that_line_alone() -> None:
     """Widths are those of the first page; nothing is cut."""
     items = [*rows(PAGE), {"name": "a-name-that-is-long", "size": 1, "detail": "x"}, *rows(1)]
-    lines = (await printed(Answer("things", COLUMNS, items))).splitlines()
+    lines = (await printed(CommandAnswer("things", COLUMNS, items))).splitlines()
     assert lines[-2] == "a-name-that-is-long   1 B  x"
     assert lines[-1] == lines[1]
 
@@ -89,7 +89,7 @@ async def test_table_when_the_last_text_is_long_goes_on_below_itself() -> None:
         "size": 1,
         "detail": "one two AAECAwQFBgcICQoLDA0ODw three four five",
     }
-    text = await printed(Answer("things", COLUMNS, [item]), width=40)
+    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
     assert text.splitlines()[1:] == [
         "n      1 B  one two",
         "            AAECAwQFBgcICQoLDA0ODw three",
@@ -100,21 +100,21 @@ async def test_table_when_the_last_text_is_long_goes_on_below_itself() -> None:
 async def test_table_when_a_word_has_no_room_leaves_it_whole() -> None:
     """A key is there to be copied, however long it is."""
     item: View = {"name": "n", "size": 1, "detail": f"one {'k' * 50} two"}
-    text = await printed(Answer("things", COLUMNS, [item]), width=40)
+    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
     assert f" {'k' * 50}\n" in text
 
 
 async def test_table_when_there_is_no_room_for_the_last_text_is_left_alone() -> None:
     """A column of a few characters helps nobody."""
     item: View = {"name": "n" * 30, "size": 1, "detail": "one two three four"}
-    text = await printed(Answer("things", COLUMNS, [item]), width=40)
+    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
     assert text.splitlines()[1].endswith("one two three four")
 
 
 async def test_titles_when_styled_are_bold() -> None:
     """On a terminal that wants colours titles stand out, and elsewhere nothing does."""
-    assert "\x1b[1mNAME" in await printed(Answer("things", COLUMNS, rows(1)), is_styled=True)
-    assert "\x1b" not in await printed(Answer("things", COLUMNS, rows(1)))
+    assert "\x1b[1mNAME" in await printed(CommandAnswer("things", COLUMNS, rows(1)), is_styled=True)
+    assert "\x1b" not in await printed(CommandAnswer("things", COLUMNS, rows(1)))
 
 
 async def test_screen_when_there_is_one_is_made_of_the_whole_document() -> None:
@@ -124,7 +124,9 @@ async def test_screen_when_there_is_one_is_made_of_the_whole_document() -> None:
         yield f"{document['schema']} {document['where']} {document['items']} {document['total']}"
         yield "a\x1bb"
 
-    answer = Answer("things", COLUMNS, [{"n": 1}], {"where": "here"}, lambda: {"total": 1}, screen)
+    answer = CommandAnswer(
+        "things", COLUMNS, [{"n": 1}], {"where": "here"}, lambda: {"total": 1}, screen
+    )
     assert await printed(answer) == "rlmm/things/1 here [{'n': 1}] 1\na\\x1bb\n"
 
 
@@ -150,7 +152,7 @@ async def test_table_when_a_word_of_ours_is_too_long_goes_on_behind_a_hyphen() -
         "size": 1,
         "detail": "so partition-delete-out-of-order, A-really-long-id-stays-as-it-was too",
     }
-    text = await printed(Answer("things", COLUMNS, [item]), width=74)
+    text = await printed(CommandAnswer("things", COLUMNS, [item]), width=74)
     assert [line[47:].strip() for line in text.splitlines()] == [
         "DETAIL", "so", "partition-delete-out-of-", "order,",
         "A-really-long-id-stays-as-it-was", "too",

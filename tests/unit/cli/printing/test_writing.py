@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.printing.answer import Answer, Column
+from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import HELD_CHARACTERS, document_of, write_answer
 from rlmm.errors import ConfigError, NotReady
@@ -70,7 +70,7 @@ async def test_item_when_the_next_one_takes_its_time_is_seen_all_the_same(output
         await go_on.wait()
         yield {"n": "second"}
 
-    answer = Answer("things", COLUMNS, items())
+    answer = CommandAnswer("things", COLUMNS, items())
     writing = asyncio.create_task(write_answer(answer, PrintSettings(output), stream))
     async with asyncio.timeout(10):
         await stream.is_written.wait()
@@ -94,7 +94,7 @@ async def test_items_when_they_are_many_are_written_while_they_come(output: str)
             written += 1
             held.append(written * 9 - len(stream.getvalue()) if n % 1_000 == 0 else 0)
 
-    await write_answer(Answer("things", COLUMNS, items()), PrintSettings(output), stream)
+    await write_answer(CommandAnswer("things", COLUMNS, items()), PrintSettings(output), stream)
     assert max(held) <= HELD_CHARACTERS
 
 
@@ -109,7 +109,7 @@ async def test_pipe_when_nobody_reads_any_more_ends_the_answer_quietly() -> None
             yield {"n": "x" * 1_000}
 
     code = await write_answer(
-        Answer("things", COLUMNS, items()), PrintSettings("jsonl"), Pipe(writes=1),
+        CommandAnswer("things", COLUMNS, items()), PrintSettings("jsonl"), Pipe(writes=1),
         on_nobody=lambda: told.append(True),
     )  # fmt: skip
     assert (code, told) == (0, [True])
@@ -125,7 +125,7 @@ async def test_pipe_when_the_exit_code_depends_on_the_items_goes_through_them_al
             seen.append(n)
             yield {"n": "x" * HELD_CHARACTERS}
 
-    answer = Answer("things", COLUMNS, items(), exit_code=lambda: len(seen))
+    answer = CommandAnswer("things", COLUMNS, items(), exit_code=lambda: len(seen))
     assert await write_answer(answer, PrintSettings("jsonl"), Pipe(writes=0)) == 3
 
 
@@ -133,13 +133,17 @@ async def test_stream_when_it_takes_nothing_is_an_error() -> None:
     """A full disk is not taken for a reader who has gone."""
     stream = Pipe(writes=0, error=errno.ENOSPC)
     with pytest.raises(ConfigError, match="cannot be written"):
-        await write_answer(Answer("things", COLUMNS, [{"n": 1}]), PrintSettings("csv"), stream)
+        await write_answer(
+            CommandAnswer("things", COLUMNS, [{"n": 1}]), PrintSettings("csv"), stream
+        )
 
 
 async def test_text_when_the_stream_cannot_say_it_is_escaped() -> None:
     """A name that the locale cannot write does not end the command."""
     stream = Pipe()
-    await write_answer(Answer("things", COLUMNS, [{"n": "\u00e4"}]), PrintSettings("table"), stream)
+    await write_answer(
+        CommandAnswer("things", COLUMNS, [{"n": "\u00e4"}]), PrintSettings("table"), stream
+    )
     assert "\\xe4" in stream.getvalue()
 
 
@@ -152,7 +156,7 @@ async def test_document_when_the_items_fail_half_way_is_not_whole() -> None:
         raise NotReady("behind")
 
     with pytest.raises(NotReady):
-        await write_answer(Answer("things", COLUMNS, items()), PrintSettings("json"), stream)
+        await write_answer(CommandAnswer("things", COLUMNS, items()), PrintSettings("json"), stream)
     assert "items" in stream.getvalue()
     with pytest.raises(json.JSONDecodeError):
         json.loads(stream.getvalue())
@@ -169,7 +173,9 @@ async def test_items_when_the_answer_ends_early_are_closed() -> None:
         finally:
             closed.append(True)
 
-    await write_answer(Answer("things", COLUMNS, items()), PrintSettings("csv"), Pipe(writes=0))
+    await write_answer(
+        CommandAnswer("things", COLUMNS, items()), PrintSettings("csv"), Pipe(writes=0)
+    )
     assert closed == [True]
 
 
@@ -181,11 +187,13 @@ async def test_exit_code_when_it_is_found_out_by_the_items_is_asked_at_the_end()
         found.append({"n": 1})
         yield {"n": 1}
 
-    answer = Answer("things", COLUMNS, items(), exit_code=lambda: 1 if found else 0)
+    answer = CommandAnswer("things", COLUMNS, items(), exit_code=lambda: 1 if found else 0)
     assert await write_answer(answer, PrintSettings("json"), StringIO()) == 1
 
 
 async def test_document_of_an_answer_is_one_line() -> None:
     """For who prints answers one below the other."""
-    text = await document_of(Answer("things", COLUMNS, [{"n": 1}], {"a": 1}, lambda: {"b": 2}))
+    text = await document_of(
+        CommandAnswer("things", COLUMNS, [{"n": 1}], {"a": 1}, lambda: {"b": 2})
+    )
     assert text == '{"schema": "rlmm/things/1", "a": 1, "items": [{"n": 1}], "b": 2}'

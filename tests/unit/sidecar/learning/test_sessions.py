@@ -14,9 +14,9 @@ import pytest
 from rlmm.access.roles import Peer
 from rlmm.errors import LogDamaged, NotAssigned, NotReady, Stopped
 from rlmm.metadata.encoding import encode_any
-from rlmm.sidecar.session import Session, Surroundings
+from rlmm.sidecar.session import ClientSession, SessionContext
 from rlmm.sidecar.settings import SidecarSettings
-from rlmm.sidecar.statistics import Figures
+from rlmm.sidecar.statistics import FrameServerCounters
 from tests.support.addresses import AWAY, Addresses
 from tests.support.builders import finished, started, tp
 from tests.support.engines import until
@@ -35,11 +35,16 @@ class Client:
     """A connection of a broker of the cluster, without a socket."""
 
     def __init__(self, process: Addresses, **hello: Any) -> None:
-        around = Surroundings(
-            SidecarSettings(), process.clusters, RoleDoor("broker"), Figures(), lambda _: {},
-            "rlmm test", "serve",
-        )  # fmt: skip
-        self.session = Session(around)
+        around = SessionContext(
+            SidecarSettings(),
+            process.clusters,
+            RoleDoor("broker"),
+            FrameServerCounters(),
+            lambda _: {},
+            "rlmm test",
+            "serve",
+        )
+        self.session = ClientSession(around)
         said = {"versions": [1], "client": "test", "cluster_id": "blue", **hello}
         self.said = self.session.greet("hello", [said], Peer("unix"))
 

@@ -8,14 +8,14 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.end_plan import blocking, ending_plan
-from spark_tiering.adopt.outcomes import Refusal
+from spark_tiering.adopt.outcomes import AdoptionRefusal
 from spark_tiering.adopt.quiet_watch import QuietWatch
 from spark_tiering.adopt.resume_check import copied_twice, few, moved_starts
-from spark_tiering.adopt.safety import PartitionSeen, highest_tiered, why_not_enabled
+from spark_tiering.adopt.safety import AdoptedPartition, highest_tiered, why_not_enabled
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.document_reading import parse_plan
-from spark_tiering.copy_plan.inputs import ObjectsFound, Writer
-from spark_tiering.copy_plan.reasons import Ended, LeftOpen, Mode
+from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
+from spark_tiering.copy_plan.reasons import CopyMode, EndReason, LeftOpen
 from tests.support.builders import tp
 from tests.support.plans import copied, cut, evidence, image, metadata, rules, source
 
@@ -30,9 +30,9 @@ HISTORY: Epochs = ((0, 0),)
 
 def seen(
     *segments: SegmentMetadata, log_start: int | None = 0, history: Epochs | None = HISTORY
-) -> PartitionSeen:
+) -> AdoptedPartition:
     """One partition."""
-    return PartitionSeen(tp(), image(*segments), log_start, history)
+    return AdoptedPartition(tp(), image(*segments), log_start, history)
 
 
 # ------------------------------------------------------------------------------------------ quiet
@@ -63,18 +63,18 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
 @pytest.mark.parametrize(
     ("partition", "reason"),
     [
-        (seen(log_start=None), Refusal.NO_LEADER),
-        (PartitionSeen(tp(), None, 0, HISTORY), Refusal.METADATA_ABSENT),
-        (seen(copied("a", 0, 10, CF), history=None), Refusal.SOURCE_LACKS_PARTITION),
-        (seen(copied("a", 10, 20, CS)), Refusal.LONE_COPY),
-        (seen(copied("a", 10, 20, CF)), Refusal.LONE_COPY),
-        (seen(copied("a", 10, 20, DS)), Refusal.LONE_COPY),
-        (seen(copied("a", 0, 10, CF), copied("b", 20, 30, CF)), Refusal.TIER_HAS_HOLE),
-        (seen(copied("a", 0, 10, CS), copied("b", 10, 20, CF)), Refusal.TIER_HAS_HOLE),
+        (seen(log_start=None), AdoptionRefusal.NO_LEADER),
+        (AdoptedPartition(tp(), None, 0, HISTORY), AdoptionRefusal.METADATA_ABSENT),
+        (seen(copied("a", 0, 10, CF), history=None), AdoptionRefusal.SOURCE_LACKS_PARTITION),
+        (seen(copied("a", 10, 20, CS)), AdoptionRefusal.LONE_COPY),
+        (seen(copied("a", 10, 20, CF)), AdoptionRefusal.LONE_COPY),
+        (seen(copied("a", 10, 20, DS)), AdoptionRefusal.LONE_COPY),
+        (seen(copied("a", 0, 10, CF), copied("b", 20, 30, CF)), AdoptionRefusal.TIER_HAS_HOLE),
+        (seen(copied("a", 0, 10, CS), copied("b", 10, 20, CF)), AdoptionRefusal.TIER_HAS_HOLE),
         (
             seen(copied("a", 50, 60, CS, ((0, 50),)), copied("b", 10, 20, CF, ((1, 10),)),
                  log_start=10, history=((0, 0), (1, 10))),
-            Refusal.LONE_COPY,
+            AdoptionRefusal.LONE_COPY,
         ),
     ],
     ids=[
@@ -83,7 +83,7 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
     ],
 )  # fmt: skip
 def test_brokers_when_they_would_destroy_records_then_not_let_copy(
-    partition: PartitionSeen, reason: Refusal
+    partition: AdoptedPartition, reason: AdoptionRefusal
 ) -> None:
     """By the start of the lowest copy that is listed, and by the highest finished offset."""
     refused = why_not_enabled(partition)
@@ -104,7 +104,7 @@ def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     ],
     ids=["nothing", "elsewhere", "copied", "going-on", "begun", "trimmed", "open-above"],
 )
-def test_brokers_when_the_tier_is_whole_then_may_copy(partition: PartitionSeen) -> None:
+def test_brokers_when_the_tier_is_whole_then_may_copy(partition: AdoptedPartition) -> None:
     """What is finished reaches from the log's start without a hole; what is open is above."""
     assert why_not_enabled(partition) is None
 
@@ -130,15 +130,17 @@ def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -
         copied("foreign", 40, 50, CS, broker_id=9),
     ]
     facts = [evidence(one) for one in opened[:3]]
-    facts.append(evidence(opened[3], writer=Writer.FOREIGN))
+    facts.append(evidence(opened[3], writer=OpenCopyWriter.FOREIGN))
     held = source(cut(0, 10, 20, 30, 40), is_tiered=True, log_start=0)
-    plan = ending_plan(rules(Mode.ADOPT), metadata(image(*opened)), {held.partition: held}, facts)
+    plan = ending_plan(
+        rules(CopyMode.ADOPT), metadata(image(*opened)), {held.partition: held}, facts
+    )
     (one,) = plan.partitions
     assert [end.start_offset for end in one.ends] == [30, 20, 10]
     assert [end.reason for end in one.ends] == [
-        Ended.DELETION_BEGUN,
-        Ended.WINDOW_CLOSED,
-        Ended.WINDOW_CLOSED,
+        EndReason.DELETION_BEGUN,
+        EndReason.WINDOW_CLOSED,
+        EndReason.WINDOW_CLOSED,
     ]
     assert [left.reason for left in one.left_open] == [LeftOpen.NOT_OURS]
     assert blocking(plan) == []
@@ -148,20 +150,20 @@ def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -
 @pytest.mark.parametrize(
     ("writer", "objects", "bases", "reason"),
     [
-        (Writer.ALIVE, ObjectsFound.NONE, (0, 10, 20), LeftOpen.WRITER_ALIVE),
-        (Writer.ENDED, ObjectsFound.UNKNOWN, (0, 10, 20), LeftOpen.OBJECTS_UNKNOWN),
-        (Writer.ENDED, ObjectsFound.WHOLE, (20, 30), LeftOpen.LAST_COPY),
+        (OpenCopyWriter.ALIVE, StoredObjects.NONE, (0, 10, 20), LeftOpen.WRITER_ALIVE),
+        (OpenCopyWriter.ENDED, StoredObjects.UNKNOWN, (0, 10, 20), LeftOpen.OBJECTS_UNKNOWN),
+        (OpenCopyWriter.ENDED, StoredObjects.WHOLE, (20, 30), LeftOpen.LAST_COPY),
     ],
     ids=["alive", "not-known", "last-copy"],
 )
 def test_open_copy_when_it_must_not_be_ended_then_keeps_the_window_open(
-    writer: Writer, objects: ObjectsFound, bases: tuple[int, ...], reason: LeftOpen
+    writer: OpenCopyWriter, objects: StoredObjects, bases: tuple[int, ...], reason: LeftOpen
 ) -> None:
     """It is named, and nothing of it is deleted."""
     opened = copied("a", 10, 20, CS)
     held = source(cut(*bases), is_tiered=True, log_start=0)
     plan = ending_plan(
-        rules(Mode.ADOPT),
+        rules(CopyMode.ADOPT),
         metadata(image(opened)),
         {held.partition: held},
         [evidence(opened, objects, writer)],
@@ -173,7 +175,7 @@ def test_open_copy_when_it_must_not_be_ended_then_keeps_the_window_open(
 
 def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> None:
     """Without evidence nobody can say whose it is."""
-    plan = ending_plan(rules(Mode.ADOPT), metadata(image(copied("a", 0, 10, CS))), {}, [])
+    plan = ending_plan(rules(CopyMode.ADOPT), metadata(image(copied("a", 0, 10, CS))), {}, [])
     assert plan.is_empty
     assert len(blocking(plan)) == 1
 
@@ -183,7 +185,7 @@ def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> N
 
 def test_log_start_when_it_has_moved_then_is_named() -> None:
     """Nothing expires in a window, so it should be where it was."""
-    partitions = [PartitionSeen(A, None, 5, None), PartitionSeen(B, None, None, None)]
+    partitions = [AdoptedPartition(A, None, 5, None), AdoptedPartition(B, None, None, None)]
     assert moved_starts(partitions, {1: 5, 2: 7}) == []
     assert moved_starts(partitions, {1: 4}) == [f"{A}: its log began at 4, it begins at 5"]
 

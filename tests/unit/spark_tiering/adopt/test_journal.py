@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rlmm.errors import InvalidArgument, StoreUnsuitable, TopicBusy
-from spark_tiering.adopt.journal import Journal, Step, format_journal, parse_journal
+from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
 from spark_tiering.adopt.journal_store import JournalBook, open_windows
 from spark_tiering.job_registry.job_store import JobStore
 from tests.support.jobs import ORDERS, PAYMENTS, PREFIX
@@ -24,7 +24,7 @@ def store() -> JobStore:
     return JobStore(MemoryStore(), PREFIX, lambda: NOW_MS)
 
 
-def first(jobs: JobStore) -> Journal:
+def first(jobs: JobStore) -> AdoptionJournal:
     """The first entry of a new window."""
     book = JournalBook(jobs, ORDERS)
     return book.first(book.newest(), "cluster-1", JOB, BEFORE, STARTS)
@@ -88,7 +88,9 @@ def test_journal_when_it_is_none_then_is_none(content: bytes | None) -> None:
 def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None:
     """The settings of before the window go from entry to entry, whoever writes them."""
     journal = first(store())
-    for number, step in enumerate((Step.OPEN, Step.CLOSING, Step.RESTORING, Step.CLOSED), 2):
+    for number, step in enumerate(
+        (AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED), 2
+    ):
         assert journal.is_open
         journal = journal.to(step, OTHER, NOW_MS + number)
         assert (journal.generation, journal.step, journal.job_id) == (number, step, OTHER)
@@ -99,9 +101,15 @@ def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None
 
 @pytest.mark.parametrize(
     ("step", "following"),
-    [(Step.OPENING, Step.RESTORING), (Step.RESTORING, Step.OPEN), (Step.CLOSED, Step.CLOSING)],
+    [
+        (AdoptionStep.OPENING, AdoptionStep.RESTORING),
+        (AdoptionStep.RESTORING, AdoptionStep.OPEN),
+        (AdoptionStep.CLOSED, AdoptionStep.CLOSING),
+    ],
 )
-def test_step_when_it_never_follows_then_refused(step: Step, following: Step) -> None:
+def test_step_when_it_never_follows_then_refused(
+    step: AdoptionStep, following: AdoptionStep
+) -> None:
     """A window that restores retention is never copied in again."""
     with pytest.raises(InvalidArgument, match="never"):
         replace(first(store()), step=step).to(following, JOB, NOW_MS)
@@ -127,11 +135,11 @@ def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> N
     journal = first(jobs)
     book.write(journal)
     assert list(open_windows(jobs)) == [journal]
-    closed = journal.to(Step.CLOSED, JOB, NOW_MS)
+    closed = journal.to(AdoptionStep.CLOSED, JOB, NOW_MS)
     book.write(closed)
     assert list(open_windows(jobs)) == []
     again = first(jobs)
-    assert (again.generation, again.step) == (3, Step.OPENING)
+    assert (again.generation, again.step) == (3, AdoptionStep.OPENING)
     book.write(again)
     other = replace(again, topic=PAYMENTS, generation=1)
     JournalBook(jobs, PAYMENTS).write(other)

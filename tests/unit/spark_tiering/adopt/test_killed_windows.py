@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.adopt.outcomes import Refusal, Standing
-from spark_tiering.copy_job.publishing import NotPublished
+from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
+from spark_tiering.copy_job.publishing import PublishRefusal
 from tests.support.adopted_topics import BEFORE, died, troubled, world
 from tests.support.adopted_world import CLOSED
 from tests.support.carried_world import Killed, WorldPublisher
@@ -36,9 +36,9 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
     """What holds when a window was taken up and closed, or never journalled."""
     if found.journals:
         assert outcome.standing in CLOSED or outcome.why is not None
-        if outcome.standing is Standing.REFUSED:
+        if outcome.standing is TopicStatus.REFUSED:
             assert outcome.why is not None
-            assert outcome.why.reason is Refusal.NO_WINDOW
+            assert outcome.why.reason is AdoptionRefusal.NO_WINDOW
     found.check_closed(BEFORE)
 
 
@@ -50,7 +50,7 @@ def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     outcome = found.window().resume()
-    assert (outcome.standing is Standing.REFUSED) is not was_open
+    assert (outcome.standing is TopicStatus.REFUSED) is not was_open
     check_taken_up(found, outcome)
     if was_open and found.journals[-1].opened_ms:
         assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
@@ -65,7 +65,7 @@ def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses
     was_open = bool(found.journals) and found.journals[-1].is_open
     begun = [one for one in found.events if one[1] is CS]
     outcome = found.window().abort()
-    assert (outcome.standing is Standing.REFUSED) is not was_open
+    assert (outcome.standing is TopicStatus.REFUSED) is not was_open
     check_taken_up(found, outcome)
     assert [one for one in found.events if one[1] is CS] == begun
 
@@ -103,5 +103,5 @@ def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finis
     publisher = WorldPublisher(found)
     for segment_id in set(opened) - finished:
         late = publisher.move(segment_id.partition, segment_id.uuid, CF, None)
-        assert isinstance(late, NotPublished)
+        assert isinstance(late, PublishRefusal)
     found.check_closed(BEFORE)

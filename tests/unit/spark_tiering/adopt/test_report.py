@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
+from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.report import AdoptionReport
-from spark_tiering.copy_job.receipts import Fate
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp
 from tests.support.plans import cut, source
@@ -37,7 +37,7 @@ def outcome_of_trouble() -> TopicOutcome:
         cut(0, 10, 20, 30, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
     )
     found = AdoptedWorld([one])
-    found.outcomes[10] = Outcome.CONFLICT
+    found.outcomes[10] = UnitOutcome.CONFLICT
     return found.adopt()
 
 
@@ -57,8 +57,8 @@ def test_report_when_all_went_well_then_fine_and_says_for_how_long_copying_was_o
 
 def test_report_when_a_window_is_left_open_then_is_not_fine_and_says_what_to_do() -> None:
     """Nobody overlooks it."""
-    why = Refused(Refusal.NOT_TAKEN_UP, "within 60000 ms")
-    outcome = TopicOutcome("orders", Standing.LEFT_OPEN, why, window_ms=5_000)
+    why = RefusedTopic(AdoptionRefusal.NOT_TAKEN_UP, "within 60000 ms")
+    outcome = TopicOutcome("orders", TopicStatus.LEFT_OPEN, why, window_ms=5_000)
     found = report(outcome)
     assert not found.is_fine
     assert found.left_open == ["orders"]
@@ -68,19 +68,19 @@ def test_report_when_a_window_is_left_open_then_is_not_fine_and_says_what_to_do(
 
 def test_report_when_a_topic_was_refused_or_not_begun_then_is_not_fine() -> None:
     """What was asked for is not done; a finding is worth a look, too."""
-    refused = TopicOutcome("a", Standing.REFUSED, Refused(Refusal.NOT_TIERED, ""))
-    nothing = TopicOutcome("b", Standing.NOTHING_TO_DO)
+    refused = TopicOutcome("a", TopicStatus.REFUSED, RefusedTopic(AdoptionRefusal.NOT_TIERED, ""))
+    nothing = TopicOutcome("b", TopicStatus.NOTHING_TO_DO)
     assert not report(refused).is_fine
     assert report(nothing).is_fine
     assert not report(nothing, stopped="paused").is_fine
-    assert not report(TopicOutcome("c", Standing.ADOPTED, findings=("moved",))).is_fine
+    assert not report(TopicOutcome("c", TopicStatus.ADOPTED, findings=("moved",))).is_fine
     assert "there is no topic to adopt" in said([])
 
 
 def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
     """Brokers copy it themselves; that the job could not is told, with why, for its last try."""
     outcome = outcome_of_trouble()
-    assert outcome.standing is Standing.ADOPTED
+    assert outcome.standing is TopicStatus.ADOPTED
     assert not report(replace(outcome, stopped="")).is_fine
     assert [one.start_offset for one in outcome.not_copied] == [10, 20]
     lines = said([outcome]).splitlines()
@@ -90,23 +90,25 @@ def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
 def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine() -> None:
     """What is finished in the end is done."""
     outcome = outcome_of_trouble()
-    again = tuple(replace(one, fate=Fate.FINISHED) for one in outcome.not_copied)
+    again = tuple(replace(one, fate=CopyFate.FINISHED) for one in outcome.not_copied)
     mended = replace(outcome, receipts=(*outcome.receipts, *again), stopped="")
     assert report(mended).is_fine
 
 
 def test_report_when_copying_of_a_topic_was_stopped_then_is_not_fine() -> None:
     """A stop file, a pause or a signal left some of it, though its window is closed."""
-    outcome = TopicOutcome("orders", Standing.ADOPTED, stopped="paused", window_ms=1_000)
+    outcome = TopicOutcome("orders", TopicStatus.ADOPTED, stopped="paused", window_ms=1_000)
     assert not report(outcome).is_fine
     assert "copying ended early: paused" in said([outcome])
 
 
 def test_report_when_nothing_is_wrong_but_busy_topics_then_says_so() -> None:
     """Whoever waits and tries again is right, as long as nobody has to look at another topic."""
-    busy = TopicOutcome("a", Standing.REFUSED, Refused(Refusal.TOPIC_BUSY, "job x works on it"))
-    other = TopicOutcome("b", Standing.REFUSED, Refused(Refusal.NOT_TIERED, ""))
-    fine = TopicOutcome("c", Standing.NOTHING_TO_DO)
+    busy = TopicOutcome(
+        "a", TopicStatus.REFUSED, RefusedTopic(AdoptionRefusal.TOPIC_BUSY, "job x works on it")
+    )
+    other = TopicOutcome("b", TopicStatus.REFUSED, RefusedTopic(AdoptionRefusal.NOT_TIERED, ""))
+    fine = TopicOutcome("c", TopicStatus.NOTHING_TO_DO)
     assert report(busy, fine).is_busy
     assert not report(busy, fine).is_fine
     for topics in ((fine,), (busy, other), ()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.adopt.outcomes import Refusal
+from spark_tiering.adopt.outcomes import AdoptionRefusal
 from spark_tiering.adopt.settings import (
     ASKED,
     CHANGED,
@@ -20,14 +20,16 @@ from spark_tiering.adopt.settings import (
     restoring_change,
     why_not,
 )
-from spark_tiering.segment_sources.cluster import Setting
+from spark_tiering.segment_sources.cluster import TopicSettingInForce
 from tests.support.adopted_world import DEFAULTS
 
 
-def told(**explicit: str) -> dict[str, Setting]:
+def told(**explicit: str) -> dict[str, TopicSettingInForce]:
     """The settings of a tiered topic of which some are set on itself; `_` stands for a dot."""
     own = {name.replace("_", "."): value for name, value in explicit.items()}
-    return {name: Setting(own.get(name, DEFAULTS[name]), name in own) for name in DEFAULTS}
+    return {
+        name: TopicSettingInForce(own.get(name, DEFAULTS[name]), name in own) for name in DEFAULTS
+    }
 
 
 def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it() -> None:
@@ -39,22 +41,22 @@ def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it(
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (None, Refusal.NO_SUCH_TOPIC),
-        (told(remote_storage_enable="false"), Refusal.NOT_TIERED),
-        ({}, Refusal.NOT_TIERED),
-        (told(cleanup_policy="compact"), Refusal.COMPACTED),
-        (told(cleanup_policy="delete,compact"), Refusal.COMPACTED),
-        (told(remote_log_delete_on_disable="true"), Refusal.DELETED_ON_DISABLE),
-        (told(remote_log_copy_disable="true"), Refusal.COPYING_DISABLED),
+        (None, AdoptionRefusal.NO_SUCH_TOPIC),
+        (told(remote_storage_enable="false"), AdoptionRefusal.NOT_TIERED),
+        ({}, AdoptionRefusal.NOT_TIERED),
+        (told(cleanup_policy="compact"), AdoptionRefusal.COMPACTED),
+        (told(cleanup_policy="delete,compact"), AdoptionRefusal.COMPACTED),
+        (told(remote_log_delete_on_disable="true"), AdoptionRefusal.DELETED_ON_DISABLE),
+        (told(remote_log_copy_disable="true"), AdoptionRefusal.COPYING_DISABLED),
         (
             {name: one for name, one in told().items() if name != COPY_DISABLE},
-            Refusal.SETTING_UNKNOWN,
+            AdoptionRefusal.SETTING_UNKNOWN,
         ),
     ],
-    ids=lambda one: one.value if isinstance(one, Refusal) else "",
+    ids=lambda one: one.value if isinstance(one, AdoptionRefusal) else "",
 )
 def test_topic_when_a_window_would_cost_records_then_refused_by_name(
-    settings: dict[str, Setting] | None, reason: Refusal
+    settings: dict[str, TopicSettingInForce] | None, reason: AdoptionRefusal
 ) -> None:
     """Each of these is refused before anything is changed."""
     refused = why_not(settings)

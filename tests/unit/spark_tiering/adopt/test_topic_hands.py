@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import Stopped
-from spark_tiering.adopt.topic_actions import TopicHands
+from spark_tiering.adopt.topic_actions import AdoptionTopicActions
 from spark_tiering.copy_job.request import ClusterAccess
 from spark_tiering.copy_job.stop_signals import StopSigns
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
-from spark_tiering.job_registry.job_store import Topic
-from spark_tiering.segment_sources.survey import PartitionFacts
+from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.job_parts import ORDERS, job_parts
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
 
-FACTS = PartitionFacts(
+FACTS = ClusterPartition(
     is_tiered=True,
     log_start=0,
     last_stable_offset=257,
@@ -38,7 +38,7 @@ class TieredCluster:
 
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
-    ) -> Mapping[TopicIdPartition, PartitionFacts]:
+    ) -> Mapping[TopicIdPartition, ClusterPartition]:
         """See `TierCluster`."""
         return {ORDERS: FACTS}
 
@@ -73,12 +73,12 @@ def test_plan_of_a_window_when_told_to_stop_then_reads_no_further_segment(plans:
     signs = StopSigns(lambda: 0.0, why_stop=lambda: "SIGTERM" if engine.done else "")
     at = job_parts(
         reached=TieredCluster(),
-        mode=Mode.ADOPT,
+        mode=CopyMode.ADOPT,
         cluster=ClusterAccess("broker:9092"),
         open_engine=lambda: engine,
     )
     life: Any = None  # nothing is begun
-    hands = TopicHands(at, Topic(ORDERS.topic, ORDERS.topic_id), life, signs)
+    hands = AdoptionTopicActions(at, JobTopic(ORDERS.topic, ORDERS.topic_id), life, signs)
     with pytest.raises(Stopped, match="SIGTERM"):
         hands.preview() if plans == "preview" else hands.copy_round(0)
     assert engine.done == 1

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.adopt.journal import Step
-from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.adopt.journal import AdoptionStep
+from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.adopt.settings import RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.adopted_topics import BEFORE, ONE, TWO, died, troubled, world
 from tests.support.adopted_world import CLOSED, QUICK
 from tests.support.plans import cut, segment, source
@@ -42,12 +42,12 @@ def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_
     """All closed segments are copied, the brokers go on behind them, nothing is lost or changed."""
     found = world()
     outcome = found.adopt()
-    assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
+    assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
     assert outcome.is_fine
     found.check_closed(BEFORE)
     assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
     assert found.told_tiered == {ONE: 39, TWO: 199}
-    assert [one.step for one in found.journals] == list(Step)
+    assert [one.step for one in found.journals] == list(AdoptionStep)
     assert found.journals[0].before == {
         name: value for name, value in BEFORE.items() if name != "segment.bytes"
     }
@@ -59,8 +59,8 @@ def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
     found = world()
     found.adopt()
     steps = found.steps
-    assert found.adopt().standing is Standing.NOTHING_TO_DO
-    assert len(found.journals) == len(Step)
+    assert found.adopt().standing is TopicStatus.NOTHING_TO_DO
+    assert len(found.journals) == len(AdoptionStep)
     assert found.steps - steps < 8
 
 
@@ -68,7 +68,7 @@ def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers
     """A failed segment ends its partition's copies there: no hole, and no lone copy."""
     found = troubled()
     outcome = found.adopt()
-    assert outcome.standing is Standing.ADOPTED
+    assert outcome.standing is TopicStatus.ADOPTED
     assert outcome.stopped == "a round of copies finished nothing"
     found.check_closed(BEFORE)
     ours = [one.start_offset for one in outcome.receipts if one.fate.value == "finished"]
@@ -78,9 +78,9 @@ def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers
 def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> None:
     """Where nothing is in the tier a copy above a gap would delete what is below: none is left."""
     found = world()
-    found.outcomes[0] = Outcome.UNKNOWN
+    found.outcomes[0] = UnitOutcome.UNKNOWN
     outcome = found.adopt()
-    assert outcome.standing is Standing.ADOPTED
+    assert outcome.standing is TopicStatus.ADOPTED
     found.check_closed(BEFORE)
     assert found.log_starts == {ONE: 0, TWO: 5}
 
@@ -88,17 +88,17 @@ def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> Non
 def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
     """Brokers are not let copy beside a copy that is open; resuming ends it and closes."""
     found = world()
-    found.outcomes[0] = Outcome.CONFLICT
+    found.outcomes[0] = UnitOutcome.CONFLICT
     found.undeletable |= {0, 10, 20}
     outcome = found.adopt()
-    assert outcome.standing is Standing.LEFT_OPEN
+    assert outcome.standing is TopicStatus.LEFT_OPEN
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.OPEN_COPIES
+    assert outcome.why.reason is AdoptionRefusal.OPEN_COPIES
     assert not found.is_copying
     assert found.lost == []
     found.undeletable.clear()
     found.outcomes.clear()
-    assert found.window().resume().standing is Standing.ADOPTED
+    assert found.window().resume().standing is TopicStatus.ADOPTED
     found.check_closed(BEFORE)
 
 
@@ -111,7 +111,7 @@ def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
     found.broker_copy(ONE, 20, 30, state)
     outcome = found.adopt()
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.LONE_COPY
+    assert outcome.why.reason is AdoptionRefusal.LONE_COPY
     assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
 
 
@@ -120,7 +120,7 @@ def test_tier_when_retention_has_just_moved_its_start_then_is_looked_at_again() 
     found = world()
     found.broker_copy(ONE, 10, 20)
     found.expired = {ONE: 10}
-    assert found.adopt().standing is Standing.ADOPTED
+    assert found.adopt().standing is TopicStatus.ADOPTED
     assert found.log_starts[ONE] == 10
 
 
@@ -131,14 +131,14 @@ def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
     found.broker_copy(ONE, 20, 30)
     outcome = found.adopt()
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.TIER_HAS_HOLE
+    assert outcome.why.reason is AdoptionRefusal.TIER_HAS_HOLE
     assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
 
 
 def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> None:
     """Brokers are not let copy beside a hole, whoever has made it; when it is filled they are."""
     found = world()
-    found.outcomes[10] = Outcome.CONFLICT
+    found.outcomes[10] = UnitOutcome.CONFLICT
 
     def somebody_copies(_: object) -> None:
         if not any(one.id.partition == ONE for one in found.finished_by_brokers()):
@@ -147,11 +147,14 @@ def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> N
     found.on_copy = somebody_copies
     outcome = found.adopt()
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.LEFT_OPEN, Refusal.TIER_HAS_HOLE)
+    assert (outcome.standing, outcome.why.reason) == (
+        TopicStatus.LEFT_OPEN,
+        AdoptionRefusal.TIER_HAS_HOLE,
+    )
     assert not found.is_copying
     assert found.lost == []
     found.broker_copy(ONE, 10, 30)
-    assert found.window().abort().standing is Standing.ABORTED
+    assert found.window().abort().standing is TopicStatus.ABORTED
     found.check_closed(BEFORE)
 
 
@@ -161,7 +164,7 @@ def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> N
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 10, 20, CS)
     outcome = found.adopt()
-    assert outcome.standing is Standing.ADOPTED
+    assert outcome.standing is TopicStatus.ADOPTED
     found.check_closed(BEFORE)
     starts = [one.start_offset for one in outcome.receipts if one.partition == ONE]
     assert starts == [10, 20, 30]
@@ -171,7 +174,7 @@ def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_aga
     """What does not come to rest is not planned from; nothing is copied, all is as before."""
     found = world(busy_events=10_000)
     outcome = found.adopt()
-    assert outcome.standing is Standing.ADOPTED
+    assert outcome.standing is TopicStatus.ADOPTED
     assert outcome.stopped.startswith("no rest in 1000 ms")
     assert not found.events
     found.check_closed(BEFORE)
@@ -181,15 +184,15 @@ def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stoppe
     """Without the effect copying is off, retention is off, and the journal says why."""
     found = world(is_deaf=True)
     outcome = found.adopt()
-    assert outcome.standing is Standing.LEFT_OPEN
+    assert outcome.standing is TopicStatus.LEFT_OPEN
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.NOT_TAKEN_UP
+    assert outcome.why.reason is AdoptionRefusal.NOT_TAKEN_UP
     assert not found.is_copying
     assert found.setting(RETENTION_MS) == "-1"
-    assert found.journals[-1].step is Step.OPEN
+    assert found.journals[-1].step is AdoptionStep.OPEN
     assert "orders" in found.journals[-1].trouble
     found.is_deaf = False
-    assert found.window().abort().standing is Standing.ABORTED
+    assert found.window().abort().standing is TopicStatus.ABORTED
     found.check_closed(BEFORE)
 
 
@@ -198,10 +201,10 @@ def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at
     """Who does not hold the topic changes no setting; the window stays for who does."""
     found = world(lost_at=lost_at)
     outcome = found.adopt()
-    if outcome.standing is Standing.ADOPTED:
+    if outcome.standing is TopicStatus.ADOPTED:
         return
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.NOT_OURS
+    assert outcome.why.reason is AdoptionRefusal.NOT_OURS
     assert found.lost == []
     found.lost_at = None
     if found.journals:
@@ -213,7 +216,7 @@ def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
     """A stop ends the copying, never with a window left open."""
     found = world(stop="paused")
     outcome = found.adopt()
-    assert (outcome.standing, outcome.stopped) == (Standing.ADOPTED, "paused")
+    assert (outcome.standing, outcome.stopped) == (TopicStatus.ADOPTED, "paused")
     assert not outcome.is_fine
     assert not found.events
     found.check_closed(BEFORE)
@@ -245,7 +248,7 @@ def test_segment_when_it_is_damaged_then_told_though_brokers_go_on(*, is_all: bo
     segments = [*sound, torn, *cut(20, is_active=True)]
     found.sources = [source(segments, partition=ONE, is_tiered=True, log_start=log_start)]
     outcome = found.adopt()
-    assert outcome.standing is (Standing.NOTHING_TO_DO if is_all else Standing.ADOPTED)
+    assert outcome.standing is (TopicStatus.NOTHING_TO_DO if is_all else TopicStatus.ADOPTED)
     (finding,) = outcome.findings
     assert "cannot be copied, blocked: torn" in finding
     assert not outcome.is_fine
@@ -262,7 +265,7 @@ def test_copy_when_it_was_only_to_be_ended_then_resuming_it_is_fine() -> None:
         source(cut(5, is_active=True), partition=TWO, is_tiered=True, log_start=5),
     ]
     outcome = found.window().resume()
-    assert (outcome.standing, outcome.stopped) == (Standing.ADOPTED, "")
+    assert (outcome.standing, outcome.stopped) == (TopicStatus.ADOPTED, "")
     assert outcome.ends
     found.check_closed(BEFORE)
 
@@ -279,9 +282,12 @@ def test_topic_when_made_anew_in_its_window_then_its_own_settings_stay() -> None
     found.on_copy = remake
     outcome = found.adopt()
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.LEFT_OPEN, Refusal.NO_SUCH_TOPIC)
+    assert (outcome.standing, outcome.why.reason) == (
+        TopicStatus.LEFT_OPEN,
+        AdoptionRefusal.NO_SUCH_TOPIC,
+    )
     assert found.explicit == own
-    assert found.window().resume().standing is Standing.ABORTED
+    assert found.window().resume().standing is TopicStatus.ABORTED
     assert found.explicit == own
 
 
@@ -290,7 +296,7 @@ def test_event_when_its_outcome_is_unknown_then_stragglers_are_waited_for() -> N
     found = world()
     found.failures[0, CS] = PublishFailure.UNKNOWN
     outcome = found.adopt(WindowOptions(quiet_ms=50, quiet_max_ms=1_000, pause_ms=5))
-    assert outcome.standing is Standing.ADOPTED
+    assert outcome.standing is TopicStatus.ADOPTED
     assert outcome.window_ms >= 100
     found.check_closed(BEFORE)
 
@@ -301,7 +307,7 @@ def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it()
     found.broker_copy(TWO, 5, 100)
     outcome = found.adopt()
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.SOURCE_LACKS_PARTITION
+    assert outcome.why.reason is AdoptionRefusal.SOURCE_LACKS_PARTITION
     assert not found.journals
 
 
@@ -309,16 +315,19 @@ def test_whole_copy_when_the_source_lacks_it_then_abort_leaves_it_open() -> None
     """The last copy of records is never deleted for the sake of closing a window."""
     found = died(CF_OF_FIRST, is_troubled=False)
     whole = next(one for one in found.open_of_jobs() if one.start_offset == 0)
-    assert found.objects[whole.id.uuid] is ObjectsFound.WHOLE
+    assert found.objects[whole.id.uuid] is StoredObjects.WHOLE
     found.sources = [
         source(cut(10, 20, 30, 40, is_active=True), partition=ONE, is_tiered=True, log_start=0),
         found.sources[1],
     ]
     outcome = found.window().abort()
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.LEFT_OPEN, Refusal.OPEN_COPIES)
+    assert (outcome.standing, outcome.why.reason) == (
+        TopicStatus.LEFT_OPEN,
+        AdoptionRefusal.OPEN_COPIES,
+    )
     assert "last-copy" in outcome.why.detail
     assert whole.id in found.segments
-    assert found.window().resume().standing is Standing.ADOPTED
+    assert found.window().resume().standing is TopicStatus.ADOPTED
     assert found.segments[whole.id].state is CF
     found.check_closed(BEFORE)

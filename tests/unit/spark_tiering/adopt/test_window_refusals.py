@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.adopt.journal import Step
-from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.adopt.journal import AdoptionStep
+from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.adopt.settings import COPY_DISABLE
 from tests.support.adopted_topics import BEFORE, ONE, died, world
 from tests.support.plans import cut, source
@@ -17,7 +17,7 @@ CS, CF, DS, DF = SegmentState
 def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
     """A change whose answer was lost is made once more, and the window goes on."""
     found = world(lost_changes=2)
-    assert found.adopt().standing is Standing.ADOPTED
+    assert found.adopt().standing is TopicStatus.ADOPTED
     found.check_closed(BEFORE)
 
 
@@ -27,10 +27,10 @@ def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() ->
     outcome = found.adopt()
     assert outcome.why is not None
     assert (outcome.standing, outcome.why.reason) == (
-        Standing.LEFT_OPEN,
-        Refusal.CHANGE_UNKNOWN,
+        TopicStatus.LEFT_OPEN,
+        AdoptionRefusal.CHANGE_UNKNOWN,
     )
-    assert found.window().abort().standing is Standing.ABORTED
+    assert found.window().abort().standing is TopicStatus.ABORTED
     found.check_closed(BEFORE)
 
 
@@ -40,7 +40,10 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
     found = world(refuses_change=why)
     outcome = found.adopt()
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.CHANGE_REFUSED)
+    assert (outcome.standing, outcome.why.reason) == (
+        TopicStatus.REFUSED,
+        AdoptionRefusal.CHANGE_REFUSED,
+    )
     assert bool(found.journals) is (why == "when it is made")
     found.check_closed(BEFORE)
 
@@ -48,15 +51,15 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"remote.storage.enable": "false"}, Refusal.NOT_TIERED),
-        ({"cleanup.policy": "compact,delete"}, Refusal.COMPACTED),
-        ({"remote.log.delete.on.disable": "true"}, Refusal.DELETED_ON_DISABLE),
-        ({COPY_DISABLE: "true"}, Refusal.COPYING_DISABLED),
+        ({"remote.storage.enable": "false"}, AdoptionRefusal.NOT_TIERED),
+        ({"cleanup.policy": "compact,delete"}, AdoptionRefusal.COMPACTED),
+        ({"remote.log.delete.on.disable": "true"}, AdoptionRefusal.DELETED_ON_DISABLE),
+        ({COPY_DISABLE: "true"}, AdoptionRefusal.COPYING_DISABLED),
     ],
     ids=["not-tiered", "compacted", "delete-on-disable", "copying-disabled"],
 )
 def test_settings_when_they_speak_against_it_then_nothing_is_changed(
-    settings: dict[str, str], reason: Refusal
+    settings: dict[str, str], reason: AdoptionRefusal
 ) -> None:
     """What would destroy data, or was done by somebody else, is refused by its name."""
     found = world()
@@ -64,15 +67,15 @@ def test_settings_when_they_speak_against_it_then_nothing_is_changed(
     before = dict(found.explicit)
     outcome = found.adopt()
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert (outcome.standing, outcome.why.reason) == (TopicStatus.REFUSED, reason)
     assert (found.events, found.journals, found.explicit) == ([], [], before)
 
 
 @pytest.mark.parametrize(
-    ("times", "standing"), [(2, Standing.ADOPTED), (3, Standing.NOTHING_TO_DO)]
+    ("times", "standing"), [(2, TopicStatus.ADOPTED), (3, TopicStatus.NOTHING_TO_DO)]
 )
 def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_again(
-    times: int, standing: Standing
+    times: int, standing: TopicStatus
 ) -> None:
     """
     Before the window the broker goes on copying and deleting: the one segment that it was faster
@@ -81,7 +84,7 @@ def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_a
     found = world(vanishing=times)
     outcome = found.adopt()
     assert outcome.standing is standing
-    assert bool(outcome.findings) is (standing is Standing.NOTHING_TO_DO)
+    assert bool(outcome.findings) is (standing is TopicStatus.NOTHING_TO_DO)
     found.check_closed(BEFORE)
 
 
@@ -89,7 +92,7 @@ def test_brokers_when_one_is_too_old_then_refused() -> None:
     """Without the answer to -5 nobody could see whether copies were taken up."""
     outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
     assert outcome.why is not None
-    assert outcome.why.reason is Refusal.BROKER_TOO_OLD
+    assert outcome.why.reason is AdoptionRefusal.BROKER_TOO_OLD
     assert not found.journals
 
 
@@ -98,7 +101,10 @@ def test_window_when_open_then_a_new_adoption_is_refused() -> None:
     found = died(40, is_troubled=False)
     outcome = found.adopt()
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.WINDOW_OPEN)
+    assert (outcome.standing, outcome.why.reason) == (
+        TopicStatus.REFUSED,
+        AdoptionRefusal.WINDOW_OPEN,
+    )
 
 
 def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
@@ -106,7 +112,7 @@ def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> 
     steps = next(
         step for step in range(1, 1000)
         if (journals := died(step, is_troubled=False).journals)
-        and journals[-1].step is Step.CLOSING
+        and journals[-1].step is AdoptionStep.CLOSING
     )  # fmt: skip
     found = died(steps, is_troubled=False)
     begun = [one for one in found.events if one[1] is CS]
@@ -114,7 +120,7 @@ def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> 
         source(cut(*range(0, 70, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
         found.sources[1],
     ]
-    assert found.window().resume().standing is Standing.ADOPTED
+    assert found.window().resume().standing is TopicStatus.ADOPTED
     assert [one for one in found.events if one[1] is CS] == begun
     found.check_closed(BEFORE)
 
@@ -126,7 +132,7 @@ def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
     for _ in range(2):
         outcome = getattr(found.window(), way)()
         assert outcome.why is not None
-        assert outcome.why.reason is Refusal.NO_WINDOW
+        assert outcome.why.reason is AdoptionRefusal.NO_WINDOW
         found.adopt()
     found.check_closed(BEFORE)
 
@@ -135,5 +141,5 @@ def test_topic_when_it_is_gone_then_its_window_is_closed() -> None:
     """There is nothing to restore of a topic that was deleted."""
     found = died(40, is_troubled=False)
     found.is_gone = True
-    assert found.window().resume().standing is Standing.ABORTED
-    assert found.journals[-1].step is Step.CLOSED
+    assert found.window().resume().standing is TopicStatus.ABORTED
+    assert found.journals[-1].step is AdoptionStep.CLOSED

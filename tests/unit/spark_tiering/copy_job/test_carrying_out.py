@@ -8,10 +8,10 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_job.receipts import Fate
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.executor.tasks import Outcome
+from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.builders import tp
 from tests.support.carried_world import Killed, World
 from tests.support.plans import cut, source
@@ -22,9 +22,9 @@ CS, CF, DS, DF = SegmentState
 ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 
 
-def world(mode: Mode = Mode.ARCHIVE) -> World:
+def world(mode: CopyMode = CopyMode.ARCHIVE) -> World:
     """Two partitions with four and three segments."""
-    is_tiered = mode is Mode.ADOPT
+    is_tiered = mode is CopyMode.ADOPT
     log_start = 0 if is_tiered else None
     return World(
         [
@@ -51,29 +51,29 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
     return [one.fate.value for one in receipts if one.partition == partition]
 
 
-def troubled(mode: Mode) -> World:
+def troubled(mode: CopyMode) -> World:
     """One in which something is ended, too."""
     found = world(mode)
-    found.outcomes[20] = Outcome.CONFLICT
+    found.outcomes[20] = UnitOutcome.CONFLICT
     return found
 
 
-def every_death() -> list[tuple[Mode, int]]:
+def every_death() -> list[tuple[CopyMode, int]]:
     """Every step of a job at which its driver may die, in both modes."""
     deaths = []
-    for mode in Mode:
+    for mode in CopyMode:
         undisturbed = troubled(mode)
         undisturbed.carry_out()
         deaths += [(mode, step) for step in range(1, undisturbed.steps + 1)]
     return deaths
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(CopyMode))
+def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: CopyMode) -> None:
     """Copies of a partition are started and finished in rising order, whatever comes back first."""
     found = world(mode)
     carried = found.carry_out()
-    assert {one.fate for one in carried.receipts()} == {Fate.FINISHED}
+    assert {one.fate for one in carried.receipts()} == {CopyFate.FINISHED}
     found.check()
     assert sorted(found.told) == found.finished_starts()
     for partition in (ORDERS, LOGS):
@@ -96,7 +96,7 @@ def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
 
 @pytest.mark.parametrize(("mode", "dies_at"), every_death())
 def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_clean(
-    mode: Mode, dies_at: int
+    mode: CopyMode, dies_at: int
 ) -> None:
     """Wherever a driver dies, finished copies are whole, and the next jobs finish the rest."""
     found = troubled(mode)
@@ -108,17 +108,17 @@ def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_cl
     found.dies_at = None
     found.carry_out()
     carried = found.carry_out()
-    assert {one.fate for one in carried.receipts()} <= {Fate.FINISHED}
+    assert {one.fate for one in carried.receipts()} <= {CopyFate.FINISHED}
     assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
     assert {one.state for one in found.segments.values()} == {CF}
-    assert set(found.objects.values()) == {ObjectsFound.WHOLE}
+    assert set(found.objects.values()) == {StoredObjects.WHOLE}
     found.check()
 
 
 def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open() -> None:
     """In an archive what failed for good is ended; what lies above goes on with the next job."""
     found = World([source(cut(0, 10, 20, 30, 40), partition=ORDERS)])
-    found.outcomes[10] = Outcome.CONFLICT
+    found.outcomes[10] = UnitOutcome.CONFLICT
     carried = found.carry_out()
     assert fates(carried) == ["finished", "ended", "left-open", "not-begun"]
     states = [state for segment_id, state in found.events if segment_id.partition == ORDERS]
@@ -131,8 +131,8 @@ def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open(
 
 def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_the_top() -> None:
     """Where brokers adopt copies no lone copy stays above a gap."""
-    found = world(Mode.ADOPT)
-    found.outcomes[0] = Outcome.BLOCKED
+    found = world(CopyMode.ADOPT)
+    found.outcomes[0] = UnitOutcome.BLOCKED
     carried = found.carry_out()
     assert fates(carried) == ["ended", "ended", "not-begun", "not-begun"]
     of_orders = [one for one in found.events if one[0].partition == ORDERS]
@@ -143,10 +143,10 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
 
 
 @pytest.mark.parametrize(
-    "outcome", [one for one in Outcome if one.is_retriable and one is not Outcome.STOPPED]
+    "outcome", [one for one in UnitOutcome if one.is_retriable and one is not UnitOutcome.STOPPED]
 )
 def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
-    outcome: Outcome,
+    outcome: UnitOutcome,
 ) -> None:
     """What may succeed later is left open; nothing above it is finished, others go on."""
     found = world()
@@ -208,7 +208,7 @@ def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_obje
 def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> None:
     """A job that lost its topic publishes nothing, neither that copies are done nor ended."""
     found = world()
-    found.outcomes[20] = Outcome.CONFLICT
+    found.outcomes[20] = UnitOutcome.CONFLICT
     found.lost_at = lost_at
     carried = found.carry_out()
     published_after = found.steps - lost_at
@@ -218,10 +218,10 @@ def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> Non
     found.check()
 
 
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(CopyMode))
 @pytest.mark.parametrize("asked_at", range(16))
 def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_open(
-    mode: Mode, asked_at: int
+    mode: CopyMode, asked_at: int
 ) -> None:
     """
     A job that is told to stop begins no further copy, in the middle of a wave either; it finishes
@@ -237,20 +237,20 @@ def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_ope
     seen = [one.fate.value for one in carried.receipts()]
     assert set(seen) <= {"finished", "left-open", "not-begun"}
     assert len(copied) <= asked_at
-    assert {one.why for one in carried.receipts() if one.fate is Fate.LEFT_OPEN} <= {"stopped"}
+    assert {one.why for one in carried.receipts() if one.fate is CopyFate.LEFT_OPEN} <= {"stopped"}
     found.check()
     found.stopped_units.clear()
-    assert {one.fate for one in found.carry_out().receipts()} <= {Fate.FINISHED}
+    assert {one.fate for one in found.carry_out().receipts()} <= {CopyFate.FINISHED}
     assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
 
 
 def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins() -> None:
     """The mark in the store is seen by units first: the driver asks for it now and then only."""
     found = world()
-    found.outcomes[0] = Outcome.STOPPED
+    found.outcomes[0] = UnitOutcome.STOPPED
     carried = found.carry_out()
     assert carried.stopped == "paused"
-    begun = [one for one in carried.receipts() if one.fate is not Fate.NOT_BEGUN]
+    begun = [one for one in carried.receipts() if one.fate is not CopyFate.NOT_BEGUN]
     assert len(begun) == 3
     assert found.stopped_units == []
 
@@ -258,7 +258,7 @@ def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins
 def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun() -> None:
     """A deletion whose objects stay is not called finished; a later job goes on with it."""
     found = world()
-    found.outcomes[10] = Outcome.CONFLICT
+    found.outcomes[10] = UnitOutcome.CONFLICT
     found.undeletable.add(10)
     carried = found.carry_out()
     assert fates(carried)[1] == "ending"
@@ -266,7 +266,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun(
     found.outcomes.clear()
     found.undeletable.clear()
     again = found.carry_out()
-    assert [one.fate for one in again.ends] == [Fate.ENDED]
+    assert [one.fate for one in again.ends] == [CopyFate.ENDED]
     assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
 
 

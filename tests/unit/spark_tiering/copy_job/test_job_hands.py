@@ -10,23 +10,23 @@ import pytest
 from rlmm.errors import StoreUnavailable
 from rlmm.metadata.ids import SegmentId
 from spark_tiering.copy_job.current_state import look_around
-from spark_tiering.copy_job.job_actions import CLAIM_AGE_MS, JobHands, NoFiles
+from spark_tiering.copy_job.job_actions import CLAIM_AGE_MS, CopyJobActions, NoFiles
 from spark_tiering.copy_job.planning import plan_now
-from spark_tiering.copy_job.request import Waits
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_job.request import WaitLimits
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
-from spark_tiering.executor.tasks import CopyOptions, CopyResult, Outcome
-from spark_tiering.executor.throttle import Pace
-from spark_tiering.job_registry.job_store import Topic
-from spark_tiering.job_registry.records import Records
+from spark_tiering.executor.tasks import CopyOptions, CopyResult, UnitOutcome
+from spark_tiering.executor.throttle import PaceLimits
+from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.job_registry.records import JobRecords
 from spark_tiering.layout.object_names import object_keys
 from tests.support.builders import tp
 from tests.support.job_parts import JOB_ID, NOW_MS, ORDERS, HeldMetadata, job_parts
 from tests.support.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
 
 
@@ -34,10 +34,10 @@ class HeldClaims:
     """Says whether a topic is this job's, or fails; keeps how old the answer might be."""
 
     def __init__(self, answer: bool | StoreUnavailable) -> None:
-        self.asked: list[tuple[Topic, int]] = []
+        self.asked: list[tuple[JobTopic, int]] = []
         self._answer = answer
 
-    def check(self, topic: Topic, *, younger_ms: int = 0) -> bool:
+    def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """See `Claims`."""
         self.asked.append((topic, younger_ms))
         if isinstance(self._answer, StoreUnavailable):
@@ -64,12 +64,12 @@ class TwoSlots(InProcess):
 
 
 def hands_of(
-    at: Surroundings, claims: HeldClaims | None = None, plan: CopyPlan | None = None
-) -> tuple[JobHands, CopyPlan]:
+    at: CopyJobContext, claims: HeldClaims | None = None, plan: CopyPlan | None = None
+) -> tuple[CopyJobActions, CopyPlan]:
     """The hands that carry out what is planned now."""
     seen = look_around(at)
     plan = plan or plan_now(at, seen)
-    return JobHands(at, plan, seen, claims or HeldClaims(True)), plan  # type: ignore[arg-type]
+    return CopyJobActions(at, plan, seen, claims or HeldClaims(True)), plan  # type: ignore[arg-type]
 
 
 def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> None:
@@ -77,8 +77,8 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
     at = job_parts(
         prefix="tier/",
         options=CopyOptions(is_compressed=True),
-        pace=Pace(1e9, 1e6),
-        waits=Waits(unit_s=77.0),
+        pace=PaceLimits(1e9, 1e6),
+        waits=WaitLimits(unit_s=77.0),
         broker_id=5,
         open_engine=TwoSlots,
     )
@@ -90,7 +90,7 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
     assert task.segment == event
     assert (task.prefix, task.job_id, task.deadline_s) == ("tier/", JOB_ID, 77.0)
     assert task.options.is_compressed
-    assert task.pace == Pace(5e8, 5e5)
+    assert task.pace == PaceLimits(5e8, 5e5)
     assert task.files.facts()
     assert task.store == at.request.store
     assert task.pause_key == f"tier/rlmm-jobs/jobs/{JOB_ID}/pause"
@@ -107,7 +107,7 @@ def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
     task = hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)).task
     hands.stop_units("SIGTERM")
     assert b'"by":"SIGTERM"' in store.objects[task.pause_key]
-    assert Records(at.jobs, JOB_ID).is_asked_to_stop()
+    assert JobRecords(at.jobs, JOB_ID).is_asked_to_stop()
 
     def fail(name: str, key: str) -> None:
         raise StoreUnavailable("no answer")
@@ -155,7 +155,7 @@ def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
     claims = HeldClaims(answer)
     hands, _ = hands_of(job_parts(), claims)
     assert hands.why_not_ours(ORDERS) == why
-    assert claims.asked == [(Topic("orders", ORDERS.topic_id), CLAIM_AGE_MS)]
+    assert claims.asked == [(JobTopic("orders", ORDERS.topic_id), CLAIM_AGE_MS)]
 
 
 def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> None:
@@ -163,7 +163,7 @@ def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> Non
     claims = HeldClaims(True)
     at = job_parts()
     _, plan = hands_of(at)
-    adopting = replace(plan, rules=replace(plan.rules, mode=Mode.ADOPT))
+    adopting = replace(plan, rules=replace(plan.rules, mode=CopyMode.ADOPT))
     hands, _ = hands_of(at, claims, adopting)
     hands.why_not_ours(ORDERS)
     assert claims.asked[0][1] == 0
@@ -177,7 +177,7 @@ def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
     units = [
         hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)) for _, copy in plan.in_turn()
     ]
-    done = CopyResult(units[1].task.unit_id, Outcome.COPIED, "")
+    done = CopyResult(units[1].task.unit_id, UnitOutcome.COPIED, "")
     engine.results = (done, UnitLost(0, "its worker died"))
     told: list[tuple[Any, Any]] = []
     hands.copy(units, lambda uuid, result: told.append((uuid, result)))

@@ -14,12 +14,12 @@ from spark_tiering.copy_job.current_state import evidence_of, look_around
 from spark_tiering.copy_job.planning import plan_now
 from spark_tiering.copy_job.request import ClusterAccess
 from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import Filters
-from spark_tiering.job_registry.records import Records
-from spark_tiering.segment_sources.protocol import FoundPartition, Origin, Unusable
-from spark_tiering.segment_sources.survey import PartitionFacts
+from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import SegmentSelection
+from spark_tiering.job_registry.records import JobRecords
+from spark_tiering.segment_sources.protocol import FoundPartition, ReplicaOrigin, UnusablePlace
+from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.builders import tp
 from tests.support.job_parts import ORDERS, HeldMetadata, HeldSource, job_parts
 from tests.support.segments import example_partition
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 OTHER = tp("others", 1)
-FACTS = PartitionFacts(
+FACTS = ClusterPartition(
     is_tiered=True,
     log_start=7,
     last_stable_offset=130,
@@ -44,13 +44,13 @@ FACTS = PartitionFacts(
 class HeldCluster:
     """Says what it is given."""
 
-    facts: Mapping[TopicIdPartition, PartitionFacts]
+    facts: Mapping[TopicIdPartition, ClusterPartition]
     cluster_id: str = "cluster-1"
     asked: list[str] = field(default_factory=list)
 
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
-    ) -> Mapping[TopicIdPartition, PartitionFacts]:
+    ) -> Mapping[TopicIdPartition, ClusterPartition]:
         """See `TierCluster`."""
         self.asked.append("facts")
         return {one: facts for one, facts in self.facts.items() if wants_topic(one.topic)}
@@ -65,7 +65,7 @@ class HeldCluster:
 def test_look_when_offline_then_source_and_metadata_are_seen() -> None:
     """Segments as they are listed, and the metadata of just those partitions, by their epochs."""
     metadata = HeldMetadata()
-    unusable = Unusable("somewhere", "torn")
+    unusable = UnusablePlace("somewhere", "torn")
     source = HeldSource({ORDERS: example_partition()}, [unusable])
     seen = look_around(job_parts(metadata=metadata, source=source))
     assert [one.partition for one in seen.sources] == [ORDERS]
@@ -84,7 +84,7 @@ def test_look_when_partitions_are_named_then_they_are_asked_about_as_well() -> N
 def test_look_when_a_topic_is_not_wanted_then_it_is_not_asked_about() -> None:
     """Filters hold for whatever is read."""
     metadata = HeldMetadata()
-    seen = look_around(job_parts(metadata=metadata, filters=Filters(topics=("other*",))))
+    seen = look_around(job_parts(metadata=metadata, filters=SegmentSelection(topics=("other*",))))
     assert not seen.sources
     assert metadata.asked[0][0] == []
 
@@ -98,7 +98,7 @@ def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_log
     assert archive.sources[0].log_start == 7
     assert metadata.asked[-1][0] == [ORDERS]
     access = ClusterAccess("broker:9092")
-    look_around(job_parts(metadata=metadata, reached=cluster, mode=Mode.ADOPT, cluster=access))
+    look_around(job_parts(metadata=metadata, reached=cluster, mode=CopyMode.ADOPT, cluster=access))
     assert metadata.asked[-1][0] == [ORDERS, OTHER]
 
 
@@ -106,10 +106,12 @@ def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_log
 class Told(HeldSource):
     """Says which cluster its segments are of, as a broker's folder does."""
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """See `Source`."""
         found, unusable = super().partitions()
-        return [one._replace(origin=Origin("here", 1, "cluster-1")) for one in found], unusable
+        return [
+            one._replace(origin=ReplicaOrigin("here", 1, "cluster-1")) for one in found
+        ], unusable
 
 
 @pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "offline"])
@@ -146,9 +148,9 @@ def test_evidence_when_a_copy_is_open_then_says_who_started_it_and_what_is_there
         state=SegmentState.COPY_SEGMENT_FINISHED,
     )
     metadata.segments = [ours, foreign, done]
-    Records(at.jobs, at.job_id).write_plan(format_plan(plan))
+    JobRecords(at.jobs, at.job_id).write_plan(format_plan(plan))
     found = {one.segment_id: one for one in evidence_of(at, look_around(at))}
     assert found == {
-        ours.id: Evidence(ours.id, Writer.ENDED, ObjectsFound.NONE),
-        foreign.id: Evidence(foreign.id, Writer.FOREIGN, ObjectsFound.UNKNOWN),
+        ours.id: OpenCopyEvidence(ours.id, OpenCopyWriter.ENDED, StoredObjects.NONE),
+        foreign.id: OpenCopyEvidence(foreign.id, OpenCopyWriter.FOREIGN, StoredObjects.UNKNOWN),
     }

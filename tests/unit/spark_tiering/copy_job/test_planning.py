@@ -11,8 +11,8 @@ from spark_tiering.copy_job.current_state import look_around
 from spark_tiering.copy_job.planning import plan_now
 from spark_tiering.copy_job.source_problems import hindrances
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import LeftOut
-from spark_tiering.copy_plan.rules import Budgets, Filters
+from spark_tiering.copy_plan.reasons import NotCopiedReason
+from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
 from tests.support.builders import tp
@@ -54,7 +54,7 @@ def planned(engine: CountingUnits | None = None, **parts: Any) -> CopyPlan:
     return plan_now(at, look_around(at))
 
 
-def left_out(plan: CopyPlan) -> list[tuple[LeftOut, int]]:
+def left_out(plan: CopyPlan) -> list[tuple[NotCopiedReason, int]]:
     """Why segments are left out, and where they begin."""
     return [(run.reason, run.first_offset) for one in plan.partitions for run in one.left_out]
 
@@ -66,7 +66,7 @@ def test_plan_when_made_then_reads_each_segment_once_and_asks_for_what_the_reque
     plan = planned(engine, prefix="tier/", budgets=budgets, broker_id=5)
     assert engine.rounds == [[0, 120]]
     assert [copy.start_offset for _, copy in plan.in_turn()] == [0, 120]
-    assert left_out(plan) == [(LeftOut.ACTIVE, 251)]
+    assert left_out(plan) == [(NotCopiedReason.ACTIVE, 251)]
     assert (plan.rules.prefix, plan.rules.budgets, plan.rules.broker_id) == ("tier/", budgets, 5)
     assert plan.rules.now_ms == NOW_MS
     assert len({copy.uuid for _, copy in plan.in_turn()}) == 2
@@ -75,7 +75,7 @@ def test_plan_when_made_then_reads_each_segment_once_and_asks_for_what_the_reque
 def test_plan_when_nothing_is_left_to_copy_then_reads_nothing() -> None:
     """What the tier has, and what nobody wants, is not read."""
     engine = CountingUnits()
-    assert planned(engine, filters=Filters(kept_local_bytes=10**9)).is_empty
+    assert planned(engine, filters=SegmentSelection(kept_local_bytes=10**9)).is_empty
     assert not engine.rounds
 
 
@@ -120,7 +120,7 @@ def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
     engine = CountingUnits(lost=(120,))
     plan = planned(engine)
     assert [copy.start_offset for _, copy in plan.in_turn()] == [0]
-    assert (LeftOut.NOT_INSPECTED, 120) in left_out(plan)
+    assert (NotCopiedReason.NOT_INSPECTED, 120) in left_out(plan)
     assert "orders-3: segment 120 could not be read: its worker died" in caplog.text
     (line,) = hindrances(plan)
     assert line.startswith("orders-3: 120 to 250 (1 segments, 14.5 KiB) cannot be copied, not-insp")
@@ -129,27 +129,27 @@ def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
 def test_hindrances_when_segments_wait_or_are_not_wanted_then_there_are_none() -> None:
     """What was asked for, and what time alone changes, is no hindrance."""
     assert not hindrances(planned())
-    assert not hindrances(planned(filters=Filters(topics=("other*",))))
+    assert not hindrances(planned(filters=SegmentSelection(topics=("other*",))))
     assert not hindrances(planned(budgets=Budgets(objects_max=3)))
 
 
 def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance() -> None:
     """A name that was mistyped must not pass for a topic of which everything is copied."""
-    filters = Filters(topics=("ordres", "order?", "[p-q]*", "orders"))
+    filters = SegmentSelection(topics=("ordres", "order?", "[p-q]*", "orders"))
     assert hindrances(planned(filters=filters)) == (
         "ordres: no partition of it was found at the source",
     )
 
 
-@pytest.mark.parametrize("reason", [LeftOut.BROKER_COPIES, LeftOut.COMPACTED])
+@pytest.mark.parametrize("reason", [NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED])
 @pytest.mark.parametrize("topics", [(), ("orders",)], ids=["all-topics", "named"])
 def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hindrance(
-    topics: tuple[str, ...], reason: LeftOut
+    topics: tuple[str, ...], reason: NotCopiedReason
 ) -> None:
     """It has to be asked for otherwise; who archives whatever there is meets no failure by it."""
-    is_tiered = reason is LeftOut.BROKER_COPIES
+    is_tiered = reason is NotCopiedReason.BROKER_COPIES
     kept = replace(source(cut(0, 10, 20), is_tiered=is_tiered), is_compacted=not is_tiered)
-    filters = Filters(topics=topics)
+    filters = SegmentSelection(topics=topics)
     plan = make_plan(rules(filters=filters), metadata(image()), [kept], [], new_ids())
     lines = hindrances(plan)
     assert bool(lines) is bool(topics)
@@ -159,21 +159,24 @@ def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hind
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ({"metadata": HeldMetadata(absent={ORDERS})}, LeftOut.METADATA_ABSENT),
-        ({"files": {ORDERS: changed(example_partition(), log=b"\x01" * 9_999)}}, LeftOut.BLOCKED),
+        ({"metadata": HeldMetadata(absent={ORDERS})}, NotCopiedReason.METADATA_ABSENT),
+        (
+            {"files": {ORDERS: changed(example_partition(), log=b"\x01" * 9_999)}},
+            NotCopiedReason.BLOCKED,
+        ),
         (
             {"files": {ORDERS: example_partition().without(".snapshot", "0000.log")}},
-            LeftOut.STABILITY_UNKNOWN,
+            NotCopiedReason.STABILITY_UNKNOWN,
         ),
         (
             {"files": {ORDERS: changed(example_partition(), checkpoint=b"0\n1\n6 251\n")}},
-            LeftOut.EPOCH_UNKNOWN,
+            NotCopiedReason.EPOCH_UNKNOWN,
         ),
     ],
-    ids=lambda value: value.value if isinstance(value, LeftOut) else "",
+    ids=lambda value: value.value if isinstance(value, NotCopiedReason) else "",
 )
 def test_f109_hindrance_when_somebody_has_to_look_then_is_one_line_with_the_reason(
-    parts: dict[str, Any], reason: LeftOut
+    parts: dict[str, Any], reason: NotCopiedReason
 ) -> None:
     """What no later run will copy by itself is named by partition, offsets, size and reason."""
     lines = hindrances(planned(**parts))

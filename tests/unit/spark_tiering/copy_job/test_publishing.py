@@ -19,16 +19,16 @@ from rlmm.errors import (
 )
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.publishing import NotPublished, Publisher, PublishFailure
+from spark_tiering.copy_job.publishing import CopyEventPublisher, PublishFailure, PublishRefusal
 from tests.support.builders import started, tp
 from tests.support.job_parts import NOW_MS, HeldMetadata
 
 SEGMENTS = [started(label, 10 * label, 10 * label + 9) for label in range(5)]
 
 
-def publisher(metadata: HeldMetadata) -> Publisher:
+def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
     """One that publishes in the name of 7."""
-    return Publisher(metadata, 7, lambda: NOW_MS, 5.0)
+    return CopyEventPublisher(metadata, 7, lambda: NOW_MS, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stor
 ) -> None:
     """Whatever may be in the log is never told as surely not there."""
     told = publisher(HeldMetadata(error=error)).start(SEGMENTS[0])
-    assert isinstance(told, NotPublished)
+    assert isinstance(told, PublishRefusal)
     assert told.failure is failure
     assert told.detail.startswith(f"{error.code}: ")
 
@@ -77,7 +77,7 @@ def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> Non
     assert told.state(tp(), SEGMENTS[1].id.uuid) is None
     metadata.error = NotReady("behind")
     failed = told.state(tp(), SEGMENTS[0].id.uuid)
-    assert failed == NotPublished(PublishFailure.NOT_STORED, "not-ready: behind")
+    assert failed == PublishRefusal(PublishFailure.NOT_STORED, "not-ready: behind")
 
 
 def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -> None:
@@ -91,6 +91,6 @@ def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -
 
     metadata = Choosy()
     told = publisher(metadata).start_all(SEGMENTS)
-    assert [isinstance(one, NotPublished) for one in told] == [False, False, True, False, False]
+    assert [isinstance(one, PublishRefusal) for one in told] == [False, False, True, False, False]
     assert sorted(one.start_offset for one in metadata.published) == [0, 10, 30, 40]  # type: ignore[union-attr]
     assert publisher(metadata).start_all([]) == []

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.copy_job.receipts import EndReceipt, Fate, Receipt
+from spark_tiering.copy_job.receipts import CopyFate, CopyReceipt, EndReceipt
 from spark_tiering.copy_job.report import LINES_MAX, JobReport
-from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.copy_plan.reasons import SegmentAction
 from tests.support.builders import tp
 
-DONE = Receipt(
-    tp(), Uuid.of(7, 1), 0, 99, Action.COPY, Fate.FINISHED,
+DONE = CopyReceipt(
+    tp(), Uuid.of(7, 1), 0, 99, SegmentAction.COPY, CopyFate.FINISHED,
     log_bytes=2_000_000, stored_bytes=2_000_500, requests=6, seconds=0.25, offset=12, crc64nvme=255,
 )  # fmt: skip
 OPEN = replace(
-    DONE, uuid=Uuid.of(7, 2), start_offset=100, last_offset=199, fate=Fate.LEFT_OPEN,
+    DONE, uuid=Uuid.of(7, 2), start_offset=100, last_offset=199, fate=CopyFate.LEFT_OPEN,
     why="store-failed", detail="store-unavailable:\n no answer", log_bytes=0, offset=None,
     crc64nvme=None,
 )  # fmt: skip
@@ -40,7 +40,7 @@ def test_report_when_all_is_finished_then_is_fine_and_says_how_fast() -> None:
         replace(REPORT, stopped="paused"),
         replace(
             REPORT,
-            ends=(EndReceipt(tp(), Uuid.of(7, 3), 0, 9, Fate.ENDING, "covered", "no answer"),),
+            ends=(EndReceipt(tp(), Uuid.of(7, 3), 0, 9, CopyFate.ENDING, "covered", "no answer"),),
         ),
     ],
     ids=["open", "stopped", "ending"],

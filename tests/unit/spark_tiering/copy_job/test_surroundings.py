@@ -11,7 +11,7 @@ from rlmm.errors import StoreAbsent
 from spark_tiering.copy_job import wiring as surroundings
 from spark_tiering.copy_job.request import ClusterAccess
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.job_registry.ids import began_ms
 from tests.support.job_parts import NOW_MS, job_parts
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REQUEST = replace(
     job_parts().request,
     cluster=ClusterAccess("a:9092", "/client.properties", 7.0),
-    engine=EngineSettings("local[1]"),
+    engine=ExecutionSettings("local[1]"),
 )
 
 

@@ -13,10 +13,10 @@ import pytest
 from rlmm.errors import EventRejected
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.execution import WaveSize
-from spark_tiering.copy_job.publishing import NotPublished, Publisher, PublishFailure
+from spark_tiering.copy_job.publishing import CopyEventPublisher, PublishFailure, PublishRefusal
 from spark_tiering.copy_job.request import ClusterAccess, JobRequest
-from spark_tiering.copy_plan.inputs import ObjectsFound
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.inputs import StoredObjects
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import SegmentUpdate
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_plan.plan import PlannedCopy
-    from spark_tiering.tier_metadata.protocol import Published
+    from spark_tiering.tier_metadata.protocol import PublishedEvent
 
 pytestmark = pytest.mark.slow
 
@@ -95,14 +95,14 @@ def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
     ("mode", "wave_units", "expected"),
     [
         pytest.param(
-            Mode.ARCHIVE, None, WaveSize(12, 64 * GIB, 768, 3 * GIB // 2, 64), id="archive"
+            CopyMode.ARCHIVE, None, WaveSize(12, 64 * GIB, 768, 3 * GIB // 2, 64), id="archive"
         ),
-        pytest.param(Mode.ARCHIVE, 5, WaveSize(5, 64 * GIB), id="as it is said"),
-        pytest.param(Mode.ADOPT, None, WaveSize(12, 64 * GIB), id="brokers look at each"),
+        pytest.param(CopyMode.ARCHIVE, 5, WaveSize(5, 64 * GIB), id="as it is said"),
+        pytest.param(CopyMode.ADOPT, None, WaveSize(12, 64 * GIB), id="brokers look at each"),
     ],
 )
 def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
-    mode: Mode, wave_units: int | None, expected: WaveSize
+    mode: CopyMode, wave_units: int | None, expected: WaveSize
 ) -> None:
     """Where brokers adopt copies, each is said to be started by itself, and few are open."""
     request = JobRequest(
@@ -170,7 +170,7 @@ def stored_in_any_order(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """A log that stores events that come together in any order, and dies in the middle of that."""
     shuffled = random.Random(seed)
 
-    def told(publish: Callable[[Any], int | NotPublished], events: Sequence[Any]) -> list[Any]:
+    def told(publish: Callable[[Any], int | PublishRefusal], events: Sequence[Any]) -> list[Any]:
         order = shuffled.sample(range(len(events)), len(events))
         found = {at: publish(events[at]) for at in order}
         return [found[at] for at in range(len(events))]
@@ -208,7 +208,7 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
         whole = {
             one.start_offset
             for one in found.segments.values()
-            if found.objects.get(one.id.uuid) is ObjectsFound.WHOLE
+            if found.objects.get(one.id.uuid) is StoredObjects.WHOLE
         }
         found.dies_at = None
         if has_lost:
@@ -302,7 +302,7 @@ class Recording(HeldMetadata):
         super().__init__()
         self.together: list[int] = []
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
         """Take it, or not."""
         if getattr(event, "start_offset", None) == 10:
             raise EventRejected("it is there already", current=None, requested="", stored_at=None)
@@ -310,7 +310,7 @@ class Recording(HeldMetadata):
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[Published | RlmmError]:
+    ) -> list[PublishedEvent | RlmmError]:
         """Note how many."""
         self.together.append(len(events))
         return super().publish_all(events, timeout_s)
@@ -319,11 +319,11 @@ class Recording(HeldMetadata):
 def test_events_when_there_are_several_then_go_together_and_are_told_in_their_order() -> None:
     """One that is rejected is a value among the others; a single one goes by itself."""
     metadata = Recording()
-    publisher = Publisher(metadata, 1, lambda: 0, 30.0)
+    publisher = CopyEventPublisher(metadata, 1, lambda: 0, 30.0)
     segments = [started(segment_id(start), start, start + 9) for start in (0, 10, 20, 30)]
     told = publisher.start_all(segments)
     assert [told[0], told[2], told[3]] == [0, 1, 2]
-    assert isinstance(told[1], NotPublished)
+    assert isinstance(told[1], PublishRefusal)
     assert told[1].failure is PublishFailure.REJECTED
     moves = [(one.id.uuid, b"custom") for one in segments[2:]]
     assert publisher.move_all(tp(), CF, moves) == [3, 4]

@@ -12,7 +12,7 @@ import pytest
 from rlmm.errors import InvalidArgument
 from spark_tiering.copy_plan import document, fields
 from spark_tiering.copy_plan.document import fields_of, fingerprint, format_plan
-from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
 from spark_tiering.copy_plan.plan import CopyPlan
 from spark_tiering.copy_plan.totals import total_sums
 from tests.support.plans import example_plan
@@ -38,7 +38,7 @@ def rewritten(change: Callable[[dict[str, Any]], object]) -> bytes:
 def refusal(content: bytes) -> str:
     """Why a document is no plan."""
     found = parse_plan(content)
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, CopyPlanUnreadable)
     assert len(str(found)) < 800
     return found.detail
 

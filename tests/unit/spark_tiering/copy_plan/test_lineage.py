@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.copy_plan.lineage import Tier
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.lineage import CopiedTier
+from spark_tiering.copy_plan.reasons import CopyMode
 from tests.support.plans import FINISHED, copied, cut, image, own_epochs, planned, ranges, reasons
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -
     plan = planned(cut(90, 140, history=history), deposed, history=history)
     assert ranges(plan) == [("copy", 90, 140)]
     later = ((0, 0), (1, 300))
-    assert Tier(image(deposed), later).why_hides(((0, 90), (1, 120)), 90, 140) is not None
+    assert CopiedTier(image(deposed), later).why_hides(((0, 90), (1, 120)), 90, 140) is not None
 
 
 def test_watermark_when_it_lies_above_then_displaces_nothing() -> None:
@@ -85,7 +85,7 @@ def test_next_offset_when_brokers_look_then_is_behind_the_highest_of_the_lineage
 ) -> None:
     """Where a broker goes on to copy once it may."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
-    tier = Tier(image(*finished, watermarks=watermarks), history)
+    tier = CopiedTier(image(*finished, watermarks=watermarks), history)
     assert tier.next_offset(log_start) == expected
 
 
@@ -108,7 +108,7 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
 ) -> None:
     """A gap would be deleted by brokers, and what lies before would be there twice."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
-    plan = planned(cut(*offsets), *finished, mode=Mode.ADOPT, log_start=log_start)
+    plan = planned(cut(*offsets), *finished, mode=CopyMode.ADOPT, log_start=log_start)
     if expected is None:
         first = max((stop for _, stop in known), default=offsets[0])
         left = offsets[offsets.index(first) :]
@@ -121,12 +121,12 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
 
 def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> None:
     """A topic that no broker tiers has no one to adopt; without a log start nothing is exact."""
-    refused = planned(cut(0, 10), mode=Mode.ADOPT, is_tiered=False)
+    refused = planned(cut(0, 10), mode=CopyMode.ADOPT, is_tiered=False)
     assert reasons(refused) == [("not-tiered", 0, 10)]
-    refused = planned(cut(0, 10), mode=Mode.ADOPT, log_start=None)
+    refused = planned(cut(0, 10), mode=CopyMode.ADOPT, log_start=None)
     assert reasons(refused) == [("log-start-unknown", 0, 10)]
     finished = copied("a", 0, 10, FINISHED)
-    refused = planned(cut(10, 20), finished, mode=Mode.ADOPT, history=((0, 5),))
+    refused = planned(cut(10, 20), finished, mode=CopyMode.ADOPT, history=((0, 5),))
     assert reasons(refused) == [("tier-has-hole", 10, 20)]
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import Mode
-from spark_tiering.copy_plan.rules import Budgets, Filters
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from tests.support.plans import (
     DELETING,
     FINISHED,
@@ -33,15 +33,15 @@ from tests.support.plans import (
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_plan.plan import PartitionPlan
+    from spark_tiering.copy_plan.plan import PartitionCopyPlan
 
-NONE, PARTIAL, WHOLE, DAMAGED, UNKNOWN = ObjectsFound
+NONE, PARTIAL, WHOLE, DAMAGED, UNKNOWN = StoredObjects
 SEGMENTS = cut(100, 200, 300)
 OPEN = copied("open", 100, 200, STARTED)
 OPEN_TO_160 = copied("open", 100, 160, STARTED)
 
 
-def fates(plan: PartitionPlan) -> dict[str, str]:
+def fates(plan: PartitionCopyPlan) -> dict[str, str]:
     """What becomes of each open copy: what is done, why it is ended, or why it is left."""
     found = {str(one.uuid): one.action.value for one in plan.copies}
     found |= {str(one.uuid): f"ended: {one.reason}" for one in plan.ends}
@@ -49,7 +49,7 @@ def fates(plan: PartitionPlan) -> dict[str, str]:
     return found
 
 
-def fate(known: SegmentMetadata, plan: PartitionPlan) -> str:
+def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
     """What becomes of one."""
     return fates(plan)[str(known.id.uuid)]
 
@@ -64,7 +64,7 @@ def fate(known: SegmentMetadata, plan: PartitionPlan) -> str:
     ],
 )
 def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
-    objects: ObjectsFound, expected: str, done: tuple[str, int, int]
+    objects: StoredObjects, expected: str, done: tuple[str, int, int]
 ) -> None:
     """The range is done once: under the id that it has, or anew after that one was ended."""
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)])
@@ -77,12 +77,14 @@ def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
     ("found", "expected"),
     [
         pytest.param([], "evidence-missing", id="nothing known"),
-        pytest.param([evidence(OPEN, WHOLE, Writer.ALIVE)], "writer-alive", id="second job"),
+        pytest.param(
+            [evidence(OPEN, WHOLE, OpenCopyWriter.ALIVE)], "writer-alive", id="second job"
+        ),
         pytest.param([evidence(OPEN, UNKNOWN)], "objects-unknown", id="F126 outcome unknown"),
     ],
 )
 def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
-    found: list[Evidence], expected: str
+    found: list[OpenCopyEvidence], expected: str
 ) -> None:
     """Neither lost nor twice: it stays open, and its offsets are not copied under another id."""
     plan = planned(SEGMENTS, OPEN, evidence=found)
@@ -91,8 +93,8 @@ def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
     assert ranges(plan) == []
 
 
-@pytest.mark.parametrize("objects", list(ObjectsFound))
-def test_f114_deletion_when_it_was_begun_then_is_finished(objects: ObjectsFound) -> None:
+@pytest.mark.parametrize("objects", list(StoredObjects))
+def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
     """A copy in deletion is found and ended, whatever is left of it, and copied anew."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
@@ -100,8 +102,8 @@ def test_f114_deletion_when_it_was_begun_then_is_finished(objects: ObjectsFound)
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
 
 
-@pytest.mark.parametrize("writer", [Writer.ALIVE, Writer.FOREIGN])
-def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: Writer) -> None:
+@pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
+def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
     """Retention of a broker deletes in its own time."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
@@ -159,7 +161,7 @@ def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
 )
 @pytest.mark.parametrize("objects", [NONE, PARTIAL, WHOLE])
 def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_anew(
-    known: SegmentMetadata, expected: str, objects: ObjectsFound
+    known: SegmentMetadata, expected: str, objects: StoredObjects
 ) -> None:
     """Metadata that says other than the bytes is never finished."""
     plan = planned(SEGMENTS, known, evidence=[evidence(known, objects)])
@@ -167,8 +169,10 @@ def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_a
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
 
 
-@pytest.mark.parametrize("objects", list(ObjectsFound))
-def test_open_copy_when_another_has_finished_its_range_then_is_ended(objects: ObjectsFound) -> None:
+@pytest.mark.parametrize("objects", list(StoredObjects))
+def test_open_copy_when_another_has_finished_its_range_then_is_ended(
+    objects: StoredObjects,
+) -> None:
     """A late finish would take the place of the copy that readers have."""
     done = copied("done", 50, 300, FINISHED)
     plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
@@ -236,7 +240,7 @@ def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look
 )
 @pytest.mark.parametrize("objects", [PARTIAL, WHOLE])
 def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
-    of_source: dict[str, Any], expected: str, objects: ObjectsFound
+    of_source: dict[str, Any], expected: str, objects: StoredObjects
 ) -> None:
     """What may still be truncated is not finished, and what may be good is not ended."""
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)], **of_source)
@@ -269,7 +273,7 @@ def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() ->
     """What was begun is finished, though it would not be begun now."""
     for objects, action in ((WHOLE, "complete"), (PARTIAL, "resume")):
         plan = make_plan(
-            rules(filters=Filters(age_ms_min=NOW_MS, kept_local_bytes=10**6)),
+            rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6)),
             metadata(image(OPEN)),
             [source(SEGMENTS)],
             [evidence(OPEN, objects)],
@@ -280,10 +284,10 @@ def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() ->
 
 @pytest.mark.parametrize("objects", [PARTIAL, WHOLE])
 @pytest.mark.parametrize(
-    ("mode", "expected"), [(Mode.ARCHIVE, "open: behind"), (Mode.ADOPT, "ended: behind")]
+    ("mode", "expected"), [(CopyMode.ARCHIVE, "open: behind"), (CopyMode.ADOPT, "ended: behind")]
 )
 def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
-    objects: ObjectsFound, mode: Mode, expected: str
+    objects: StoredObjects, mode: CopyMode, expected: str
 ) -> None:
     """It would leave a gap; where brokers go by the highest offset alone, it is ended."""
     above = copied("open", 200, 300, STARTED)

@@ -11,16 +11,16 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.copy_plan.inputs import (
-    Evidence,
     MetadataImage,
-    ObjectsFound,
+    OpenCopyEvidence,
+    OpenCopyWriter,
     PartitionImage,
-    Writer,
+    StoredObjects,
     details_of,
 )
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import LeftOut, Mode
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import parse_object_key
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.plans import (
@@ -83,7 +83,7 @@ def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None
 def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: SegmentState) -> None:
     """Only finished copies count: a broker's open one is no copy, whatever became of it."""
     known = copied("open", 0, 10, state, broker_id=9)
-    found = Evidence(known.id, Writer.FOREIGN, ObjectsFound.UNKNOWN)
+    found = OpenCopyEvidence(known.id, OpenCopyWriter.FOREIGN, StoredObjects.UNKNOWN)
     plan = planned(cut(0, 10), known, evidence=[found])
     assert ranges(plan) == [("copy", 0, 10)]
     assert plan.copies[0].uuid != known.id.uuid
@@ -146,7 +146,7 @@ def test_segment_when_one_below_is_left_out_then_is_left_out_too(
     """No copy leaves a gap, so what lies above waits, and names what it waits for."""
     segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
     whole = make_plan(
-        rules(filters=Filters(age_ms_min=100)),
+        rules(filters=SegmentSelection(age_ms_min=100)),
         metadata(image()),
         [source(segments)],
         [],
@@ -162,7 +162,7 @@ def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
     """A first plan says what has to be read: not what is covered, unstable or kept local."""
     segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
     whole = make_plan(
-        rules(filters=Filters(kept_local_bytes=1000)),
+        rules(filters=SegmentSelection(kept_local_bytes=1000)),
         metadata(image(copied("a", 0, 10, FINISHED))),
         [source(segments, stable=49)],
         [],
@@ -240,7 +240,10 @@ def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
         image(one, partition=tp("other"))
     with pytest.raises(InvalidArgument, match="twice"):
         make_plan(rules(), metadata(image()), [source([]), source([])], [], [])
-    two = [Evidence(one.id, writer, ObjectsFound.NONE) for writer in (Writer.ENDED, Writer.ALIVE)]
+    two = [
+        OpenCopyEvidence(one.id, writer, StoredObjects.NONE)
+        for writer in (OpenCopyWriter.ENDED, OpenCopyWriter.ALIVE)
+    ]
     with pytest.raises(InvalidArgument, match="contradicts"):
         make_plan(rules(), metadata(image(one)), [], two, [])
 
@@ -295,19 +298,19 @@ def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments()
 @pytest.mark.parametrize(
     ("mode", "with_compacted", "is_copied"),
     [
-        (Mode.ARCHIVE, False, False),
-        (Mode.ARCHIVE, True, True),
-        (Mode.ADOPT, False, False),
-        (Mode.ADOPT, True, False),
+        (CopyMode.ARCHIVE, False, False),
+        (CopyMode.ARCHIVE, True, True),
+        (CopyMode.ADOPT, False, False),
+        (CopyMode.ADOPT, True, False),
     ],
 )
 def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied(
-    mode: Mode, with_compacted: bool, is_copied: bool
+    mode: CopyMode, with_compacted: bool, is_copied: bool
 ) -> None:
     """A copy of what a cleaner rewrites is made where it is wanted; brokers tier no such topic."""
-    kept = source(cut(0, 10, 20), is_tiered=mode is Mode.ADOPT, log_start=0)
+    kept = source(cut(0, 10, 20), is_tiered=mode is CopyMode.ADOPT, log_start=0)
     plan = make_plan(
-        rules(mode, filters=Filters(with_compacted=with_compacted)),
+        rules(mode, filters=SegmentSelection(with_compacted=with_compacted)),
         metadata(image()),
         [replace(kept, is_compacted=True)],
         [],
@@ -316,9 +319,9 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
     assert bool(plan.in_turn()) is is_copied
     (found,) = plan.partitions
     reasons_of = {run.reason: run.detail for run in found.left_out}
-    assert (LeftOut.COMPACTED in reasons_of) is not is_copied
+    assert (NotCopiedReason.COMPACTED in reasons_of) is not is_copied
     if not is_copied:
-        assert "cleanup.policy has compact" in reasons_of[LeftOut.COMPACTED]
+        assert "cleanup.policy has compact" in reasons_of[NotCopiedReason.COMPACTED]
 
 
 def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
@@ -327,7 +330,7 @@ def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_
     emptied = source([replace(first, size_bytes=0), second])
     for is_compacted, copies in ((True, [10]), (False, [0, 10])):
         plan = make_plan(
-            rules(filters=Filters(with_compacted=True)),
+            rules(filters=SegmentSelection(with_compacted=True)),
             metadata(image()),
             [replace(emptied, is_compacted=is_compacted)],
             [],
@@ -335,4 +338,4 @@ def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_
         )
         (found,) = plan.partitions
         assert [one.start_offset for one in found.copies] == copies
-        assert (LeftOut.EMPTY in [run.reason for run in found.left_out]) is is_compacted
+        assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.rules import Budgets, Filters, RequestCosts
+from spark_tiering.copy_plan.rules import Budgets, RequestCosts, SegmentSelection
 from tests.support.builders import tp
 from tests.support.plans import (
     NOW_MS,
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("filters", "wanted"),
     [
-        pytest.param(Filters(), ["a.x", "a.y", "b"], id="all but Kafka's own"),
-        pytest.param(Filters(("a.*",)), ["a.x", "a.y"], id="pattern"),
-        pytest.param(Filters(("a.*", "b"), ("*.y",)), ["a.x", "b"], id="without"),
-        pytest.param(Filters(("[!a]*",)), ["b"], id="class"),
-        pytest.param(Filters(("__offsets", "b")), ["__offsets", "b"], id="named"),
-        pytest.param(Filters(("__*",)), [], id="Kafka's own by pattern"),
-        pytest.param(Filters(("A.X",)), [], id="letters count"),
+        pytest.param(SegmentSelection(), ["a.x", "a.y", "b"], id="all but Kafka's own"),
+        pytest.param(SegmentSelection(("a.*",)), ["a.x", "a.y"], id="pattern"),
+        pytest.param(SegmentSelection(("a.*", "b"), ("*.y",)), ["a.x", "b"], id="without"),
+        pytest.param(SegmentSelection(("[!a]*",)), ["b"], id="class"),
+        pytest.param(SegmentSelection(("__offsets", "b")), ["__offsets", "b"], id="named"),
+        pytest.param(SegmentSelection(("__*",)), [], id="Kafka's own by pattern"),
+        pytest.param(SegmentSelection(("A.X",)), [], id="letters count"),
     ],
 )
 def test_topics_when_filtered_then_only_those_wanted_are_copied(
-    filters: Filters, wanted: list[str]
+    filters: SegmentSelection, wanted: list[str]
 ) -> None:
     """Names and patterns; topics of Kafka itself only by name."""
     partitions = [tp(name, 0) for name in ("__offsets", "a.x", "a.y", "b")]
@@ -66,7 +66,7 @@ def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
 ) -> None:
     """A segment is copied once the log above it, the active segment included, is that long."""
     whole = make_plan(
-        rules(filters=Filters(kept_local_bytes=kept_bytes)),
+        rules(filters=SegmentSelection(kept_local_bytes=kept_bytes)),
         metadata(image()),
         [source(cut(0, 10, 20, 30, 40, is_active=True))],
         [],
@@ -86,7 +86,7 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
         segment(10, 20, newest_ms=NOW_MS - 1),
         segment(20, 30, newest_ms=NOW_MS + 9),
     ]
-    rule = rules(filters=Filters(age_ms_min=age_ms))
+    rule = rules(filters=SegmentSelection(age_ms_min=age_ms))
     plan = make_plan(rule, metadata(image()), [source(segments)], [], new_ids())
     assert len(plan.partitions[0].copies) == count
 
@@ -178,10 +178,10 @@ def test_expiry_when_brokers_keep_for_ever_then_is_unknown(retention_ms: int) ->
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Filters(("a/b",)),
-        lambda: Filters((), ("",)),
-        lambda: Filters(age_ms_min=-1),
-        lambda: Filters(kept_local_bytes=-1),
+        lambda: SegmentSelection(("a/b",)),
+        lambda: SegmentSelection((), ("",)),
+        lambda: SegmentSelection(age_ms_min=-1),
+        lambda: SegmentSelection(kept_local_bytes=-1),
         lambda: Budgets(bytes_max=-1),
         lambda: Budgets(objects_max=10**6),
         lambda: Budgets(requests_max=-1),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.staleness import why_stale
 from tests.support.builders import tp
 from tests.support.plans import (
@@ -126,7 +126,7 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_stale_by_name(
 def test_adoption_when_the_log_start_moved_then_is_stale() -> None:
     """Retention was to stand still."""
     start = source(cut(0, 100), is_tiered=True, log_start=0)
-    plan = make_plan(rules(Mode.ADOPT), metadata(image()), [start], [], new_ids())
+    plan = make_plan(rules(CopyMode.ADOPT), metadata(image()), [start], [], new_ids())
     assert why_stale(plan, metadata(image()), [start]) == ()
     moved = replace(start, log_start=50)
     (found,) = why_stale(plan, metadata(image()), [moved])
@@ -141,7 +141,7 @@ def test_completion_when_its_source_is_gone_then_is_not_stale() -> None:
         rules(),
         metadata(image(known)),
         [segments],
-        [evidence(known, ObjectsFound.WHOLE)],
+        [evidence(known, StoredObjects.WHOLE)],
         new_ids(),
     )
     now = source(cut(100, 200), history=((0, 100),))

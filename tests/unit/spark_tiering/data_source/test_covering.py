@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import DataLost
-from spark_tiering.data_source.bounds import EARLIEST, LATEST, Asked, NoOffset
-from spark_tiering.data_source.extents import Missing
+from spark_tiering.data_source.bounds import EARLIEST, LATEST, NoOffset, PartitionBound
+from spark_tiering.data_source.extents import MissingOffsets
 from spark_tiering.data_source.query_coverage import (
     EXPIRED,
     NOT_THERE_YET,
-    Range,
+    OffsetRange,
     cover,
     offset_of_end,
     offset_of_start,
@@ -22,19 +22,19 @@ from spark_tiering.data_source.query_coverage import (
 from tests.support.read_extents import extent, held
 
 if TYPE_CHECKING:
-    from spark_tiering.data_source.extents import Held
+    from spark_tiering.data_source.extents import PartitionListing
 
 PARTITION = held(extent(100, 200), extent(200, 300), extent(350, 400))
 
 
-def never(_: Held, __: int) -> int | None:
+def never(_: PartitionListing, __: int) -> int | None:
     """No record is as late."""
     return None
 
 
 def covered(first: int, behind: int) -> tuple[list[tuple[int, int]], list[tuple[int, int, str]]]:
     """The offsets that are read, and those that are lost and why."""
-    found = cover(Range(PARTITION, first, behind), PARTITION.next_offset)
+    found = cover(OffsetRange(PARTITION, first, behind), PARTITION.next_offset)
     return (
         [(one.first_offset, one.next_offset) for one in found.extents],
         [(one.first_offset, one.next_offset, one.why) for one in found.lost],
@@ -81,8 +81,8 @@ def test_cover_when_all_of_it_is_expired_then_no_more_than_it_is_lost() -> None:
 
 def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_are_read() -> None:
     """An extent is read up to it, and on from behind it."""
-    found = cover(Range(PARTITION, 100, 360), PARTITION.next_offset)
-    left = without(found, [Missing(150, 160, "a"), Missing(190, 210, "b")])
+    found = cover(OffsetRange(PARTITION, 100, 360), PARTITION.next_offset)
+    left = without(found, [MissingOffsets(150, 160, "a"), MissingOffsets(190, 210, "b")])
     assert [(one.first_offset, one.next_offset) for one in left.extents] == [
         (100, 150),
         (160, 190),
@@ -95,33 +95,33 @@ def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_ar
 def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_named() -> None:
     """The message says what would be done about it."""
     with pytest.raises(DataLost) as lost:
-        require_nothing_lost([cover(Range(PARTITION, 90, 310), 400)])
+        require_nothing_lost([cover(OffsetRange(PARTITION, 90, 310), 400)])
     told = str(lost.value)
     assert f"orders-0: no offsets 90 to 99: {EXPIRED}" in told
     assert "orders-0: no offsets 300 to 309" in told
     assert "failOnDataLoss=false" in told
-    require_nothing_lost([cover(Range(PARTITION, 100, 300), 400)])
+    require_nothing_lost([cover(OffsetRange(PARTITION, 100, 300), 400)])
 
 
 def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_counted() -> None:
     """A message is for people."""
     many = held(*(extent(10 * number, 10 * number + 5) for number in range(9)))
     with pytest.raises(DataLost, match="and 3 more ranges"):
-        require_nothing_lost([cover(Range(many, 0, 85), 85)])
+        require_nothing_lost([cover(OffsetRange(many, 0, 85), 85)])
 
 
 @pytest.mark.parametrize(
     ("asked", "start", "end"),
     [
-        (Asked(EARLIEST), 100, 100),
-        (Asked(LATEST), 380, 380),
-        (Asked(None), 380, 380),
-        (Asked(123), 123, 123),
-        (Asked(999), 999, 999),
+        (PartitionBound(EARLIEST), 100, 100),
+        (PartitionBound(LATEST), 380, 380),
+        (PartitionBound(None), 380, 380),
+        (PartitionBound(123), 123, 123),
+        (PartitionBound(999), 999, 999),
     ],
 )
 def test_offsets_when_a_bound_is_one_then_edges_are_of_what_can_be_read(
-    asked: Asked, start: int, end: int
+    asked: PartitionBound, start: int, end: int
 ) -> None:
     """The end that can be read may lie before all that is there."""
     assert offset_of_start(PARTITION, 380, asked, never) == start
@@ -130,14 +130,16 @@ def test_offsets_when_a_bound_is_one_then_edges_are_of_what_can_be_read(
 
 def test_offsets_when_a_time_has_a_record_then_it_is_that_ones() -> None:
     """As far as can be read."""
-    asked = Asked(None, 5_000)
+    asked = PartitionBound(None, 5_000)
     assert offset_of_start(PARTITION, 380, asked, lambda _, __: 222) == 222
     assert offset_of_end(PARTITION, 380, asked, lambda _, __: 399) == 380
 
 
 def test_offsets_when_no_record_is_as_late_then_a_start_fails_unless_told_otherwise() -> None:
     """An end is the latest then."""
-    assert offset_of_end(PARTITION, 380, Asked(None, 5_000, NoOffset.ERROR), never) == 380
-    assert offset_of_start(PARTITION, 380, Asked(None, 5_000, NoOffset.LATEST), never) == 380
+    assert offset_of_end(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.ERROR), never) == 380
+    assert (
+        offset_of_start(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.LATEST), never) == 380
+    )
     with pytest.raises(DataLost, match="no record is as late as 5000 ms"):
-        offset_of_start(PARTITION, 380, Asked(None, 5_000, NoOffset.ERROR), never)
+        offset_of_start(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.ERROR), never)

@@ -11,7 +11,7 @@ from tests.support.read_extents import extent, held
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spark_tiering.data_source.extents import Extent
+    from spark_tiering.data_source.extents import ReadExtent
 
 
 class State:
@@ -26,12 +26,12 @@ class State:
         self._open = open_firsts or {}
         self.asked: list[tuple[str, int]] = []
 
-    def aborted(self, one: Extent) -> Sequence[AbortedTransaction]:
+    def aborted(self, one: ReadExtent) -> Sequence[AbortedTransaction]:
         """Of its transaction index."""
         self.asked.append(("aborted", one.segment_first))
         return self._aborted.get(one.segment_first, ())
 
-    def open_firsts(self, one: Extent) -> frozenset[int]:
+    def open_firsts(self, one: ReadExtent) -> frozenset[int]:
         """Of its producer snapshot."""
         self.asked.append(("open", one.segment_first))
         return frozenset(self._open.get(one.segment_first, set()))
@@ -42,7 +42,7 @@ def aborted(first: int, last: int, stable: int | None = None) -> AbortedTransact
     return AbortedTransaction(9, first, last, last + 1 if stable is None else stable)
 
 
-def three(**of_each: bool) -> tuple[Extent, Extent, Extent]:
+def three(**of_each: bool) -> tuple[ReadExtent, ReadExtent, ReadExtent]:
     """Segments of 100 offsets each."""
     return (
         extent(0, 100, **of_each),  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from spark_tiering.data_source.index_places import OffsetPlaces, Place, TimePlaces, fits
+from spark_tiering.data_source.index_places import IndexPosition, OffsetPlaces, TimePlaces, fits
 
 LOG_BYTES = 1_000
 
@@ -30,16 +30,16 @@ INDEX = offsets((519, 200), (539, 400), (559, 600), (579, 800))
 @pytest.mark.parametrize(
     ("offset", "place"),
     [
-        (500, Place(0, 500)),
-        (518, Place(0, 500)),
-        (519, Place(200, 519)),
-        (538, Place(200, 519)),
-        (579, Place(800, 579)),
-        (900, Place(800, 579)),
+        (500, IndexPosition(0, 500)),
+        (518, IndexPosition(0, 500)),
+        (519, IndexPosition(200, 519)),
+        (538, IndexPosition(200, 519)),
+        (579, IndexPosition(800, 579)),
+        (900, IndexPosition(800, 579)),
     ],
 )
 def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it(
-    offset: int, place: Place
+    offset: int, place: IndexPosition
 ) -> None:
     """The last entry that is not above it; the log's start below all entries."""
     assert INDEX.start_of(offset) == place
@@ -59,7 +59,7 @@ def test_slices_when_a_range_is_cut_then_they_meet_at_entries_and_cover_it() -> 
     """Each begins where the one before it stops, and none is missing."""
     for count in (1, 2, 3, 4, 9):
         slices = [INDEX.slice_of(500, 999, number, count) for number in range(count)]
-        assert slices[0].start == Place(0, 500)
+        assert slices[0].start == IndexPosition(0, 500)
         assert slices[-1].stop == LOG_BYTES
         assert [one.is_last for one in slices] == [False] * (count - 1) + [True]
         for one, following in pairwise(slices):
@@ -128,9 +128,9 @@ def test_time_index_when_entries_fall_then_it_ends_before_them() -> None:
 
 def test_fits_when_a_batch_begins_above_what_an_index_says_then_it_does_not() -> None:
     """Something before it was passed over; at the start of a log nothing can be."""
-    place = Place(200, 519)
+    place = IndexPosition(200, 519)
     assert fits(place, struct.pack(">q", 519))
     assert fits(place, struct.pack(">q", 510))
     assert not fits(place, struct.pack(">q", 520))
     assert not fits(place, struct.pack(">q", -1))
-    assert fits(Place(0, 500), struct.pack(">q", 700))
+    assert fits(IndexPosition(0, 500), struct.pack(">q", 700))

@@ -14,7 +14,7 @@ from spark_tiering.data_source.bounds import (
     AtTime,
     AtTimes,
     NoOffset,
-    TopicPartition,
+    PartitionName,
     asked_of,
     require_named,
 )
@@ -130,7 +130,7 @@ def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_bef
     """The precedence of Spark's own source."""
     offsets = '{"orders": {"0": 5}}'
     some = {"startingOffsets": offsets, "startingOffsetsByTimestamp": '{"orders": {"0": 77}}'}
-    one = TopicPartition("orders", 0)
+    one = PartitionName("orders", 0)
     assert parsed(startingOffsets=offsets).start == AtOffsets("startingOffsets", {one: 5})
     assert parsed(**some).start == AtTimes("startingOffsetsByTimestamp", {one: 77}, NoOffset.ERROR)
     assert parsed(**some, startingTimestamp="99").start == AtTime(
@@ -326,13 +326,13 @@ def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over(
 def test_bounds_when_partitions_are_named_then_all_and_no_others_have_to_be() -> None:
     """One that is forgotten would be read whole, or not at all."""
     bound = parsed(startingOffsets='{"orders": {"0": 5, "2": -2}}').start
-    partitions = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+    partitions = [PartitionName("orders", 0), PartitionName("orders", 1)]
     with pytest.raises(ConfigError) as refused:
         require_named(bound, partitions)
     assert "it lacks orders-1 and names orders-2, which is not read" in str(refused.value)
-    require_named(bound, [TopicPartition("orders", 0), TopicPartition("orders", 2)])
+    require_named(bound, [PartitionName("orders", 0), PartitionName("orders", 2)])
     require_named(AtEdge(-2), partitions)
-    assert asked_of(bound, TopicPartition("orders", 0)).offset == 5
+    assert asked_of(bound, PartitionName("orders", 0)).offset == 5
 
 
 def test_document_has_every_option() -> None:

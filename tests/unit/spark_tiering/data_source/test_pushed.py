@@ -20,14 +20,14 @@ from pyspark.sql.datasource import (
 )
 
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
-from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed, prune
+from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters, prune
 from tests.support.read_extents import extent
 
 T = datetime(2023, 11, 14, 22, 13, 20, 123_456, tzinfo=UTC)
 T_MS = 1_700_000_000_123
 
 
-def pushed(*filters: Any) -> Pushed:
+def pushed(*filters: Any) -> PushedFilters:
     """The bounds of all of them."""
     found = EVERYTHING
     for one in filters:
@@ -132,28 +132,28 @@ EXTENTS = (
 )
 
 
-def kept(given: Pushed, disorder_ms: int | None = None) -> list[int]:
+def kept(given: PushedFilters, disorder_ms: int | None = None) -> list[int]:
     """Where the extents begin that are read."""
     return [one.first_offset for one in prune(EXTENTS, given, disorder_ms)]
 
 
 def test_prune_when_a_time_begins_then_segments_that_are_older_as_a_whole_are_left_out() -> None:
     """One of which nobody knows the newest record is read."""
-    assert kept(Pushed(first_time_ms=1_501)) == [100, 300, 400]
-    assert kept(Pushed(first_time_ms=1_500)) == [100, 200, 300, 400]
+    assert kept(PushedFilters(first_time_ms=1_501)) == [100, 300, 400]
+    assert kept(PushedFilters(first_time_ms=1_500)) == [100, 200, 300, 400]
 
 
 def test_prune_when_a_time_ends_then_only_who_knows_the_disorder_may_stop() -> None:
     """A record behind the first late one may be early: nothing tells how early."""
-    assert kept(Pushed(last_time_ms=1_200)) == [0, 100, 200, 300, 400]
-    assert kept(Pushed(last_time_ms=1_200), 500) == [0, 100]
-    assert kept(Pushed(last_time_ms=1_200), 800) == [0, 100, 200, 300]
-    assert kept(Pushed(last_time_ms=1_200), 5_000) == [0, 100, 200, 300, 400]
+    assert kept(PushedFilters(last_time_ms=1_200)) == [0, 100, 200, 300, 400]
+    assert kept(PushedFilters(last_time_ms=1_200), 500) == [0, 100]
+    assert kept(PushedFilters(last_time_ms=1_200), 800) == [0, 100, 200, 300]
+    assert kept(PushedFilters(last_time_ms=1_200), 5_000) == [0, 100, 200, 300, 400]
 
 
 def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
     """Both ends inclusive."""
-    (cut,) = prune(EXTENTS, Pushed(first_offset=120, last_offset=130), None)
+    (cut,) = prune(EXTENTS, PushedFilters(first_offset=120, last_offset=130), None)
     assert (cut.first_offset, cut.last_offset) == (120, 130)
 
 
@@ -163,4 +163,4 @@ def test_prune_when_a_segment_has_more_than_is_read_of_it_then_its_times_end_not
         extent(0, 100, segment=(0, 150), history_behind=100, max_ms=9_000),
         extent(100, 200, max_ms=1_000),
     )
-    assert len(prune(partly, Pushed(last_time_ms=1_000), 0)) == 2
+    assert len(prune(partly, PushedFilters(last_time_ms=1_000), 0)) == 2

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.data_source.piece_reading import Reading
-from spark_tiering.data_source.segment_opening import Storage
-from spark_tiering.data_source.source import Share
-from spark_tiering.data_source.task_splits import REQUEST_BYTES, Cutting, shares
+from spark_tiering.data_source.piece_reading import PieceReading
+from spark_tiering.data_source.segment_opening import SegmentStorage
+from spark_tiering.data_source.source import TaskShare
+from spark_tiering.data_source.task_splits import REQUEST_BYTES, SplitLimits, shares
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.read_extents import extent
 
 if TYPE_CHECKING:
-    from spark_tiering.data_source.extents import Extent
-    from spark_tiering.data_source.task_splits import Piece
+    from spark_tiering.data_source.extents import ReadExtent
+    from spark_tiering.data_source.task_splits import SegmentPiece
 
 MIB = 1024 * 1024
 
 
-def shape(found: list[tuple[Piece, ...]]) -> list[list[tuple[int, int, int, int]]]:
+def shape(found: list[tuple[SegmentPiece, ...]]) -> list[list[tuple[int, int, int, int]]]:
     """Offsets and slice of every piece."""
     return [
         [(one.extent.first_offset, one.extent.next_offset, one.number, one.count) for one in share]
@@ -34,26 +34,26 @@ def shape(found: list[tuple[Piece, ...]]) -> list[list[tuple[int, int, int, int]
 def test_shares_when_segments_are_small_then_neighbours_are_joined() -> None:
     """Each task has enough to do, in the order of offsets."""
     small = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(5)]
-    found = shares(small, Cutting(3 * (MIB + REQUEST_BYTES)))
+    found = shares(small, SplitLimits(3 * (MIB + REQUEST_BYTES)))
     assert [len(share) for share in found] == [3, 2]
     assert [piece.extent for share in found for piece in share] == small
 
 
 def test_shares_when_a_segment_is_large_then_it_is_cut_into_slices() -> None:
     """As many as it takes so that none is larger than asked."""
-    found = shares([extent(0, 1000, log_bytes=10 * MIB)], Cutting(4 * MIB))
+    found = shares([extent(0, 1000, log_bytes=10 * MIB)], SplitLimits(4 * MIB))
     assert shape(found) == [[(0, 1000, n, 3)] for n in range(3)]
 
 
 def test_shares_when_little_of_a_segment_is_wanted_then_only_that_counts() -> None:
     """A tenth of the offsets is taken for a tenth of the bytes."""
     part = extent(0, 100, segment=(0, 1000), log_bytes=10 * MIB)
-    assert len(shares([part], Cutting(4 * MIB))) == 1
+    assert len(shares([part], SplitLimits(4 * MIB))) == 1
 
 
 def test_shares_when_records_are_limited_then_offsets_are_cut_evenly() -> None:
     """No share has more offsets than that, and none is empty."""
-    found = shares([extent(0, 10), extent(10, 12)], Cutting(MIB * 100, records_max=4))
+    found = shares([extent(0, 10), extent(10, 12)], SplitLimits(MIB * 100, records_max=4))
     assert shape(found) == [
         [(0, 3, 0, 1)],
         [(3, 6, 0, 1)],
@@ -66,12 +66,12 @@ def test_shares_when_records_are_limited_then_offsets_are_cut_evenly() -> None:
 def test_shares_when_a_number_is_asked_for_then_there_are_as_many_at_least(least: int) -> None:
     """However large a share may be."""
     extents = [extent(n * 100, n * 100 + 100, log_bytes=10_000) for n in range(3)]
-    assert len(shares(extents, Cutting(MIB, least=least))) >= least
+    assert len(shares(extents, SplitLimits(MIB, least=least))) >= least
 
 
 def test_shares_when_nothing_is_read_then_there_are_none() -> None:
     """No extents, no tasks."""
-    assert shares([], Cutting(MIB, least=4)) == []
+    assert shares([], SplitLimits(MIB, least=4)) == []
 
 
 @given(
@@ -84,12 +84,12 @@ def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
     sizes: list[tuple[int, int]], bytes_max: int, records_max: int | None, least: int | None
 ) -> None:
     """Nothing is read twice and nothing left out, whatever is asked."""
-    extents: list[Extent] = []
+    extents: list[ReadExtent] = []
     at = 0
     for offsets, log_bytes in sizes:
         extents.append(extent(at, at + offsets, log_bytes=log_bytes))
         at += offsets
-    found = shares(extents, Cutting(bytes_max, records_max, least))
+    found = shares(extents, SplitLimits(bytes_max, records_max, least))
     slices: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for share in found:
         assert share
@@ -112,10 +112,10 @@ def test_share_when_it_travels_then_it_is_small_and_has_no_secret(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "access-hunter2")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-hunter2")
     small = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(100)]
-    (pieces,) = shares(small, Cutting(1024 * MIB))
+    (pieces,) = shares(small, SplitLimits(1024 * MIB))
     store = S3Settings("bucket", endpoint="http://host", profile="p")
-    reading = Reading(Storage(store, "/ring.json"), ("key", "value"), 4 * MIB)
-    sent = pickle.dumps(Share(pieces, reading))
+    reading = PieceReading(SegmentStorage(store, "/ring.json"), ("key", "value"), 4 * MIB)
+    sent = pickle.dumps(TaskShare(pieces, reading))
     assert b"hunter2" not in sent
     assert len(sent) < 400 * len(pieces)
     back = pickle.loads(sent)

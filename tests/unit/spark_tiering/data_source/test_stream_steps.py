@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import ConfigError
-from spark_tiering.data_source.bounds import TopicPartition
+from spark_tiering.data_source.bounds import PartitionName
 from spark_tiering.data_source.stream_steps import (
-    Patience,
+    TriggerPatience,
     available,
     format_offsets,
     parse_offsets,
     step,
 )
 
-A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+A0, A1, B0 = PartitionName("a", 0), PartitionName("a", 1), PartitionName("b", 0)
 
 
 def test_offsets_when_they_are_kept_then_in_the_form_of_sparks_kafka_source() -> None:
@@ -50,21 +50,21 @@ def test_step_when_it_is_limited_then_partitions_share_by_what_they_have() -> No
 
 def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_wait() -> None:
     """It is kept all the same."""
-    start = {TopicPartition("t", n): 0 for n in range(10)}
+    start = {PartitionName("t", n): 0 for n in range(10)}
     moved = step(start, dict.fromkeys(start, 50), 3)
     assert sum(moved.values()) == 3
 
 
 @given(
     st.dictionaries(
-        st.builds(TopicPartition, st.sampled_from("ab"), st.integers(0, 4)),
+        st.builds(PartitionName, st.sampled_from("ab"), st.integers(0, 4)),
         st.tuples(st.integers(0, 1000), st.integers(0, 1000)),
         min_size=1,
     ),
     st.integers(1, 500),
 )
 def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
-    ends: dict[TopicPartition, tuple[int, int]], most: int
+    ends: dict[PartitionName, tuple[int, int]], most: int
 ) -> None:
     """Whatever partitions there are; each step but the last takes all that it may."""
     at = {one: first for one, (first, _) in ends.items()}
@@ -79,11 +79,11 @@ def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
 
 def test_patience_when_there_is_little_then_it_waits_until_its_time_is_over() -> None:
     """Enough is enough at once; too little after the delay, counted from the last batch."""
-    patience = Patience(100, 1_000)
+    patience = TriggerPatience(100, 1_000)
     assert not patience.is_over(99, 5_000)
     assert not patience.is_over(99, 5_999)
     assert patience.is_over(99, 6_000)
     assert not patience.is_over(99, 6_999)
     assert patience.is_over(100, 6_999)
     assert not patience.is_over(0, 7_998)
-    assert Patience(None, 1_000).is_over(0, 0)
+    assert TriggerPatience(None, 1_000).is_over(0, 0)

@@ -16,7 +16,7 @@ from spark_tiering.decoding import (
     AbortedTransaction,
     BatchDecoder,
     DecodingFault,
-    FaultKind,
+    DecodingFaultKind,
     schema_of,
 )
 from spark_tiering.decoding import decompression as inflating
@@ -250,12 +250,12 @@ def test_zstd_when_its_library_is_not_installed_then_rows_are_the_same(
     """An extra that only makes it quicker."""
     log = build_batch(records_of([b"a", None], 0), 0, compression=Compression.ZSTD)
     with_it = decode(log)
-    monkeypatch.setattr(inflating, "FrameReader", None)
+    monkeypatch.setattr(inflating, "ZstdFrameReader", None)
     assert decode(log) == with_it
 
 
 def test_faults_when_they_are_shown_then_they_say_where_and_what() -> None:
     """One line."""
-    fault = DecodingFault(FaultKind.TORN, 61, 7, "the last 3 bytes are no whole batch")
+    fault = DecodingFault(DecodingFaultKind.TORN, 61, 7, "the last 3 bytes are no whole batch")
     assert str(fault) == "torn: byte 61, offset 7: the last 3 bytes are no whole batch"
-    assert str(DecodingFault(FaultKind.ZEROS, 0, -1, "x")) == "zeros: byte 0: x"
+    assert str(DecodingFault(DecodingFaultKind.ZEROS, 0, -1, "x")) == "zeros: byte 0: x"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 
 from spark_tiering.execution.protocol import UnitLost
-from spark_tiering.execution.unit_results import Gathered
+from spark_tiering.execution.unit_results import UnitResults
 
 
 def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
     """What the accumulator has told is not told again by the job's end."""
     told: list[object] = []
-    gathered: Gathered[str] = Gathered(2, told.append)
+    gathered: UnitResults[str] = UnitResults(2, told.append)
     gathered.add((1, pickle.dumps("first")))
     gathered.add((1, pickle.dumps("second")))
     assert gathered.missing() == [0]
@@ -22,7 +22,7 @@ def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
 
 def test_outcome_when_it_cannot_be_read_then_its_unit_is_lost() -> None:
     """A result of a class that the driver cannot import is no reason to run the unit again."""
-    gathered: Gathered[str] = Gathered(1, None)
+    gathered: UnitResults[str] = UnitResults(1, None)
     assert gathered.is_empty
     gathered.add((0, b"no pickle"))
     (lost,) = gathered.outcomes()

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from spark_tiering.execution import task_entry as in_task
-from spark_tiering.execution.task_entry import Errand, carry_out
+from spark_tiering.execution.task_entry import TaskContext, carry_out
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_worker_when_units_have_imported_something_then_sets_it_apart_from_the_c
     freezes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark collects after each task: what stays is not walked again and again."""
-    errand = Errand(1, pickle.dumps(abs))
+    errand = TaskContext(1, pickle.dumps(abs))
     for _ in range(3):
         assert pickle.loads(carry_out(errand, 0, pickle.dumps(-7))) == 7
     assert freezes == ["frozen"]

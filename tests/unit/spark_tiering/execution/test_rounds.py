@@ -12,7 +12,7 @@ from rlmm.errors import EngineUnfit
 from spark_tiering.execution import spark_engine as rounds
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
 from spark_tiering.execution.spark_engine import SparkEngine
-from spark_tiering.execution.task_entry import Errand, Parcel, carry_out
+from spark_tiering.execution.task_entry import Parcel, TaskContext, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +38,9 @@ class FakeJobs:
         """One job."""
         return [parcels] if parcels else []
 
-    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+    def run(
+        self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+    ) -> None:
         """Tell of each unit twice, as an RDD does."""
         if errand.is_probe:
             self.probes += 1
@@ -120,7 +122,7 @@ def test_engine_when_cancelled_while_a_job_runs_then_cancels_until_it_ends() -> 
 
     class Stubborn(FakeJobs):
         def run(
-            self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+            self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
         ) -> None:
             arrive((0, pickle.dumps("done")))
             for _ in range(2):
@@ -142,7 +144,7 @@ def test_call_when_who_is_told_raises_then_what_runs_is_cancelled_first() -> Non
         has_ended = False
 
         def run(
-            self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+            self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
         ) -> None:
             arrive((0, pickle.dumps("done")))
             assert self.cancelled.wait(60)

@@ -6,7 +6,7 @@ import pytest
 
 from rlmm.errors import ConfigError
 from spark_tiering.execution.settings import (
-    EngineSettings,
+    ExecutionSettings,
     is_submitted,
     retrying,
     standalone_masters,
@@ -34,9 +34,9 @@ def test_master_when_it_is_this_machine_then_tasks_are_tried_again(said: str, me
 def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
     """No slots, or a master with a blank in it."""
     with pytest.raises(ConfigError, match="0 slots"):
-        EngineSettings(slots=0)
+        ExecutionSettings(slots=0)
     with pytest.raises(ConfigError, match="no master"):
-        EngineSettings("local [2]")
+        ExecutionSettings("local [2]")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_settings_when_asked_where_spark_runs_then_say_so(
     master: str | None, is_here: bool, is_connect: bool
 ) -> None:
     """What a master is decides how a session is made."""
-    settings = EngineSettings(master)
+    settings = ExecutionSettings(master)
     assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
 
 

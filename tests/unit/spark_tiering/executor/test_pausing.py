@@ -6,10 +6,10 @@ import pytest
 
 from rlmm.errors import StoreUnavailable
 from spark_tiering.executor import stop_mark as pausing
-from spark_tiering.executor.limited_io import UnitEnded, Watch
+from spark_tiering.executor.limited_io import UnitEnd, UnitLimits
 from spark_tiering.executor.stop_mark import UNMARKED_AGE_S, require_not_paused
-from spark_tiering.executor.tasks import Outcome
-from spark_tiering.executor.throttle import Pace, Throttle
+from spark_tiering.executor.tasks import UnitOutcome
+from spark_tiering.executor.throttle import PaceLimits, Throttle
 from tests.support.memory_store import MemoryStore
 
 KEY = "rlmm-jobs/jobs/one/pause"
@@ -25,11 +25,11 @@ class Place:
         self.slept: list[float] = []
         self.store = MemoryStore()
         self.store.before = self._hear
-        self.watch = self.watch_at(Pace())
+        self.watch = self.watch_at(PaceLimits())
 
-    def watch_at(self, pace: Pace) -> Watch:
+    def watch_at(self, pace: PaceLimits) -> UnitLimits:
         """One that keeps to a pace, by this clock."""
-        return Watch(60.0, Throttle(pace, lambda: self.now_s, self.slept.append))
+        return UnitLimits(60.0, Throttle(pace, lambda: self.now_s, self.slept.append))
 
     def _hear(self, name: str, key: str) -> None:
         self.asked.append(key)
@@ -52,15 +52,15 @@ def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
     place.look()
     place.now_s += UNMARKED_AGE_S
     for _ in range(2):
-        with pytest.raises(UnitEnded) as ended:
+        with pytest.raises(UnitEnd) as ended:
             place.look()
-        assert ended.value.outcome is Outcome.STOPPED
+        assert ended.value.outcome is UnitOutcome.STOPPED
     place.look("rlmm-jobs/jobs/another/pause")
 
 
 def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place: Place) -> None:
     """Asking takes longer than a small copy; what is asked keeps to the pace, and costs nobody."""
-    place.watch = place.watch_at(Pace(requests_per_s=0.5))
+    place.watch = place.watch_at(PaceLimits(requests_per_s=0.5))
     for _ in range(10):
         place.look()
         place.now_s += UNMARKED_AGE_S / 4

@@ -15,11 +15,11 @@ from spark_tiering.executor.tasks import (
     DETAIL_CHARACTERS_MAX,
     CopyOptions,
     InspectTask,
-    Outcome,
+    UnitOutcome,
     one_line,
 )
 from spark_tiering.layout.object_names import main_key
-from spark_tiering.stores.results import Refusal
+from spark_tiering.stores.results import PutRefusal
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.copy_tasks import FIRST, ORDERS, SECOND, copy_task
 from tests.support.segments import example_partition
@@ -29,20 +29,20 @@ EXAMPLE = example_partition()
 
 def test_outcomes_when_sorted_are_done_or_retriable_or_to_be_ended() -> None:
     """Every outcome is exactly one of the three: nobody has to guess what becomes of a copy."""
-    assert {one for one in Outcome if one.is_done} == {Outcome.COPIED, Outcome.FOUND}
-    assert {one for one in Outcome if one.is_retriable} == {
-        Outcome.UNKNOWN,
-        Outcome.STORE_FAILED,
-        Outcome.SOURCE_FAILED,
-        Outcome.STOPPED,
-        Outcome.TIMED_OUT,
+    assert {one for one in UnitOutcome if one.is_done} == {UnitOutcome.COPIED, UnitOutcome.FOUND}
+    assert {one for one in UnitOutcome if one.is_retriable} == {
+        UnitOutcome.UNKNOWN,
+        UnitOutcome.STORE_FAILED,
+        UnitOutcome.SOURCE_FAILED,
+        UnitOutcome.STOPPED,
+        UnitOutcome.TIMED_OUT,
     }
-    assert not [one for one in Outcome if one.is_done and one.is_retriable]
+    assert not [one for one in UnitOutcome if one.is_done and one.is_retriable]
 
 
 def test_refusals_of_stores_when_they_end_a_unit_have_an_outcome_each() -> None:
     """The two closed lists fit each other, and no refusal is taken for success."""
-    assert set(OUTCOMES) == set(Refusal)
+    assert set(OUTCOMES) == set(PutRefusal)
     assert not [one for one in OUTCOMES.values() if one.is_done]
 
 

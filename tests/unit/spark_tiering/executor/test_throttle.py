@@ -7,11 +7,18 @@ import threading
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.executor.throttle import BURST_S, JOBS_KEPT, UNBOUND, Pace, Throttle, throttle_of
+from spark_tiering.executor.throttle import (
+    BURST_S,
+    JOBS_KEPT,
+    UNBOUND,
+    PaceLimits,
+    Throttle,
+    throttle_of,
+)
 from tests.support.copy_tasks import Time
 
 
-def throttle(time: Time, pace: Pace) -> Throttle:
+def throttle(time: Time, pace: PaceLimits) -> Throttle:
     """A throttle by the test's time."""
     return Throttle(pace, time.clock, time.sleep)
 
@@ -20,7 +27,7 @@ def throttle(time: Time, pace: Pace) -> Throttle:
 def test_bytes_when_they_are_taken_then_keep_to_the_pace(piece: int) -> None:
     """However they are cut: so many a second, but for what gathers in a moment, and one piece."""
     time = Time()
-    slot = throttle(time, Pace(bytes_per_s=1_000))
+    slot = throttle(time, PaceLimits(bytes_per_s=1_000))
     began = time.now_s
     for _ in range(20_000 // piece):
         assert slot.wait(size_bytes=piece)
@@ -32,7 +39,7 @@ def test_bytes_when_they_are_taken_then_keep_to_the_pace(piece: int) -> None:
 def test_requests_when_they_are_made_then_keep_to_their_own_pace() -> None:
     """Bytes and requests wait for themselves, not for each other."""
     time = Time()
-    slot = throttle(time, Pace(bytes_per_s=1, requests_per_s=2))
+    slot = throttle(time, PaceLimits(bytes_per_s=1, requests_per_s=2))
     began = time.now_s
     for _ in range(10):
         assert slot.wait(requests=1)
@@ -46,7 +53,7 @@ def test_requests_when_they_are_made_then_keep_to_their_own_pace() -> None:
 def test_slot_that_was_idle_when_it_goes_on_has_gathered_little() -> None:
     """An hour without work does not become an hour's work at once."""
     time = Time()
-    slot = throttle(time, Pace(bytes_per_s=1_000))
+    slot = throttle(time, PaceLimits(bytes_per_s=1_000))
     slot.wait(size_bytes=1_000)
     time.now_s += 3_600
     began = time.now_s
@@ -58,7 +65,7 @@ def test_slot_that_was_idle_when_it_goes_on_has_gathered_little() -> None:
 def test_wait_that_is_too_long_when_asked_for_is_refused_at_once_and_counts_nothing() -> None:
     """Who has no time for it does not sleep for nothing."""
     time = Time()
-    slot = throttle(time, Pace(bytes_per_s=1))
+    slot = throttle(time, PaceLimits(bytes_per_s=1))
     assert slot.wait(size_bytes=100)
     assert not slot.wait(size_bytes=1, limit_s=50)
     assert time.slept == []
@@ -69,7 +76,7 @@ def test_wait_that_is_too_long_when_asked_for_is_refused_at_once_and_counts_noth
 def test_requests_that_were_made_already_when_charged_let_the_next_one_wait() -> None:
     """How many an upload took is known at its end."""
     time = Time()
-    slot = throttle(time, Pace(requests_per_s=1))
+    slot = throttle(time, PaceLimits(requests_per_s=1))
     slot.charge(31)
     assert slot.wait(requests=1)
     assert time.slept == [pytest.approx(30)]
@@ -86,8 +93,8 @@ def test_pace_without_limits_when_kept_never_waits() -> None:
 
 def test_pace_of_a_job_when_shared_is_kept_by_all_slots_together() -> None:
     """Equal shares; what is without a limit stays so."""
-    assert Pace(100.0, None).share(4) == Pace(25.0, None)
-    assert Pace(None, 3).share(2) == Pace(None, 1.5)
+    assert PaceLimits(100.0, None).share(4) == PaceLimits(25.0, None)
+    assert PaceLimits(None, 3).share(2) == PaceLimits(None, 1.5)
     with pytest.raises(InvalidArgument):
         UNBOUND.share(0)
 
@@ -96,14 +103,14 @@ def test_pace_of_a_job_when_shared_is_kept_by_all_slots_together() -> None:
 def test_pace_by_which_nothing_is_ever_done_when_made_is_refused(limit: float) -> None:
     """A limit is a number above nothing."""
     with pytest.raises(InvalidArgument):
-        Pace(bytes_per_s=limit)
+        PaceLimits(bytes_per_s=limit)
     with pytest.raises(InvalidArgument):
-        Pace(requests_per_s=limit)
+        PaceLimits(requests_per_s=limit)
 
 
 def test_throttle_of_a_slot_when_units_follow_each_other_is_the_same() -> None:
     """A worker is used again: each thread goes on where it was, with each job for itself."""
-    pace = Pace(bytes_per_s=1)
+    pace = PaceLimits(bytes_per_s=1)
     first = throttle_of("job-a", pace)
     assert throttle_of("job-a", pace) is first
     assert throttle_of("job-b", pace) is not first

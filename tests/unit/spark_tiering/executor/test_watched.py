@@ -13,15 +13,15 @@ from rlmm.errors import (
     LogUnavailable,
     SidecarUnavailable,
 )
-from spark_tiering.executor.limited_io import READINGS, UnitEnded, WatchedFiles
-from spark_tiering.executor.tasks import Outcome
-from spark_tiering.executor.throttle import Pace
+from spark_tiering.executor.limited_io import READINGS, LimitedFiles, UnitEnd
+from spark_tiering.executor.tasks import UnitOutcome
+from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.copy_tasks import Time, watch
 from tests.support.segments import MemoryFiles
 
 if TYPE_CHECKING:
-    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.partition_files import SourceFileFacts
 
 LOG, INDEX = "00000000000000000000.log", "00000000000000000000.index"
 FILES = MemoryFiles({LOG: b"x" * 100, INDEX: b"y" * 8})
@@ -34,7 +34,7 @@ class Broken(MemoryFiles):
         super().__init__({})
         self.error = error
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         """Nothing."""
         raise self.error
 
@@ -50,7 +50,7 @@ def test_files_when_they_say_in_which_pieces_to_read_them_then_a_unit_reads_in_t
         piece_bytes = 7
 
     far = Far({LOG: b"x" * 100})
-    assert b"".join(WatchedFiles(far, watch()).pieces(LOG, 100, SegmentPart.LOG)) == b"x" * 100
+    assert b"".join(LimitedFiles(far, watch()).pieces(LOG, 100, SegmentPart.LOG)) == b"x" * 100
     assert far.largest_read == 7
 
 
@@ -67,16 +67,16 @@ def test_files_when_they_say_in_which_pieces_to_read_them_then_a_unit_reads_in_t
 )
 def test_source_when_it_cannot_be_read_then_ends_the_unit(error: Exception) -> None:
     """Whatever a source raises is its failure, by its own words."""
-    files = WatchedFiles(Broken(error), watch())
+    files = LimitedFiles(Broken(error), watch())
     for call in (files.facts, lambda: files.read(LOG, 0, 1)):
-        with pytest.raises(UnitEnded, match=str(error)) as caught:
+        with pytest.raises(UnitEnd, match=str(error)) as caught:
             call()
-        assert caught.value.outcome is Outcome.SOURCE_FAILED
+        assert caught.value.outcome is UnitOutcome.SOURCE_FAILED
 
 
 def test_mistake_of_who_calls_when_made_is_raised() -> None:
     """A mistake in the program does not pass for a source that failed."""
-    files = WatchedFiles(Broken(InvalidArgument("a mistake")), watch())
+    files = LimitedFiles(Broken(InvalidArgument("a mistake")), watch())
     with pytest.raises(InvalidArgument):
         files.facts()
 
@@ -84,7 +84,7 @@ def test_mistake_of_who_calls_when_made_is_raised() -> None:
 def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
     """A unit goes by one moment, and sees another one only when it wants to."""
     source = MemoryFiles(FILES.contents)
-    files = WatchedFiles(source, watch())
+    files = LimitedFiles(source, watch())
     first = files.facts()
     del source.contents[INDEX]
     assert files.facts() is first
@@ -95,20 +95,20 @@ def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
 @pytest.mark.parametrize(
     ("part", "taken", "outcome"),
     [
-        (SegmentPart.LOG, {LOG: None}, Outcome.SOURCE_GONE),
-        (SegmentPart.LOG, {LOG: b"x" * 99}, Outcome.SOURCE_CHANGED),
-        (SegmentPart.LOG, {LOG: b"x" * 101}, Outcome.SOURCE_CHANGED),
-        (SegmentPart.OFFSET_INDEX, {INDEX: None}, Outcome.SOURCE_FAILED),
-        (SegmentPart.OFFSET_INDEX, {INDEX: None, LOG: None}, Outcome.SOURCE_GONE),
+        (SegmentPart.LOG, {LOG: None}, UnitOutcome.SOURCE_GONE),
+        (SegmentPart.LOG, {LOG: b"x" * 99}, UnitOutcome.SOURCE_CHANGED),
+        (SegmentPart.LOG, {LOG: b"x" * 101}, UnitOutcome.SOURCE_CHANGED),
+        (SegmentPart.OFFSET_INDEX, {INDEX: None}, UnitOutcome.SOURCE_FAILED),
+        (SegmentPart.OFFSET_INDEX, {INDEX: None, LOG: None}, UnitOutcome.SOURCE_GONE),
     ],
     ids=["gone", "shorter", "longer", "index", "segment"],
 )
 def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
-    part: SegmentPart, taken: dict[str, bytes | None], outcome: Outcome
+    part: SegmentPart, taken: dict[str, bytes | None], outcome: UnitOutcome
 ) -> None:
     """Without its log a segment is gone; what lies beside it may be read anew."""
     source = MemoryFiles(FILES.contents)
-    files = WatchedFiles(source, watch(), LOG)
+    files = LimitedFiles(source, watch(), LOG)
     sizes = files.facts()
     for name, content in taken.items():
         if content is None:
@@ -116,7 +116,7 @@ def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
         else:
             source.contents[name] = content
     name = LOG if part is SegmentPart.LOG else INDEX
-    with pytest.raises(UnitEnded) as caught:
+    with pytest.raises(UnitEnd) as caught:
         list(files.pieces(name, sizes[name].size_bytes, part))
     assert caught.value.outcome is outcome
 
@@ -126,22 +126,22 @@ def test_f105_unit_when_its_time_is_up_then_reads_and_asks_nothing_more() -> Non
     time = Time()
     seen = watch(time, deadline_s=10)
     source = MemoryFiles(FILES.contents)
-    files = WatchedFiles(source, seen)
+    files = LimitedFiles(source, seen)
     files.facts()
     assert files.read(LOG, 0, 10)
     time.now_s += 10
     for call in (files.look_again, lambda: files.read(LOG, 0, 1), seen.ask):
-        with pytest.raises(UnitEnded, match="10 s") as caught:
+        with pytest.raises(UnitEnd, match="10 s") as caught:
             call()
-        assert caught.value.outcome is Outcome.TIMED_OUT
+        assert caught.value.outcome is UnitOutcome.TIMED_OUT
     assert source.bytes_read[LOG] == 10
 
 
 def test_pace_that_cannot_be_kept_in_time_when_met_ends_the_unit_without_a_wait() -> None:
     """A unit that could not be done in its time does not sleep it away."""
     time = Time()
-    seen = watch(time, deadline_s=10, pace=Pace(bytes_per_s=1))
+    seen = watch(time, deadline_s=10, pace=PaceLimits(bytes_per_s=1))
     seen.read(1000 * READINGS)
-    with pytest.raises(UnitEnded, match="pace"):
+    with pytest.raises(UnitEnd, match="pace"):
         seen.read(1)
     assert not time.slept

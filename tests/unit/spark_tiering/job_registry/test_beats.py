@@ -9,9 +9,9 @@ import pytest
 from rlmm.errors import StoreUnavailable
 from spark_tiering.job_registry.heartbeats import (
     SKEW_MS,
-    Beat,
     BeatState,
-    Standing,
+    Heartbeat,
+    JobStatus,
     ended_if_overdue,
     format_beat,
     newest_beat,
@@ -21,24 +21,24 @@ from spark_tiering.job_registry.job_store import fields_bytes
 from tests.support.jobs import TTL_MS, Job, WallClock, job_id, names
 from tests.support.memory_store import NOW_MS, MemoryStore
 
-BEAT = Beat(3, BeatState.RUNNING, NOW_MS, "a host", 77, NOW_MS - 5)
+BEAT = Heartbeat(3, BeatState.RUNNING, NOW_MS, "a host", 77, NOW_MS - 5)
 BY = job_id(99)
 
 
 @pytest.mark.parametrize(
     ("later_ms", "standing"),
     [
-        (0, Standing.ALIVE),
-        (SKEW_MS, Standing.ALIVE),
-        (SKEW_MS + 1, Standing.OVERDUE),
+        (0, JobStatus.ALIVE),
+        (SKEW_MS, JobStatus.ALIVE),
+        (SKEW_MS + 1, JobStatus.OVERDUE),
     ],
 )
 def test_beat_when_it_has_expired_then_is_overdue_after_the_allowance(
-    later_ms: int, standing: Standing
+    later_ms: int, standing: JobStatus
 ) -> None:
     """Clocks of two hosts may be apart by the allowance, and nobody is ended for that."""
     assert BEAT.standing(NOW_MS + later_ms) is standing
-    assert replace(BEAT, state=BeatState.ENDED).standing(0) is Standing.ENDED
+    assert replace(BEAT, state=BeatState.ENDED).standing(0) is JobStatus.ENDED
 
 
 def test_beat_when_written_and_read_then_is_the_same() -> None:
@@ -79,7 +79,7 @@ def test_beat_when_it_cannot_be_read_then_is_somebody_who_never_expires(
     """What a newer version, or somebody else, has written there is nobody's to end."""
     assert parse_beat(fields_bytes(FIELDS), 3).state is BeatState.ENDED
     for content in (fields_bytes(FIELDS | changed), b"", b"\xff"):
-        assert parse_beat(content, 3).standing(NOW_MS + 10**12) is Standing.ALIVE
+        assert parse_beat(content, 3).standing(NOW_MS + 10**12) is JobStatus.ALIVE
 
 
 def test_newest_beat_when_replaced_between_listing_and_reading_then_looked_for_again() -> None:

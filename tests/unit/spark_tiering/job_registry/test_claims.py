@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.job_registry.claims import Busy, Claimed, Claims
+from spark_tiering.job_registry.claims import Claims, TopicsBusy, TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, ended_if_overdue
 from tests.support.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock, names
 from tests.support.memory_store import NOW_MS, MemoryStore
@@ -16,12 +16,12 @@ LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
 def test_topic_when_free_then_claimed_and_held() -> None:
     """The claim names the job; what was not claimed is not held."""
     job = Job(1).alive()
-    assert job.claims.acquire([PAYMENTS, ORDERS, ORDERS]) == Claimed((ORDERS, PAYMENTS))
+    assert job.claims.acquire([PAYMENTS, ORDERS, ORDERS]) == TopicsClaimed((ORDERS, PAYMENTS))
     assert job.claims.check(ORDERS)
     assert job.claims.check(PAYMENTS)
     assert job.jobs.read(job.jobs.claim_key(ORDERS, 1)) == f'{{"jobId":"{job.job_id}"}}\n'.encode()
-    assert job.claims.acquire([ORDERS]) == Claimed((ORDERS,))
-    assert Claims(job.jobs, job.heart).acquire([ORDERS]) == Claimed((ORDERS,))
+    assert job.claims.acquire([ORDERS]) == TopicsClaimed((ORDERS,))
+    assert Claims(job.jobs, job.heart).acquire([ORDERS]) == TopicsClaimed((ORDERS,))
     assert len(names(job.store, "claims/")) == 2
     assert not Job(2, job.store).alive().claims.check(ORDERS)
 
@@ -33,9 +33,9 @@ def test_topic_when_its_job_is_alive_then_busy_and_nothing_is_taken() -> None:
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS)).alive()
     told = other.claims.acquire([ORDERS, PAYMENTS])
     until_ms = NOW_MS + TTL_MS + SKEW_MS
-    assert told == Busy(PAYMENTS, job.job_id, "host-1", NOW_MS, until_ms)
+    assert told == TopicsBusy(PAYMENTS, job.job_id, "host-1", NOW_MS, until_ms)
     assert other.claims.held == ()
-    assert job.claims.acquire([ORDERS]) == Claimed((ORDERS,))
+    assert job.claims.acquire([ORDERS]) == TopicsClaimed((ORDERS,))
     assert job.claims.check(PAYMENTS)
 
 
@@ -46,7 +46,7 @@ def test_topic_when_its_job_has_ended_then_free_at_once() -> None:
     job.heart.stop()
     assert not job.claims.check(ORDERS)
     other = Job(2, job.store).alive()
-    assert isinstance(other.claims.acquire([ORDERS]), Claimed)
+    assert isinstance(other.claims.acquire([ORDERS]), TopicsClaimed)
     assert other.claims.check(ORDERS)
 
 
@@ -57,7 +57,7 @@ def test_topic_when_given_back_then_free_while_its_job_goes_on() -> None:
     job.claims.release([ORDERS])
     assert not job.claims.check(ORDERS)
     assert job.claims.check(PAYMENTS)
-    assert isinstance(Job(2, job.store).alive().claims.acquire([ORDERS]), Claimed)
+    assert isinstance(Job(2, job.store).alive().claims.acquire([ORDERS]), TopicsClaimed)
     job.claims.release()
     assert job.claims.held == ()
 
@@ -71,7 +71,7 @@ def test_f105_job_when_it_was_paused_and_taken_over_then_hears_so_whatever_its_c
     job.claims.acquire([ORDERS, PAYMENTS])
     assert job.claims.check(PAYMENTS)
     other = Job(2, job.store, WallClock(LATER_MS)).alive()
-    assert other.claims.acquire([ORDERS]) == Claimed((ORDERS,))
+    assert other.claims.acquire([ORDERS]) == TopicsClaimed((ORDERS,))
     assert job.heart.is_valid()
     assert not job.claims.check(PAYMENTS)
     assert not job.claims.check(ORDERS)
@@ -186,7 +186,7 @@ def test_f126_claim_when_its_outcome_is_unknown_then_what_lies_there_decides() -
     store = MemoryStore()
     job = Job(1, store).alive()
     store.next_puts.extend(["landed", "lost"])
-    assert isinstance(job.claims.acquire([ORDERS, PAYMENTS]), Claimed)
+    assert isinstance(job.claims.acquire([ORDERS, PAYMENTS]), TopicsClaimed)
     assert len(names(store, "claims/")) == 2
 
 
@@ -198,7 +198,7 @@ def test_topic_when_its_claim_cannot_be_read_then_busy(content: bytes) -> None:
     job = Job(1).alive()
     job.store.objects[job.jobs.claim_key(ORDERS, 5)] = content  # type: ignore[attr-defined]
     told = job.claims.acquire([ORDERS])
-    assert isinstance(told, Busy)
+    assert isinstance(told, TopicsBusy)
     assert told.job_id == "unreadable"
 
 

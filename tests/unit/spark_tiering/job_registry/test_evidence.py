@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.inputs import ObjectsFound, Writer
+from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import LeftOpen
 from spark_tiering.job_registry.heartbeats import SKEW_MS
 from spark_tiering.job_registry.open_copy_evidence import CLOCKS_APART_MS, evidence, writers_of
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 from tests.support import plans
 from tests.support.builders import segment_id, tp
 from tests.support.jobs import TTL_MS, Job, job_id
@@ -22,7 +22,7 @@ from tests.support.memory_store import NOW_MS, MemoryStore
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_plan.inputs import Evidence
+    from spark_tiering.copy_plan.inputs import OpenCopyEvidence
     from spark_tiering.copy_plan.plan import CopyPlan
 
 
@@ -32,7 +32,7 @@ def open_copy(segment: SegmentId, base: int, state: int = 0) -> SegmentMetadata:
     return replace(known, event_timestamp_ms=NOW_MS, state=type(known.state)(state))
 
 
-def plan_of(*known: SegmentMetadata, told: tuple[Evidence, ...] = ()) -> CopyPlan:
+def plan_of(*known: SegmentMetadata, told: tuple[OpenCopyEvidence, ...] = ()) -> CopyPlan:
     """A plan for three segments, of which the metadata knows *known*."""
     return make_plan(
         plans.rules(),
@@ -45,7 +45,9 @@ def plan_of(*known: SegmentMetadata, told: tuple[Evidence, ...] = ()) -> CopyPla
 
 def keep(job: Job, plan: CopyPlan | bytes) -> None:
     """The job has this plan."""
-    Records(job.jobs, job.job_id).write_plan(plan if isinstance(plan, bytes) else format_plan(plan))
+    JobRecords(job.jobs, job.job_id).write_plan(
+        plan if isinstance(plan, bytes) else format_plan(plan)
+    )
 
 
 def new_copies(plan: CopyPlan) -> list[SegmentMetadata]:
@@ -66,30 +68,34 @@ def test_copy_when_only_a_later_plan_of_a_job_names_it_then_is_that_jobs() -> No
     """A job that plans again and again has all copies of all its plans."""
     job = Job(1)
     first, second = plan_of(), plan_of(*(one for one in new_copies(plan_of())))
-    records = Records(job.jobs, job.job_id)
+    records = JobRecords(job.jobs, job.job_id)
     for plan in (second, first):
         records.add_plan(format_plan(plan))
     opened = new_copies(first)
     found = writers_of(job.jobs, opened, job.job_id)
-    assert set(found.values()) == {Writer.ENDED}
+    assert set(found.values()) == {OpenCopyWriter.ENDED}
 
 
-def never(one: SegmentMetadata) -> ObjectsFound:
+def never(one: SegmentMetadata) -> StoredObjects:
     """Nobody may look."""
     raise AssertionError(one)
 
 
-def partial(one: SegmentMetadata) -> ObjectsFound:
+def partial(one: SegmentMetadata) -> StoredObjects:
     """Some of it is there."""
-    return ObjectsFound.PARTIAL
+    return StoredObjects.PARTIAL
 
 
 @pytest.mark.parametrize(
     ("end", "writer"),
-    [("alive", Writer.ALIVE), ("stopped", Writer.ENDED), ("overdue", Writer.ENDED)],
+    [
+        ("alive", OpenCopyWriter.ALIVE),
+        ("stopped", OpenCopyWriter.ENDED),
+        ("overdue", OpenCopyWriter.ENDED),
+    ],
 )
 def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
-    end: str, writer: Writer
+    end: str, writer: OpenCopyWriter
 ) -> None:
     """By its beats; the store is looked at only where a copy may be touched."""
     job = Job(1)
@@ -99,9 +105,9 @@ def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
         job.heart.stop()
     if end == "overdue":
         job.clock.now_ms += TTL_MS + SKEW_MS + 1
-    look = never if writer is Writer.ALIVE else partial
+    look = never if writer is OpenCopyWriter.ALIVE else partial
     found = evidence(job.jobs, new_copies(plan), job_id(2), look)
-    objects = ObjectsFound.UNKNOWN if writer is Writer.ALIVE else ObjectsFound.PARTIAL
+    objects = StoredObjects.UNKNOWN if writer is OpenCopyWriter.ALIVE else StoredObjects.PARTIAL
     assert [(one.writer, one.objects) for one in found] == [(writer, objects)] * 3
     assert [one.segment_id for one in found] == [one.id for one in new_copies(plan)]
 
@@ -112,8 +118,8 @@ def test_copies_when_no_plan_names_them_then_foreign() -> None:
     keep(job, plan_of())
     stranger = open_copy(segment_id("broker", tp()), 0)
     (found,) = evidence(job.jobs, [stranger], job.job_id, never)
-    assert found.writer is Writer.FOREIGN
-    assert evidence(Job(2).jobs, [stranger], job.job_id, never)[0].writer is Writer.FOREIGN
+    assert found.writer is OpenCopyWriter.FOREIGN
+    assert evidence(Job(2).jobs, [stranger], job.job_id, never)[0].writer is OpenCopyWriter.FOREIGN
     assert evidence(job.jobs, [], job.job_id, never) == []
 
 
@@ -123,7 +129,7 @@ def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> No
     plan = plan_of()
     keep(job, plan)
     found = evidence(job.jobs, new_copies(plan), job.job_id, partial)
-    assert {one.writer for one in found} == {Writer.ENDED}
+    assert {one.writer for one in found} == {OpenCopyWriter.ENDED}
 
 
 def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> None:
@@ -134,11 +140,11 @@ def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> N
     keep(job.alive(), plan)
     job.heart.stop()
     opened = new_copies(plan)
-    told = tuple(plans.evidence(one, ObjectsFound.PARTIAL) for one in opened)
+    told = tuple(plans.evidence(one, StoredObjects.PARTIAL) for one in opened)
     again = plan_of(*opened, told=told)
     assert {copy.uuid for copy in again.partitions[0].copies} == {one.id.uuid for one in opened}
     keep(newer.alive(), again)
-    assert set(writers_of(job.jobs, opened, "").values()) == {Writer.ALIVE}
+    assert set(writers_of(job.jobs, opened, "").values()) == {OpenCopyWriter.ALIVE}
 
 
 def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -> None:
@@ -148,7 +154,7 @@ def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -
     plan = plan_of(deleting, told=(plans.evidence(deleting),))
     assert [end.uuid for end in plan.partitions[0].ends] == [deleting.id.uuid]
     keep(job, plan)
-    assert writers_of(job.jobs, [deleting], "") == {deleting.id: Writer.ALIVE}
+    assert writers_of(job.jobs, [deleting], "") == {deleting.id: OpenCopyWriter.ALIVE}
 
 
 def test_plans_when_all_copies_are_found_then_older_ones_are_not_read() -> None:
@@ -170,12 +176,12 @@ def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     stranger = open_copy(segment_id("broker", tp()), 0)
-    plan = plan_of(stranger, told=(plans.evidence(stranger, writer=Writer.FOREIGN),))
+    plan = plan_of(stranger, told=(plans.evidence(stranger, writer=OpenCopyWriter.FOREIGN),))
     assert plan.partitions[0].left_open[0].reason is LeftOpen.NOT_OURS
     keep(older, b"never to be read")
     keep(newer, plan)
     store.calls.clear()
-    assert writers_of(newer.jobs, [stranger], "") == {stranger.id: Writer.FOREIGN}
+    assert writers_of(newer.jobs, [stranger], "") == {stranger.id: OpenCopyWriter.FOREIGN}
     assert older.jobs.job_key(older.job_id, "plan.json") not in [key for _, key in store.calls]
 
 
@@ -186,10 +192,10 @@ def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> N
     plan = plan_of()
     keep(older, plan)
     opened = new_copies(plan)
-    told = tuple(plans.evidence(one, writer=Writer.ALIVE) for one in opened)
+    told = tuple(plans.evidence(one, writer=OpenCopyWriter.ALIVE) for one in opened)
     keep(newer, plan_of(*opened, told=told))
     older.heart.stop()
-    assert set(writers_of(newer.jobs, opened, "").values()) == {Writer.ENDED}
+    assert set(writers_of(newer.jobs, opened, "").values()) == {OpenCopyWriter.ENDED}
 
 
 @pytest.mark.parametrize("apart_ms", [0, 1])
@@ -203,7 +209,7 @@ def test_plans_when_their_jobs_were_over_long_before_then_not_read(apart_ms: int
         replace(one, event_timestamp_ms=NOW_MS + CLOCKS_APART_MS + apart_ms)
         for one in new_copies(plan)
     ]
-    expected = Writer.FOREIGN if apart_ms else Writer.ALIVE
+    expected = OpenCopyWriter.FOREIGN if apart_ms else OpenCopyWriter.ALIVE
     assert set(writers_of(job.jobs, opened, "").values()) == {expected}
 
 
@@ -214,6 +220,6 @@ def test_plans_when_one_cannot_be_read_then_its_copies_are_left_alone() -> None:
     plan = plan_of()
     keep(older, plan)
     keep(newer, format_plan(plan).replace(b'"turn": 0', b'"turn": 7'))
-    assert set(writers_of(newer.jobs, new_copies(plan), "").values()) == {Writer.ALIVE}
+    assert set(writers_of(newer.jobs, new_copies(plan), "").values()) == {OpenCopyWriter.ALIVE}
     stranger = open_copy(segment_id("broker", tp()), 0)
-    assert writers_of(newer.jobs, [stranger], "") == {stranger.id: Writer.FOREIGN}
+    assert writers_of(newer.jobs, [stranger], "") == {stranger.id: OpenCopyWriter.FOREIGN}

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from rlmm.errors import InvalidArgument, StoreUnavailable
-from spark_tiering.job_registry.heartbeat_thread import Heart
-from spark_tiering.job_registry.heartbeats import BeatState, Standing, newest_beat
+from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
+from spark_tiering.job_registry.heartbeats import BeatState, JobStatus, newest_beat
 from tests.support.jobs import TTL_MS, Job, job_id, names
 from tests.support.memory_store import NOW_MS, MemoryStore
 
@@ -90,7 +90,7 @@ def test_heart_when_an_older_beat_cannot_be_removed_then_removed_later() -> None
 def test_heart_when_another_process_has_its_id_then_does_not_begin() -> None:
     """Two jobs with one id would take each other's beats for their own."""
     job = Job(1).alive()
-    other = Heart(job.jobs, job.job_id, host="host-1", pid=2)
+    other = HeartbeatThread(job.jobs, job.job_id, host="host-1", pid=2)
     with pytest.raises(InvalidArgument, match="another process"):
         other.start()
 
@@ -108,7 +108,7 @@ def test_heart_when_started_then_beats_by_itself_until_stopped() -> None:
         if name == "put" and heart.number >= 3:
             beaten.set()
 
-    heart = Heart(Job(1, store).jobs, job_id(1), ttl_ms=3)
+    heart = HeartbeatThread(Job(1, store).jobs, job_id(1), ttl_ms=3)
     store.before = watch
     with heart:
         assert heart.number >= 1
@@ -116,7 +116,7 @@ def test_heart_when_started_then_beats_by_itself_until_stopped() -> None:
     assert failed.is_set()
     newest = newest_beat(Job(2, store).jobs, job_id(1))
     assert newest is not None
-    assert newest.standing(0) is Standing.ENDED
+    assert newest.standing(0) is JobStatus.ENDED
     assert newest.ended_by == ""
     assert not [one for one in threading.enumerate() if one.name == "rlmm-job-heart"]
     number = heart.number
@@ -140,7 +140,7 @@ def test_heart_when_it_was_ended_then_its_thread_is_over() -> None:
     """It beats no more, and does not say again that it has ended."""
     store = MemoryStore()
     job = Job(1, store)
-    heart = Heart(job.jobs, job.job_id, ttl_ms=3)
+    heart = HeartbeatThread(job.jobs, job.job_id, ttl_ms=3)
     said = b'{"number":2,"state":"ended","expiresAtMs":1,"host":"h","pid":1,"startedMs":1}'
     store.objects[job.jobs.beat_key(job.job_id, 2)] = said
     heart.start()
@@ -157,4 +157,4 @@ def test_heart_when_it_was_ended_then_its_thread_is_over() -> None:
 def test_heart_when_a_beat_holds_no_time_then_refused() -> None:
     """Beats that expire at once would be no beats."""
     with pytest.raises(InvalidArgument):
-        Heart(Job(1).jobs, job_id(1), ttl_ms=2)
+        HeartbeatThread(Job(1).jobs, job_id(1), ttl_ms=2)

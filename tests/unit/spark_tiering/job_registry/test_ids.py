@@ -6,7 +6,7 @@ import pytest
 
 from rlmm.metadata.ids import SegmentId, Uuid
 from spark_tiering.job_registry.ids import began_ms, new_job_id
-from spark_tiering.layout.digests import Digest
+from spark_tiering.layout.digests import ContentDigest
 from spark_tiering.layout.manifest import CopyNote
 from tests.support.builders import tp
 
@@ -32,7 +32,7 @@ def test_job_id_when_the_host_has_any_name_then_is_fit_for_keys_and_notes(host: 
     job_id = new_job_id(AT_MS, host)
     assert began_ms(job_id) is not None
     segment = SegmentId(tp(), Uuid.of(0, 1))
-    digest = Digest(1, b"\0" * 32, 0)
+    digest = ContentDigest(1, b"\0" * 32, 0)
     assert CopyNote("rlmm", job_id, digest, digest, digest).job_id == job_id, segment
 
 

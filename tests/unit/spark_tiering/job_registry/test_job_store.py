@@ -8,12 +8,12 @@ from rlmm.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from rlmm.metadata.ids import Uuid
 from spark_tiering.job_registry.job_store import (
     JobStore,
-    Topic,
+    JobTopic,
     fields_bytes,
     number_of,
     read_fields,
 )
-from spark_tiering.stores.results import Archived, Refusal, Refused
+from spark_tiering.stores.results import ObjectArchived, PutRefusal, PutRefused
 from tests.support.jobs import ORDERS, PREFIX, job_id
 from tests.support.memory_store import MemoryStore
 
@@ -34,7 +34,7 @@ def test_keys_when_made_then_are_where_they_are_documented() -> None:
 def test_key_when_no_broker_has_the_topic_then_refused(name: str) -> None:
     """A name with a slash would be another place."""
     with pytest.raises(InvalidArgument):
-        JobStore(MemoryStore()).claim_key(Topic(name, Uuid.of(0, 1)), 1)
+        JobStore(MemoryStore()).claim_key(JobTopic(name, Uuid.of(0, 1)), 1)
 
 
 def test_key_when_it_is_no_job_then_refused() -> None:
@@ -76,14 +76,14 @@ def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "error"),
-    [(Refusal.NO_ROOM, StoreUnavailable), (Refusal.KEY, StoreUnsuitable)],
+    [(PutRefusal.NO_ROOM, StoreUnavailable), (PutRefusal.KEY, StoreUnsuitable)],
 )
 def test_write_when_it_is_refused_then_raised(
-    reason: Refusal, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    reason: PutRefusal, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that is full, or cannot have such a key, is told of."""
     store = MemoryStore()
-    monkeypatch.setattr(store, "put", lambda key, content: Refused(reason, key))
+    monkeypatch.setattr(store, "put", lambda key, content: PutRefused(reason, key))
     with pytest.raises(error):
         JobStore(store).write_once(KEY, b"mine")
 
@@ -92,7 +92,7 @@ def test_read_when_the_object_is_archived_then_raised(monkeypatch: pytest.Monkey
     """What cannot be read is not taken for absent."""
     store = MemoryStore({KEY: b""})
     assert JobStore(store).read(KEY) == b""
-    monkeypatch.setattr(store, "get", lambda key, first, last: Archived(key, "GLACIER"))
+    monkeypatch.setattr(store, "get", lambda key, first, last: ObjectArchived(key, "GLACIER"))
     with pytest.raises(StoreUnsuitable):
         JobStore(store).read(KEY)
 

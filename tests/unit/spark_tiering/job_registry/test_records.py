@@ -6,14 +6,14 @@ import pytest
 
 from rlmm.errors import InvalidArgument, StoreUnsuitable
 from spark_tiering.job_registry import records
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 from tests.support.jobs import Job, job_id, names
 
 
-def made() -> tuple[Job, Records]:
+def made() -> tuple[Job, JobRecords]:
     """The records of a job."""
     job = Job(1)
-    return job, Records(job.jobs, job.job_id)
+    return job, JobRecords(job.jobs, job.job_id)
 
 
 def test_plan_when_written_then_read_and_never_another() -> None:
@@ -34,7 +34,7 @@ def test_plans_when_a_job_plans_again_then_all_are_kept_in_order() -> None:
     for plan in (b"a plan", b"another", b"a third"):
         found.add_plan(plan)
     assert found.plan() == b"a plan"
-    assert list(Records(job.jobs, job.job_id).plans()) == [b"a plan", b"another", b"a third"]
+    assert list(JobRecords(job.jobs, job.job_id).plans()) == [b"a plan", b"another", b"a third"]
     assert names(job.store, f"jobs/{job.job_id}/") == [
         "plan.json",
         "plans/00000002.json",
@@ -70,10 +70,10 @@ def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:
     """By anybody, also twice, and from another process."""
     job, found = made()
     assert not found.is_asked_to_stop()
-    Records(Job(2, job.store).jobs, job.job_id).ask_to_stop("an operator")
-    Records(Job(3, job.store).jobs, job.job_id).ask_to_stop("another one")
+    JobRecords(Job(2, job.store).jobs, job.job_id).ask_to_stop("an operator")
+    JobRecords(Job(3, job.store).jobs, job.job_id).ask_to_stop("another one")
     assert found.is_asked_to_stop()
-    assert not Records(job.jobs, job_id(2)).is_asked_to_stop()
+    assert not JobRecords(job.jobs, job_id(2)).is_asked_to_stop()
 
 
 def test_record_when_it_is_too_long_to_be_read_then_refused(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_tiering.job_registry.heartbeats import SKEW_MS, Standing
+from spark_tiering.job_registry.heartbeats import SKEW_MS, JobStatus
 from spark_tiering.job_registry.job_list import list_jobs, listed_jobs
-from spark_tiering.job_registry.records import Records
+from spark_tiering.job_registry.records import JobRecords
 from tests.support.jobs import TTL_MS, Job, job_id, names
 from tests.support.memory_store import NOW_MS, MemoryStore
 
@@ -13,10 +13,10 @@ def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
     """Running, ended, overdue, and one that never beat."""
     store = MemoryStore()
     silent, ended, running = (Job(number, store) for number in (1, 2, 3))
-    Records(silent.jobs, silent.job_id).write_plan(b"a plan")
+    JobRecords(silent.jobs, silent.job_id).write_plan(b"a plan")
     ended.alive().heart.stop()
-    Records(ended.jobs, ended.job_id).write_report({})
-    of_running = Records(running.alive().jobs, running.job_id)
+    JobRecords(ended.jobs, ended.job_id).write_report({})
+    of_running = JobRecords(running.alive().jobs, running.job_id)
     of_running.add_receipts([{}])
     of_running.add_receipts([{}])
     of_running.ask_to_stop("somebody")
@@ -24,7 +24,7 @@ def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
     store.objects["tier/rlmm-jobs/claims/x/1.json"] = b""
     found = list(list_jobs(running.jobs))
     assert [one.job_id for one in found] == [job_id(3), job_id(2), job_id(1)]
-    assert [one.standing for one in found] == [Standing.ALIVE, Standing.ENDED, Standing.OVERDUE]
+    assert [one.standing for one in found] == [JobStatus.ALIVE, JobStatus.ENDED, JobStatus.OVERDUE]
     assert [one.began_ms for one in found] == [NOW_MS + number * 1_000 for number in (3, 2, 1)]
     assert [(one.has_plan, one.has_report, one.is_asked_to_stop) for one in found] == [
         (False, False, True),
@@ -37,7 +37,7 @@ def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
     assert found[2].beat is None
     assert [one.job_id for one in list_jobs(running.jobs, 1)] == [job_id(3)]
     running.clock.now_ms += TTL_MS + SKEW_MS + 1
-    assert next(list_jobs(running.jobs)).standing is Standing.OVERDUE
+    assert next(list_jobs(running.jobs)).standing is JobStatus.OVERDUE
 
 
 def test_jobs_when_listed_then_one_listing_is_all_that_is_asked() -> None:

@@ -12,7 +12,7 @@ from rlmm.errors import InvalidArgument
 from spark_tiering.layout.chunk_index import CHUNK_BYTES_MAX, FixedChunks, VariableChunks
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_making import LogObject
-from spark_tiering.layout.range_reading import Fetch, plan_index_fetch, plan_log_fetches
+from spark_tiering.layout.range_reading import ObjectRangeRead, plan_index_fetch, plan_log_fetches
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.tiered_segments import ENCRYPTION, plain_manifest, zstd_manifest
 
@@ -35,7 +35,7 @@ def stored(*, is_compressed: bool) -> tuple[Manifest, bytes]:
 STORED = {"plain": stored(is_compressed=False), "zstd": stored(is_compressed=True)}
 
 
-def fetches(manifest: Manifest, *arguments: int, fetch_bytes: int = 600) -> list[Fetch]:
+def fetches(manifest: Manifest, *arguments: int, fetch_bytes: int = 600) -> list[ObjectRangeRead]:
     """The fetches of a range that can be read."""
     planned = plan_log_fetches(manifest, *arguments, fetch_bytes=fetch_bytes)
     assert not isinstance(planned, LayoutFinding)
@@ -107,9 +107,9 @@ def test_fetches_of_chunks_when_planned_join_what_lies_together() -> None:
 def test_fetches_of_a_log_stored_as_it_is_ask_for_the_bytes_alone() -> None:
     """Nothing but what is wanted is asked for."""
     assert fetches(STORED["plain"][0], 10, 1500) == [
-        Fetch(10, 609),
-        Fetch(610, 1209),
-        Fetch(1210, 1500),
+        ObjectRangeRead(10, 609),
+        ObjectRangeRead(610, 1209),
+        ObjectRangeRead(1210, 1500),
     ]
 
 
@@ -200,7 +200,7 @@ def test_index_when_asked_for_is_one_range() -> None:
     """What is empty or absent is not asked for."""
     manifest = plain_manifest()
     fetch = plan_index_fetch(manifest, SegmentPart.TIME_INDEX)
-    assert fetch == Fetch(2400, 6011)
+    assert fetch == ObjectRangeRead(2400, 6011)
     assert list(fetch.contents(bytes(3612))) == [bytes(3612)]
     assert plan_index_fetch(manifest, SegmentPart.TXN_INDEX) is None
     encrypted = plan_index_fetch(replace(manifest, encryption=ENCRYPTION), SegmentPart.OFFSET_INDEX)

@@ -9,8 +9,8 @@ import cramjam
 import pytest
 import zstandard
 
-from rlmm.records.compression import Compression, Uninflatable, inflate
-from spark_tiering.layout.frames import FrameReader
+from rlmm.records.compression import Compression, DecompressionFault, inflate
+from spark_tiering.layout.frames import ZstdFrameReader
 
 CONTENT = random.Random(1).randbytes(3_000) + b"again and again " * 20_000
 WRITERS = {
@@ -26,7 +26,7 @@ LIMIT = 1 << 20
 @pytest.mark.parametrize("name", FRAMES)
 def test_frame_when_it_is_whole_then_its_content_is_read(name: str) -> None:
     """However it was written; a reader is used again and again."""
-    reader = FrameReader()
+    reader = ZstdFrameReader()
     for _ in range(2):
         assert reader.content(memoryview(FRAMES[name]), LIMIT) == CONTENT
 
@@ -34,7 +34,7 @@ def test_frame_when_it_is_whole_then_its_content_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", FRAMES)
 def test_frame_when_anything_is_unusual_then_nothing_is_read(name: str) -> None:
     """Cut anywhere, more behind it, something before it: nobody takes a part for the whole."""
-    reader, frame = FrameReader(), FRAMES[name]
+    reader, frame = ZstdFrameReader(), FRAMES[name]
     for size in {0, 1, 3, 4, 5, 9, 12, 13, *range(0, len(frame), 97), len(frame) - 1}:
         assert reader.content(memoryview(frame[:size]), LIMIT) is None
     for behind in (b"\x00", b"12345", frame):
@@ -48,16 +48,16 @@ def test_frame_when_it_says_that_it_is_empty_and_is_not_then_nothing_is_read() -
     """The library looks no further than at what a frame says of itself; nor at a dictionary."""
     frame = bytearray(WRITERS["with its size"].compress(b"0123456789" * 9))
     assert frame[4:6] == bytes((0x20, 90))
-    assert FrameReader().content(memoryview(frame), LIMIT) == b"0123456789" * 9
+    assert ZstdFrameReader().content(memoryview(frame), LIMIT) == b"0123456789" * 9
     with_dictionary = frame[:4] + bytes((0x21, 7)) + frame[5:]
-    assert FrameReader().content(memoryview(with_dictionary), LIMIT) is None
+    assert ZstdFrameReader().content(memoryview(with_dictionary), LIMIT) is None
     frame[5] = 0
-    assert FrameReader().content(memoryview(frame), LIMIT) is None
+    assert ZstdFrameReader().content(memoryview(frame), LIMIT) is None
 
 
 def test_frame_when_it_might_hold_more_than_the_limit_then_nothing_is_allocated() -> None:
     """A bomb, whether it tells what it is or not, and one that says it is none."""
-    reader = FrameReader()
+    reader = ZstdFrameReader()
     bombs = [writer.compress(bytes(100 << 20)) for writer in WRITERS.values()]
     lying = bytearray(FRAMES["with its size"])
     lying[6:9] = b"\xff\xff\xff"
@@ -70,7 +70,7 @@ def test_frame_when_it_might_hold_more_than_the_limit_then_nothing_is_allocated(
 
 def test_frame_when_bytes_are_damaged_then_content_is_what_the_other_library_reads() -> None:
     """Nothing comes of it, or what the service's own reader makes of the same bytes."""
-    chance, reader, read = random.Random(5), FrameReader(), 0
+    chance, reader, read = random.Random(5), ZstdFrameReader(), 0
     small = [writer.compress(b"x" * 300 + bytes(range(200))) for writer in WRITERS.values()]
     for _ in range(6_000):
         frame = bytearray(chance.choice(small))
@@ -81,6 +81,6 @@ def test_frame_when_bytes_are_damaged_then_content_is_what_the_other_library_rea
         if found is not None:
             read += 1
             other = inflate(Compression.ZSTD, memoryview(bytes(frame)), LIMIT)
-            assert not isinstance(other, Uninflatable)
+            assert not isinstance(other, DecompressionFault)
             assert bytes(other) == found
     assert read > 500

@@ -12,7 +12,7 @@ from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import PrivateKey, SegmentCipher
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import KeyRing, cipher_of, parse_key_ring
-from spark_tiering.layout.manifest import Encryption, Manifest, format_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentEncryption, format_manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
 from tests.support.sealed_segments import DATA_KEY, IDS, pem, seal, seal_key
 from tests.support.tiered_segments import plain_manifest
@@ -56,7 +56,7 @@ def test_ring_file_when_it_is_none_is_refused(content: bytes) -> None:
 def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> None:
     """Keys are rotated, and old segments stay readable."""
     for key_id in IDS:
-        encryption = Encryption(key_id, seal_key(DATA_KEY, key_id), AAD)
+        encryption = SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), AAD)
         found = ring(*IDS).cipher(encryption)
         assert isinstance(found, SegmentCipher)
         assert found.open(seal(b"content", AAD), "part") == b"content"
@@ -64,7 +64,7 @@ def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> 
 
 def test_cipher_when_the_ring_lacks_the_key_or_has_another_is_told_apart() -> None:
     """One is to be given the key, the other to be looked into."""
-    encryption = Encryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
+    encryption = SegmentEncryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
     lacking = ring(IDS[1]).cipher(encryption)
     assert isinstance(lacking, LayoutFinding)
     assert lacking.kind is LayoutFault.ENCRYPTED
@@ -77,7 +77,7 @@ def test_cipher_when_the_ring_lacks_the_key_or_has_another_is_told_apart() -> No
 def test_cipher_of_a_plain_segment_is_none_and_of_a_sealed_one_without_ring_a_finding() -> None:
     """The key's name is told, so that the right ring can be found."""
     assert cipher_of(plain_manifest(), None) is None
-    sealed = replace(plain_manifest(), encryption=Encryption("key-9", b"x", AAD))
+    sealed = replace(plain_manifest(), encryption=SegmentEncryption("key-9", b"x", AAD))
     found = cipher_of(sealed, None)
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.ENCRYPTED
@@ -93,7 +93,7 @@ def test_ring_when_printed_or_pickled_shows_ids_alone_and_does_not_travel() -> N
 
 def test_manifest_when_it_is_of_an_encrypted_segment_keeps_what_opens_it() -> None:
     """Key id, sealed key and aad are read as they were written."""
-    encryption = Encryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
+    encryption = SegmentEncryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
     manifest = replace(plain_manifest(), encryption=encryption)
     assert parse_manifest(format_manifest(manifest)) == manifest
     assert manifest.is_encrypted
@@ -117,7 +117,7 @@ def test_manifest_when_its_encryption_is_none_that_the_plugin_reads_is_a_finding
     name: str, value: object
 ) -> None:
     """By the name of the field."""
-    manifest = replace(plain_manifest(), encryption=Encryption("a", b"x", AAD))
+    manifest = replace(plain_manifest(), encryption=SegmentEncryption("a", b"x", AAD))
     fields = json.loads(format_manifest(manifest))
     fields["encryption"][name] = value
     found = parse_manifest(json.dumps(fields).encode())

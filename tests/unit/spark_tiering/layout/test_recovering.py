@@ -10,10 +10,10 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import Encryption, Manifest, format_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentEncryption, format_manifest
 from spark_tiering.layout.metadata_recovery import (
     CustomFields,
-    Recovered,
+    RecoveredSegment,
     has_transactions,
     recover_from,
     recover_segment,
@@ -48,7 +48,7 @@ def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | 
 def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
     """Size from the chunks, whatever is stored; everything else as it is said."""
     found = recover_segment(NAME, recorded(name))
-    assert isinstance(found, Recovered)
+    assert isinstance(found, RecoveredSegment)
     assert found.segment == SEGMENT
 
 
@@ -56,7 +56,7 @@ def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> 
 def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
     """Readers of committed records would get aborted ones if it were said to be empty."""
     found = recover_segment(NAME, recorded(name))
-    assert isinstance(found, Recovered)
+    assert isinstance(found, RecoveredSegment)
     assert found.segment == replace(SEGMENT, txn_index_empty=False)
 
 
@@ -70,7 +70,7 @@ def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its
         (SEALED_BYTES + 34, True, True),
     ):
         indexes = manifest.indexes._replace(transaction=IndexPlace(6034, size_bytes))
-        sealed = Encryption("key-1", b"sealed", b"aad") if is_encrypted else None
+        sealed = SegmentEncryption("key-1", b"sealed", b"aad") if is_encrypted else None
         one = replace(manifest, indexes=indexes, encryption=sealed)
         assert has_transactions(one) is expected
 
@@ -86,7 +86,7 @@ def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it()
         (CustomFields.ALL, CustomMetadata(size_bytes, "pfx/", main)),
     ):
         found = recover_segment(NAME, content, prefix="pfx/", fields=fields)
-        assert isinstance(found, Recovered)
+        assert isinstance(found, RecoveredSegment)
         told = parse_custom_metadata(found.segment.custom_metadata)
         assert told == expected
 
@@ -143,5 +143,5 @@ def test_recover_when_its_bytes_are_ours_then_they_are_read_as_any() -> None:
     described = replace(DESCRIBED, max_timestamp_ms=-1)
     content = format_manifest(replace(zstd_manifest(), described=described))
     found = recover_segment(NAME, content)
-    assert isinstance(found, Recovered)
+    assert isinstance(found, RecoveredSegment)
     assert found.segment == replace(SEGMENT, max_timestamp_ms=-1)

@@ -11,12 +11,12 @@ import pytest
 from rlmm.errors import LogUnavailable
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from rlmm.retention.retention import Rules
-from spark_tiering.maintenance.expire.actions import TierHands
-from spark_tiering.maintenance.expire.decision import PartitionPlan, decide
-from spark_tiering.maintenance.expire.execution import CarryingOut, Fate, Receipt
-from spark_tiering.maintenance.expire.options import Wish
-from spark_tiering.maintenance.expire.topic_ownership import Standing
+from rlmm.retention.retention import RetentionSettings
+from spark_tiering.maintenance.expire.actions import TierExpireActions
+from spark_tiering.maintenance.expire.decision import PartitionExpirePlan, decide
+from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
+from spark_tiering.maintenance.expire.options import ExpireOptions
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import partition_delete, started, tp
 from tests.support.expiring import Died, HeldHands
@@ -42,23 +42,28 @@ def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
     return HeldHands(by_id, objects, deletes=deletes, **said)
 
 
-def plan_of(hands: HeldHands) -> PartitionPlan:
+def plan_of(hands: HeldHands) -> PartitionExpirePlan:
     """What is decided about what is there."""
     state = hands.deletes.get(tp())
     return decide(
-        tp(), list(hands.segments.values()), standing=Standing.OURS, rules=Rules(retention_ms=100),
-        wish=Wish(), now_ms=NOW_MS, delete=None if state is None else partition_delete(state),
-    )  # fmt: skip
+        tp(),
+        list(hands.segments.values()),
+        standing=TopicOwner.OURS,
+        rules=RetentionSettings(retention_ms=100),
+        wish=ExpireOptions(),
+        now_ms=NOW_MS,
+        delete=None if state is None else partition_delete(state),
+    )
 
 
-def carried(hands: HeldHands, **said: Any) -> CarryingOut:
+def carried(hands: HeldHands, **said: Any) -> ExpireExecution:
     """A whole run."""
-    carrying = CarryingOut([plan_of(hands)], hands, **said)
+    carrying = ExpireExecution([plan_of(hands)], hands, **said)
     carrying.run()
     return carrying
 
 
-def fates(receipts: list[Receipt]) -> dict[int, str]:
+def fates(receipts: list[ExpireReceipt]) -> dict[int, str]:
     """By where each segment begins."""
     return {one.segment.start_offset: one.fate.value for one in receipts}
 
@@ -147,13 +152,13 @@ def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_go
 @pytest.mark.parametrize(
     ("failing", "start", "fate", "left"),
     [
-        ({"DS 0": "log-unavailable: away"}, 0, Fate.NOT_BEGUN, CF),
-        ({"objects 0": "store-unavailable: away"}, 0, Fate.LEFT, DS),
-        ({"DF 0": "log-unavailable: away"}, 0, Fate.LEFT, DS),
+        ({"DS 0": "log-unavailable: away"}, 0, ExpireFate.NOT_BEGUN, CF),
+        ({"objects 0": "store-unavailable: away"}, 0, ExpireFate.LEFT, DS),
+        ({"DF 0": "log-unavailable: away"}, 0, ExpireFate.LEFT, DS),
     ],
 )
 def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
-    failing: dict[str, str], start: int, fate: Fate, left: SegmentState
+    failing: dict[str, str], start: int, fate: ExpireFate, left: SegmentState
 ) -> None:
     """The failure is not ignored: the next run begins where this one has stopped."""
     hands = world(failing=failing)
@@ -197,10 +202,14 @@ def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> Non
     hands.changes = {first.id: [first, being_deleted, being_deleted, None]}
     hands.segments[first.id] = being_deleted
     plan = decide(
-        tp(), [first], standing=Standing.OURS, rules=Rules(retention_ms=100), wish=Wish(),
+        tp(),
+        [first],
+        standing=TopicOwner.OURS,
+        rules=RetentionSettings(retention_ms=100),
+        wish=ExpireOptions(),
         now_ms=NOW_MS,
-    )  # fmt: skip
-    carrying = CarryingOut([plan], hands)
+    )
+    carrying = ExpireExecution([plan], hands)
     carrying.run()
     assert fates(carrying.receipts) == {0: "deleted"}
     assert first.id not in hands.objects
@@ -249,10 +258,15 @@ def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_a
     """Its brokers came to tier it after it was claimed: it is theirs."""
     hands = world(MARKED)
     plan = decide(
-        tp(), list(hands.segments.values()), standing=Standing.LIVE, rules=Rules(), wish=Wish(),
-        now_ms=NOW_MS, delete=partition_delete(MARKED),
-    )  # fmt: skip
-    carrying = CarryingOut([plan], hands)
+        tp(),
+        list(hands.segments.values()),
+        standing=TopicOwner.LIVE,
+        rules=RetentionSettings(),
+        wish=ExpireOptions(),
+        now_ms=NOW_MS,
+        delete=partition_delete(MARKED),
+    )
+    carrying = ExpireExecution([plan], hands)
     carrying.run()
     assert (hands.done, carrying.receipts, carrying.ends) == ([], [], [])
 
@@ -264,7 +278,7 @@ def test_f104_events_when_they_are_published_then_repeat_the_custom_metadata() -
         writer=lambda: metadata, now_ms=lambda: NOW_MS, request=SimpleNamespace(prefix="")
     )
     claims: Any = None
-    hands = TierHands(tier, LocalSettings(Path("nowhere")), Wish(), claims)
+    hands = TierExpireActions(tier, LocalSettings(Path("nowhere")), ExpireOptions(), claims)
     one = started("a", state=CF, custom_metadata=b"\1\2")
     assert hands.move([one], DS) == [""]
     assert metadata.published == [SegmentUpdate(one.id, -1, NOW_MS, b"\1\2", DS)]

@@ -10,12 +10,17 @@ from rlmm.errors import ConfigError
 from rlmm.inspection.cluster_facts import TopicFacts
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from rlmm.retention.retention import Rules
-from spark_tiering.maintenance.expire.decision import Amount, PartitionPlan, decide, may_be_at_work
-from spark_tiering.maintenance.expire.options import Wish
+from rlmm.retention.retention import RetentionSettings
+from spark_tiering.maintenance.expire.decision import (
+    PartitionExpirePlan,
+    SegmentAmount,
+    decide,
+    may_be_at_work,
+)
+from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import (
-    ClusterFacts,
-    Standing,
+    TopicOwner,
+    TopicOwners,
     rules_of,
     standing_of,
 )
@@ -36,25 +41,33 @@ def segments(*states: SegmentState) -> list[Any]:
     ]  # fmt: skip
 
 
-def decided(found: list[Any], rules: Rules | None = None, **said: Any) -> PartitionPlan:
+def decided(
+    found: list[Any], rules: RetentionSettings | None = None, **said: Any
+) -> PartitionExpirePlan:
     """The plan for one partition."""
-    options: dict[str, Any] = {"standing": Standing.OURS, "wish": Wish(), "now_ms": NOW_MS}
-    return decide(tp(), found, rules=rules or Rules(), **(options | said))
+    options: dict[str, Any] = {
+        "standing": TopicOwner.OURS,
+        "wish": ExpireOptions(),
+        "now_ms": NOW_MS,
+    }
+    return decide(tp(), found, rules=rules or RetentionSettings(), **(options | said))
 
 
-def going(plan: PartitionPlan) -> list[tuple[int, str]]:
+def going(plan: PartitionExpirePlan) -> list[tuple[int, str]]:
     """Where each that goes begins, and why."""
     return [(one.segment.start_offset, one.reason.value) for one in plan.doomed]
 
 
 def test_plan_when_a_limit_reaches_segments_then_says_what_goes_and_where_the_log_begins() -> None:
     """Bytes, reasons, and the new start."""
-    plan = decided(segments(CF, CF, CF, CF), Rules(retention_ms=8_500, retention_bytes=10))
+    plan = decided(
+        segments(CF, CF, CF, CF), RetentionSettings(retention_ms=8_500, retention_bytes=10)
+    )
     assert going(plan) == [(0, "retention-ms"), (100, "retention-ms"), (200, "retention-bytes")]
     assert (plan.start_before, plan.start_after) == (0, 300)
-    assert (plan.amount, plan.kept) == (Amount(3, 30), Amount(1, 10))
+    assert (plan.amount, plan.kept) == (SegmentAmount(3, 30), SegmentAmount(1, 10))
     assert plan.by_reason() == {"retention-bytes": 1, "retention-ms": 2}
-    nothing = decided(segments(CF), Rules(retention_ms=0))
+    nothing = decided(segments(CF), RetentionSettings(retention_ms=0))
     assert (nothing.start_before, nothing.start_after) == (0, None)
 
 
@@ -73,22 +86,24 @@ def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_i
     assert young == {found[1].id}
     assert may_be_at_work(found, (), open_for_ms=NOW_MS - 2, now_ms=NOW_MS) == set()
     assert may_be_at_work(found, [found[1].id], open_for_ms=0, now_ms=NOW_MS) == young
-    plan = decided(found, Rules(retention_ms=0), at_work=young)
+    plan = decided(found, RetentionSettings(retention_ms=0), at_work=young)
     assert going(plan) == [(0, "retention-ms")]
-    assert plan.waiting == Amount(1, 10)
-    wish = Wish(ends_open_copies=True)
-    assert going(decided(found, Rules(retention_ms=0), at_work=young, wish=wish)) == going(plan)
+    assert plan.waiting == SegmentAmount(1, 10)
+    wish = ExpireOptions(ends_open_copies=True)
+    assert going(
+        decided(found, RetentionSettings(retention_ms=0), at_work=young, wish=wish)
+    ) == going(plan)
 
 
 def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_asked_for() -> None:
     """Where no limit comes to it, it stays: a copy job may still complete it."""
     found = segments(CF, CS, CF)
-    assert going(decided(found, Rules(retention_ms=8_500))) == [
+    assert going(decided(found, RetentionSettings(retention_ms=8_500))) == [
         (0, "retention-ms"),
         (100, "retention-ms"),
     ]
-    assert going(decided(found, wish=Wish(ends_open_copies=True))) == [(100, "open-copy")]
-    assert decided(found).waiting == Amount(1, 10)
+    assert going(decided(found, wish=ExpireOptions(ends_open_copies=True))) == [(100, "open-copy")]
+    assert decided(found).waiting == SegmentAmount(1, 10)
 
 
 def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> None:
@@ -108,17 +123,17 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
 @pytest.mark.parametrize(
     ("standing", "expected"),
     [
-        (Standing.LIVE, []),
-        (Standing.UNTOLD, []),
-        (Standing.GONE, [(100, "deletion-begun")]),
-        (Standing.DELETED, [(0, "topic-deleted"), (100, "deletion-begun")]),
+        (TopicOwner.LIVE, []),
+        (TopicOwner.UNTOLD, []),
+        (TopicOwner.GONE, [(100, "deletion-begun")]),
+        (TopicOwner.DELETED, [(0, "topic-deleted"), (100, "deletion-begun")]),
     ],
 )
 def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
-    standing: Standing, expected: list[tuple[int, str]]
+    standing: TopicOwner, expected: list[tuple[int, str]]
 ) -> None:
     """What brokers expire is not touched; of what they have deleted, what they began goes."""
-    plan = decided(segments(CF, DS), Rules(retention_ms=0), standing=standing)
+    plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected
     assert standing.is_refused == (not expected)
 
@@ -130,22 +145,22 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
         started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
     ]
     plan = decided(found)
-    assert (going(plan), plan.replaced) == ([], Amount(1, 10))
-    plan = decided(found, wish=Wish(drops_old_epochs=True))
-    assert (going(plan), plan.replaced) == ([(50, "old-epochs")], Amount())
+    assert (going(plan), plan.replaced) == ([], SegmentAmount(1, 10))
+    plan = decided(found, wish=ExpireOptions(drops_old_epochs=True))
+    assert (going(plan), plan.replaced) == ([(50, "old-epochs")], SegmentAmount())
 
 
 # ------------------------------------------------------------------------------------ standing
 
 
-def facts(is_own_log: bool, untold: str = "", **topics: Any) -> ClusterFacts:
+def facts(is_own_log: bool, untold: str = "", **topics: Any) -> TopicOwners:
     """A cluster; of each topic its settings, or None where they are not told."""
     there = {
         name: TopicFacts(name, TOPIC_ID, {}, None if said is None else settings(**said))
         for name, said in topics.items()
     }
     starts = {tp("orders"): 70}
-    return ClusterFacts("cluster", is_own_log, there, frozenset({untold}), starts)
+    return TopicOwners("cluster", is_own_log, there, frozenset({untold}), starts)
 
 
 TIERED = {"remote_storage_enable": "true", "retention_ms": "500"}
@@ -155,24 +170,29 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
 @pytest.mark.parametrize(
     ("told", "topic_id", "wish", "standing"),
     [
-        (None, TOPIC_ID, Wish(), Standing.OURS),
-        (facts(True, orders=TIERED), TOPIC_ID, Wish(), Standing.LIVE),
-        (facts(False, orders=TIERED), TOPIC_ID, Wish(), Standing.LIVE),
-        (facts(True, orders=PLAIN), TOPIC_ID, Wish(), Standing.OURS),
-        (facts(True, orders={}), TOPIC_ID, Wish(), Standing.OURS),
-        (facts(True, orders=None), TOPIC_ID, Wish(), Standing.UNTOLD),
-        (facts(True, untold="orders"), TOPIC_ID, Wish(), Standing.UNTOLD),
-        (facts(False, untold="orders"), TOPIC_ID, Wish(), Standing.UNTOLD),
-        (facts(True, orders=TIERED), Uuid.of(0, 1), Wish(), Standing.GONE),
-        (facts(True), TOPIC_ID, Wish(), Standing.GONE),
-        (facts(True), TOPIC_ID, Wish(drops_deleted_topics=True), Standing.DELETED),
-        (facts(True, untold="orders"), TOPIC_ID, Wish(drops_deleted_topics=True), Standing.UNTOLD),
-        (facts(False), TOPIC_ID, Wish(), Standing.OURS),
-        (facts(False, orders=TIERED), Uuid.of(0, 1), Wish(), Standing.OURS),
+        (None, TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
+        (facts(True, orders=TIERED), TOPIC_ID, ExpireOptions(), TopicOwner.LIVE),
+        (facts(False, orders=TIERED), TOPIC_ID, ExpireOptions(), TopicOwner.LIVE),
+        (facts(True, orders=PLAIN), TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
+        (facts(True, orders={}), TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
+        (facts(True, orders=None), TOPIC_ID, ExpireOptions(), TopicOwner.UNTOLD),
+        (facts(True, untold="orders"), TOPIC_ID, ExpireOptions(), TopicOwner.UNTOLD),
+        (facts(False, untold="orders"), TOPIC_ID, ExpireOptions(), TopicOwner.UNTOLD),
+        (facts(True, orders=TIERED), Uuid.of(0, 1), ExpireOptions(), TopicOwner.GONE),
+        (facts(True), TOPIC_ID, ExpireOptions(), TopicOwner.GONE),
+        (facts(True), TOPIC_ID, ExpireOptions(drops_deleted_topics=True), TopicOwner.DELETED),
+        (
+            facts(True, untold="orders"),
+            TOPIC_ID,
+            ExpireOptions(drops_deleted_topics=True),
+            TopicOwner.UNTOLD,
+        ),
+        (facts(False), TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
+        (facts(False, orders=TIERED), Uuid.of(0, 1), ExpireOptions(), TopicOwner.OURS),
     ],
 )
 def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
-    told: ClusterFacts | None, topic_id: Uuid, wish: Wish, standing: Standing
+    told: TopicOwners | None, topic_id: Uuid, wish: ExpireOptions, standing: TopicOwner
 ) -> None:
     """A live broker's topic is refused; another one of its name is not that topic."""
     assert standing_of("orders", topic_id, told, wish) is standing
@@ -181,17 +201,25 @@ def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
 @pytest.mark.parametrize(
     ("told", "wish", "rules"),
     [
-        (None, Wish(), Rules()),
-        (None, Wish(1, 2, {("orders", 7): 3}), Rules(1, 2, 3)),
-        (facts(True, orders=PLAIN), Wish(), Rules(500, -1, 70)),
-        (facts(False, orders=PLAIN), Wish(), Rules(500, -1, None)),
-        (facts(False, orders=PLAIN), Wish(asks_log_start=True), Rules(500, -1, 70)),
-        (facts(True, orders=PLAIN), Wish(-1, 9, {("orders", 7): 3}), Rules(-1, 9, 3)),
-        (facts(True), Wish(), Rules()),
+        (None, ExpireOptions(), RetentionSettings()),
+        (None, ExpireOptions(1, 2, {("orders", 7): 3}), RetentionSettings(1, 2, 3)),
+        (facts(True, orders=PLAIN), ExpireOptions(), RetentionSettings(500, -1, 70)),
+        (facts(False, orders=PLAIN), ExpireOptions(), RetentionSettings(500, -1, None)),
+        (
+            facts(False, orders=PLAIN),
+            ExpireOptions(asks_log_start=True),
+            RetentionSettings(500, -1, 70),
+        ),
+        (
+            facts(True, orders=PLAIN),
+            ExpireOptions(-1, 9, {("orders", 7): 3}),
+            RetentionSettings(-1, 9, 3),
+        ),
+        (facts(True), ExpireOptions(), RetentionSettings()),
     ],
 )
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
-    told: ClusterFacts | None, wish: Wish, rules: Rules
+    told: TopicOwners | None, wish: ExpireOptions, rules: RetentionSettings
 ) -> None:
     """An archive does not begin where the local log does, unless that is asked for."""
     assert rules_of(tp("orders"), told, wish) == rules
@@ -201,12 +229,14 @@ def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_sa
 def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None:
     """In one line."""
     with pytest.raises(ConfigError):
-        Wish(**said)  # type: ignore[arg-type]
+        ExpireOptions(**said)  # type: ignore[arg-type]
 
 
 def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched() -> None:
     """A name with a slash would be another place in the store."""
     for name in ("../orders", "a/b", "", "x" * 250):
-        assert standing_of(name, TOPIC_ID, None, Wish()) is Standing.NO_TOPIC
-    assert Standing.NO_TOPIC.is_refused
-    assert decided(segments(CF, DS), Rules(retention_ms=0), standing=Standing.NO_TOPIC).is_idle
+        assert standing_of(name, TOPIC_ID, None, ExpireOptions()) is TopicOwner.NO_TOPIC
+    assert TopicOwner.NO_TOPIC.is_refused
+    assert decided(
+        segments(CF, DS), RetentionSettings(retention_ms=0), standing=TopicOwner.NO_TOPIC
+    ).is_idle

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import StoreUnavailable
 from spark_tiering.layout.object_names import object_keys
-from spark_tiering.maintenance.expire.object_removal import RemovalTask, Target, remove
+from spark_tiering.maintenance.expire.object_removal import RemovalTarget, RemovalTask, remove
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.stores.results import OpenUpload
 
-TARGETS = tuple(Target(segment_id(at), at * 100, True) for at in range(3))
+TARGETS = tuple(RemovalTarget(segment_id(at), at * 100, True) for at in range(3))
 
 
 @pytest.fixture

@@ -6,19 +6,19 @@ from typing import Any
 
 from rlmm.findings import expire_findings as kinds
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.retention import Rules
-from spark_tiering.maintenance.expire.decision import PartitionPlan, Reason, decide
-from spark_tiering.maintenance.expire.execution import Fate, Receipt
-from spark_tiering.maintenance.expire.options import Wish
+from rlmm.retention.retention import RetentionSettings
+from spark_tiering.maintenance.expire.decision import ExpireReason, PartitionExpirePlan, decide
+from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
+from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.progress import DeletionMeter
 from spark_tiering.maintenance.expire.report import LINES_MAX, SEGMENTS_MAX, ExpireReport
-from spark_tiering.maintenance.expire.topic_ownership import Standing
+from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from tests.support.builders import started, tp
 
 CS, CF, DS, _ = SegmentState
 
 
-def plan_of(partition: int = 7, standing: Standing = Standing.OURS) -> PartitionPlan:
+def plan_of(partition: int = 7, standing: TopicOwner = TopicOwner.OURS) -> PartitionExpirePlan:
     """Of three segments time takes two."""
     found = [
         started(at, at * 100, at * 100 + 99, size_bytes=10, state=CF,
@@ -26,17 +26,23 @@ def plan_of(partition: int = 7, standing: Standing = Standing.OURS) -> Partition
         for at in range(3)
     ]  # fmt: skip
     return decide(
-        tp(partition=partition), found, standing=standing, rules=Rules(retention_ms=5_000),
-        wish=Wish(), now_ms=10_000,
-    )  # fmt: skip
+        tp(partition=partition),
+        found,
+        standing=standing,
+        rules=RetentionSettings(retention_ms=5_000),
+        wish=ExpireOptions(),
+        now_ms=10_000,
+    )
 
 
-def report(*fates: Fate, plans: tuple[PartitionPlan, ...] | None = None, **said: Any
+def report(*fates: ExpireFate, plans: tuple[PartitionExpirePlan, ...] | None = None, **said: Any
            ) -> ExpireReport:  # fmt: skip
     """Of the segments that go the first ones have these fates."""
     plan = plan_of()
     receipts = tuple(
-        Receipt(one.segment, one.reason, fate, "why" if fate is not Fate.DELETED else "")
+        ExpireReceipt(
+            one.segment, one.reason, fate, "why" if fate is not ExpireFate.DELETED else ""
+        )
         for one, fate in zip(plan.doomed, fates, strict=False)
     )
     options: dict[str, Any] = {
@@ -53,7 +59,7 @@ def codes(told: ExpireReport) -> list[str]:
 
 def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins() -> None:
     """In lines, and as a document."""
-    told = report(Fate.DELETED, Fate.DELETED)
+    told = report(ExpireFate.DELETED, ExpireFate.DELETED)
     assert told.is_fine
     assert [*told.lines()] == [
         "job job: 2 segments, 20 B deleted, of 2 segments that were to go",
@@ -67,7 +73,7 @@ def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins()
 
 def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
     """A deletion that was begun, and what was not touched, are two findings."""
-    told = report(Fate.LEFT, Fate.CHANGED)
+    told = report(ExpireFate.LEFT, ExpireFate.CHANGED)
     assert codes(told) == ["TIER-EXPIRE-LEFT", "TIER-EXPIRE-SKIPPED"]
     assert not told.is_fine
     assert "  deletion-left: 1 segment, 10 B" in [*told.lines()]
@@ -78,7 +84,8 @@ def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_fin
     """It is as it was asked for; only a signal leaves something undone."""
     plan = plan_of()
     limited = tuple(
-        Receipt(one.segment, one.reason, Fate.NOT_BEGUN, "max-delete") for one in plan.doomed
+        ExpireReceipt(one.segment, one.reason, ExpireFate.NOT_BEGUN, "max-delete")
+        for one in plan.doomed
     )
     told = report(receipts=limited)
     assert (codes(told), told.is_fine) == ([], True)
@@ -90,11 +97,11 @@ def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_fin
 
 def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> None:
     """By name and id."""
-    plans = tuple(plan_of(number, Standing.LIVE) for number in range(3))
+    plans = tuple(plan_of(number, TopicOwner.LIVE) for number in range(3))
     told = report(plans=plans, busy={("logs", "id"): "topic logs: job j on h works on it"})
     assert codes(told) == ["TIER-EXPIRE-LIVE", "TIER-EXPIRE-BUSY"]
     assert (told.is_busy, told.is_fine) == (True, False)
-    untold = report(plans=(plan_of(1, Standing.UNTOLD),))
+    untold = report(plans=(plan_of(1, TopicOwner.UNTOLD),))
     assert codes(untold) == [kinds.EXPIRE_UNTOLD.code]
 
 
@@ -104,7 +111,14 @@ def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint(
         started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
         started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
     ]
-    plan = decide(tp(), found, standing=Standing.OURS, rules=Rules(), wish=Wish(), now_ms=1)
+    plan = decide(
+        tp(),
+        found,
+        standing=TopicOwner.OURS,
+        rules=RetentionSettings(),
+        wish=ExpireOptions(),
+        now_ms=1,
+    )
     told = report(plans=(plan,), receipts=())
     assert codes(told) == ["TIER-EXPIRE-REPLACED"]
     assert told.is_fine
@@ -113,7 +127,7 @@ def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint(
 def test_report_when_very_much_goes_then_is_bounded() -> None:
     """Lines and rows of segments are; what they add up to is not."""
     plan = plan_of()
-    one = Receipt(plan.doomed[0].segment, Reason.TIME, Fate.WOULD_GO)
+    one = ExpireReceipt(plan.doomed[0].segment, ExpireReason.TIME, ExpireFate.WOULD_GO)
     told = report(
         plans=tuple(plan_of(number) for number in range(LINES_MAX + 5)),
         receipts=(one,) * (SEGMENTS_MAX + 3), is_applied=False,
@@ -128,7 +142,7 @@ def test_progress_when_segments_come_to_their_end_then_tells_how_far_it_is() -> 
     """In words of deletions."""
     told: list[Any] = []
     meter = DeletionMeter([plan_of()], 2, told.append, lambda: 0.0)
-    first, second = report(Fate.DELETED, Fate.LEFT).receipts
+    first, second = report(ExpireFate.DELETED, ExpireFate.LEFT).receipts
     meter.came_back([first])
     meter.came_back([second])
     assert told[-1].line() == "1 of 2 segments deleted, 0.0 MB, 1 left"

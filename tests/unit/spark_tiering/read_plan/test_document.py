@@ -17,12 +17,12 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import TopicIdPartition
 from spark_tiering.read_plan import document, json_values, parquet, tokens
 from spark_tiering.read_plan.document import checksum_of, format_plan
-from spark_tiering.read_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
 from spark_tiering.read_plan.json_values import PlanFault
 from spark_tiering.read_plan.parquet import HEAD, format_parquet, parse_parquet
-from spark_tiering.read_plan.plan import SourceKind
-from spark_tiering.read_plan.question import Bounds, Facts, Question
-from spark_tiering.read_plan.tokens import PREFIX, SUM_BYTES, Reached, Token, parse_token
+from spark_tiering.read_plan.plan import PlanSourceKind
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
+from spark_tiering.read_plan.tokens import PREFIX, SUM_BYTES, PlanPosition, PlanToken, parse_token
 from tests.support.frozen_states import (
     DELETING,
     ORDERS,
@@ -52,12 +52,12 @@ def example() -> FrozenPlan:
     )
     question = Question(
         assigned=(("orders", (0, 1)),),
-        bounds=Bounds(to_time_ms=90),
-        bounds_of={("orders", 1): Bounds(7, 9)},
+        bounds=RecordBounds(to_time_ms=90),
+        bounds_of={("orders", 1): RecordBounds(7, 9)},
         prefix="tier/",
         location="s3://bucket/",
     )
-    facts = Facts({"orders": 1_000}, {ORDERS: 2}, {ORDERS: ((0, 0), (3, 25))})
+    facts = QuestionFacts({"orders": 1_000}, {ORDERS: 2}, {ORDERS: ((0, 0), (3, 25))})
     return plan_of(shard, question, facts, parse_token(before.token))
 
 
@@ -121,7 +121,7 @@ CONTRADICTIONS = {
 def test_document_when_it_contradicts_itself_then_says_so(name: str) -> None:
     """Whatever its checksum: a reader would read offsets twice, or not at all."""
     found = parse_plan(resealed(CONTRADICTIONS[name]))
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.CONTRADICTION, found
 
 
@@ -169,7 +169,7 @@ def test_document_when_a_field_is_wrong_then_the_field_is_named(name: str) -> No
     else:
         content = resealed(change)
     found = parse_plan(content)
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is fault, found
     assert str(found).startswith("it is no frozen plan (")
 
@@ -193,7 +193,7 @@ def test_document_when_it_is_no_plan_at_all_then_says_what_it_is(
 ) -> None:
     """Whatever somebody names by mistake."""
     found = parse_plan(content)
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is fault, found
 
 
@@ -201,10 +201,10 @@ def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
     """One digit."""
     content = format_plan(example()).replace(b'"size_bytes": 1004', b'"size_bytes": 1003')
     found = parse_plan(content)
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.CHANGED
     said = json.loads(format_plan(example())) | {"checksum": "0" * 64}
-    assert parse_plan(json.dumps(said).encode()) == PlanUnreadable(
+    assert parse_plan(json.dumps(said).encode()) == ReadPlanUnreadable(
         PlanFault.CHANGED, "its checksum is not that of its content"
     )
 
@@ -216,7 +216,7 @@ def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
     content = format_plan(example())
     monkeypatch.setattr(json_values, "VALUES_MAX", 100)
     found = parse_plan(content)
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.TOO_LARGE
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 100)
     with pytest.raises(InvalidArgument, match="Parquet"):
@@ -253,7 +253,7 @@ def test_table_when_its_rows_were_changed_then_is_refused() -> None:
     }
     for fault, content in cases.items():
         found = parse_parquet(content)
-        assert isinstance(found, PlanUnreadable)
+        assert isinstance(found, ReadPlanUnreadable)
         assert found.fault is fault, found
 
 
@@ -264,11 +264,11 @@ def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatc
     assert parse_parquet(out.getvalue()).fault is PlanFault.OTHER_FORMAT  # type: ignore[union-attr]
     for content in (b"", b"PAR1", b"PAR1" + bytes(50) + b"PAR1", format_plan(example())):
         found = parse_parquet(content)
-        assert isinstance(found, PlanUnreadable)
+        assert isinstance(found, ReadPlanUnreadable)
         assert found.fault is PlanFault.NOT_PARQUET
     monkeypatch.setattr(parquet, "ROWS_MAX", 1)
     found = parse_parquet(format_parquet(example()))
-    assert isinstance(found, PlanUnreadable)
+    assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.TOO_LARGE
 
 
@@ -281,9 +281,9 @@ def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
         shard_with(segment(1, 5, 9), segment(2, 20, 29)), Question(("orders",), prefix="tier/")
     )
     token = parse_token(f"  {plan.token}\n")
-    assert token.kind is SourceKind.METADATA
+    assert token.kind is PlanSourceKind.METADATA
     assert token.positions == {0: 1}
-    assert token.reached == {ORDERS: Reached(30, ((10, 20),), 5)}
+    assert token.reached == {ORDERS: PlanPosition(30, ((10, 20),), 5)}
     assert str(token) == plan.token
     assert len(plan.token) < 300
 
@@ -328,11 +328,11 @@ def test_token_when_a_plan_has_too_many_partitions_then_is_refused(
 ) -> None:
     """It names what to do; and what was asked has no room in it beyond some 2 KiB."""
     monkeypatch.setattr(tokens, "TOKEN_CHARACTERS_MAX", 300)
-    many = {TopicIdPartition(ORDERS.topic_id, "orders", n): Reached(n) for n in range(100)}
-    token = Token(SourceKind.METADATA, "", None, None, {}, bytes(8), None, bytes(8), many)
+    many = {TopicIdPartition(ORDERS.topic_id, "orders", n): PlanPosition(n) for n in range(100)}
+    token = PlanToken(PlanSourceKind.METADATA, "", None, None, {}, bytes(8), None, bytes(8), many)
     with pytest.raises(InvalidArgument, match="fewer topics"):
         str(token)
     monkeypatch.undo()
-    bounds_of = {("orders", number): Bounds(number) for number in range(200)}
+    bounds_of = {("orders", number): RecordBounds(number) for number in range(200)}
     long = plan_of(shard_with(segment(1, 0, 9)), Question(bounds_of=bounds_of))
     assert parse_token(long.token).asked is None

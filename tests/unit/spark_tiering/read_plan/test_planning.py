@@ -11,10 +11,10 @@ from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.read_plan.fields import sums_of
-from spark_tiering.read_plan.inputs import Origin, PartitionInput, inputs_of_segments
-from spark_tiering.read_plan.plan import GapReason, LeftOutReason, SourceKind
+from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
+from spark_tiering.read_plan.plan import GapReason, LeftOutReason, PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
 from tests.support.frozen_states import (
     DELETING,
@@ -81,7 +81,7 @@ def test_lineage_when_a_later_leader_has_a_copy_under_way_then_its_epoch_counts(
             segment(1, 0, 99),
             segment(2, 60, 119, epochs=((1, 60),), state=STARTED),
         ),
-        Question(bounds=Bounds(to_offset=120)),
+        Question(bounds=RecordBounds(to_offset=120)),
     )
     assert rows(plan) == [(1, 0, 59)]
     assert gaps(plan) == [(60, 120, GapReason.NOT_TIERED_YET)]
@@ -92,7 +92,7 @@ def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_te
     shard = shard_with(segment(1, 0, 99), segment(2, 120, 199, epochs=((1, 120),)))
     told = plan_of(shard)
     assert rows(told) == [(1, 0, 99), (2, 120, 199)]
-    facts = Facts(histories={ORDERS: ((0, 0), (1, 80))})
+    facts = QuestionFacts(histories={ORDERS: ((0, 0), (1, 80))})
     plan = plan_of(shard, facts=facts)
     assert rows(plan) == [(1, 0, 79), (2, 120, 199)]
     assert gaps(plan) == [(80, 100, GapReason.OTHER_LINEAGE), (100, 120, GapReason.MISSING)]
@@ -110,7 +110,8 @@ def test_lineage_when_a_segment_is_being_deleted_then_its_epoch_replaces_nothing
 def test_segment_when_it_lists_an_epoch_outside_itself_then_no_more_than_it_holds_is_read() -> None:
     """Look-ups find it below its start; there is nothing of it there."""
     plan = plan_of(
-        shard_with(segment(1, 10, 19, epochs=((0, 5),))), Question(bounds=Bounds(from_offset=5))
+        shard_with(segment(1, 10, 19, epochs=((0, 5),))),
+        Question(bounds=RecordBounds(from_offset=5)),
     )
     assert rows(plan) == [(1, 10, 19)]
     assert gaps(plan) == [(5, 10, GapReason.BELOW_TIER)]
@@ -130,7 +131,7 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
     both = [segment(1, 0, 9), segment(2, 0, 9)]
     for some in (both, both[::-1]):
         inputs = inputs_of_segments(some)
-        plan = make_plan(Question(), inputs, Origin(SourceKind.MANIFESTS), Facts())
+        plan = make_plan(Question(), inputs, StateOrigin(PlanSourceKind.MANIFESTS), QuestionFacts())
         assert rows(plan) == [(2, 0, 9)]
 
 
@@ -147,8 +148,8 @@ def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
         segment(5, 60, 64, state=DELETING),
         segment(6, 65, 69),
     )
-    facts = Facts(log_starts={ORDERS: 10})
-    plan = plan_of(shard, Question(bounds=Bounds(5, 80)), facts)
+    facts = QuestionFacts(log_starts={ORDERS: 10})
+    plan = plan_of(shard, Question(bounds=RecordBounds(5, 80)), facts)
     assert rows(plan) == [(2, 30, 39), (4, 55, 59), (6, 65, 69)]
     assert gaps(plan) == [
         (5, 10, GapReason.BELOW_LOG_START),
@@ -179,10 +180,10 @@ def test_gap_when_a_copy_is_hidden_by_others_then_it_is_named_and_nothing_is_mis
 def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
     """`kafka-delete-records` moved it into the middle of a segment."""
     shard = shard_with(segment(1, 0, 99), segment(2, 100, 199))
-    facts = Facts(log_starts={ORDERS: 150})
+    facts = QuestionFacts(log_starts={ORDERS: 150})
     plan = plan_of(shard, facts=facts)
     assert rows(plan) == [(2, 150, 199)]
-    asked = plan_of(shard, Question(bounds=Bounds(from_offset=0)), facts)
+    asked = plan_of(shard, Question(bounds=RecordBounds(from_offset=0)), facts)
     assert gaps(asked) == [(0, 150, GapReason.BELOW_LOG_START)]
     assert asked.partitions[0].left_out == ()
     assert plan.partitions[0].asked == ((150, 200),)
@@ -195,9 +196,9 @@ def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
     plan = plan_of(shard)
     assert plan.partitions[0].asked == ()
     assert plan.partitions[0].next_offset is None
-    asked = plan_of(shard, Question(bounds=Bounds(to_offset=50)))
+    asked = plan_of(shard, Question(bounds=RecordBounds(to_offset=50)))
     assert gaps(asked) == [(0, 50, GapReason.NOT_TIERED_YET)]
-    by_time = plan_of(shard, Question(bounds=Bounds(to_time_ms=50)))
+    by_time = plan_of(shard, Question(bounds=RecordBounds(to_time_ms=50)))
     assert gaps(by_time) == [(0, None, GapReason.NOT_TIERED_YET)]
 
 
@@ -221,12 +222,12 @@ def test_time_when_a_window_is_asked_then_begins_and_ends_where_look_ups_by_time
         segment(3, 30, 39, newest_ms=300),
         segment(4, 40, 49, newest_ms=400),
     )
-    plan = plan_of(shard, Question(bounds=Bounds(from_time_ms=150, to_time_ms=200)))
+    plan = plan_of(shard, Question(bounds=RecordBounds(from_time_ms=150, to_time_ms=200)))
     assert rows(plan) == [(2, 10, 19)]
-    plan = plan_of(shard, Question(bounds=Bounds(from_time_ms=250, to_time_ms=301)))
+    plan = plan_of(shard, Question(bounds=RecordBounds(from_time_ms=250, to_time_ms=301)))
     assert rows(plan) == [(3, 30, 39), (4, 40, 49)]
     assert gaps(plan) == [(20, 30, GapReason.MISSING)]
-    beyond = plan_of(shard, Question(bounds=Bounds(from_time_ms=350, to_time_ms=500)))
+    beyond = plan_of(shard, Question(bounds=RecordBounds(from_time_ms=350, to_time_ms=500)))
     assert rows(beyond) == [(4, 40, 49)]
     assert gaps(beyond) == [(50, None, GapReason.NOT_TIERED_YET)]
     assert beyond.partitions[0].next_offset == 50
@@ -236,7 +237,7 @@ def test_time_when_a_window_is_asked_then_begins_and_ends_where_look_ups_by_time
 def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() -> None:
     """One millisecond behind the limit; a segment without times has none."""
     shard = shard_with(segment(1, 0, 9, newest_ms=100), segment(2, 10, 19, newest_ms=-1))
-    plan = plan_of(shard, facts=Facts(retention_ms={"orders": 50}))
+    plan = plan_of(shard, facts=QuestionFacts(retention_ms={"orders": 50}))
     assert [one.expires_at_ms for one in plan.segments] == [151, None]
     assert [one.expires_at_ms for one in plan_of(shard).segments] == [None, None]
 
@@ -251,7 +252,9 @@ def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there()
     moved = replace(segment(2, 10, 19), custom_metadata=custom)
     foreign = replace(segment(3, 20, 29), custom_metadata=b"\xff\xff\xff")
     inputs = inputs_of_segments([here, moved, foreign])
-    made = make_plan(Question(prefix="tier/"), inputs, Origin(SourceKind.MANIFESTS), Facts())
+    made = make_plan(
+        Question(prefix="tier/"), inputs, StateOrigin(PlanSourceKind.MANIFESTS), QuestionFacts()
+    )
     first, second, third = made.segments
     folder = f"tier/orders-{ORDERS.topic_id}/0/"
     assert first.log_key == f"{folder}{0:020d}-{here.id.uuid}.log"
@@ -279,7 +282,8 @@ def test_positions_when_a_plan_stands_on_some_then_others_do_not_change_its_toke
     shard = shard_with(segment(1, 0, 99))
     inputs = [PartitionInput(ORDERS, lambda: shard, 7)]
     plans = [
-        make_plan(Question(), inputs, origin({7: 12, 8: other}), Facts()) for other in (1, 2_000)
+        make_plan(Question(), inputs, origin({7: 12, 8: other}), QuestionFacts())
+        for other in (1, 2_000)
     ]
     assert plans[0] == plans[1]
     assert plans[0].positions == {7: 12}
@@ -315,5 +319,5 @@ def test_partitions_when_one_is_planned_then_no_other_is_in_memory() -> None:
         PartitionInput(replace(ORDERS, partition=number), partial(give, number), 0)
         for number in (2, 0, 1)
     ]
-    make_plan(Question(assigned=(("orders", (0, 2)),)), inputs, origin(), Facts())
+    make_plan(Question(assigned=(("orders", (0, 2)),)), inputs, origin(), QuestionFacts())
     assert taken == [0, 2]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from tests.support.frozen_states import ORDERS
 
 
@@ -60,13 +60,13 @@ def test_question_when_it_cannot_be_meant_then_is_refused(said: Any, why: str) -
 def test_bounds_when_they_cannot_be_meant_then_are_refused(said: Any, why: str) -> None:
     """Equal ones are an empty range."""
     with pytest.raises(InvalidArgument, match=why):
-        Bounds(**said)
-    assert Bounds(1, 1).to_offset == 1
+        RecordBounds(**said)
+    assert RecordBounds(1, 1).to_offset == 1
 
 
 def test_facts_when_leader_epochs_do_not_rise_then_are_refused() -> None:
     """Look-ups by them would find something else."""
     with pytest.raises(InvalidArgument, match="do not rise"):
-        Facts(histories={ORDERS: ((1, 0), (0, 5))})
+        QuestionFacts(histories={ORDERS: ((1, 0), (0, 5))})
     with pytest.raises(InvalidArgument, match="do not rise"):
-        Facts(histories={ORDERS: ((0, 5), (1, 5))})
+        QuestionFacts(histories={ORDERS: ((0, 5), (1, 5))})

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.read_plan import summary
-from spark_tiering.read_plan.manifest_units import Told, Unread
-from spark_tiering.read_plan.plan_check import Fate, Revisited, fate_in_metadata
-from spark_tiering.read_plan.question import Bounds, Facts, Question
-from spark_tiering.read_plan.reports import CheckReport, ExportReport
+from spark_tiering.read_plan.manifest_units import ManifestContents, UnreadableManifest
+from spark_tiering.read_plan.plan_check import CheckedRange, PlannedSegmentFate, fate_in_metadata
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
+from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import UNREAD_SHOWN_MAX, plan_of_manifests
 from tests.support.frozen_states import (
     DELETING,
@@ -33,8 +33,10 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
         segment(2, 20, 29, newest_ms=2 * HOUR_MS),
         segment(3, 30, 39, state=STARTED),
     )
-    plan = plan_of(shard, Question(bounds=Bounds(5, 50)), Facts({"orders": 10 * HOUR_MS}))
-    lines = list(ExportReport(plan, 3 * HOUR_MS, "plan.json").lines())
+    plan = plan_of(
+        shard, Question(bounds=RecordBounds(5, 50)), QuestionFacts({"orders": 10 * HOUR_MS})
+    )
+    lines = list(PlanExportReport(plan, 3 * HOUR_MS, "plan.json").lines())
     assert lines == [
         "plan of 1 partitions: 2 segments, 2.0 KiB, 2 ranges of 15 offsets",
         "  to read all of it: about 5 requests",
@@ -46,7 +48,7 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
         f"  token: {plan.token}",
         "  kept in plan.json",
     ]
-    assert "is due by now" in "\n".join(ExportReport(plan, 30 * HOUR_MS).lines())
+    assert "is due by now" in "\n".join(PlanExportReport(plan, 30 * HOUR_MS).lines())
 
 
 def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
@@ -55,17 +57,20 @@ def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
     """No plan fills a screen for minutes."""
     monkeypatch.setattr(summary, "LINES_MAX", 2)
     shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))
-    lines = list(ExportReport(plan_of(shard), 0).lines())
+    lines = list(PlanExportReport(plan_of(shard), 0).lines())
     assert "  ... and 4 more gaps" in lines
 
 
 def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
     """And a line of the plan itself, the first ones of many."""
-    unread = [Unread(f"key-{number:03d}", "not-json") for number in range(UNREAD_SHOWN_MAX + 5)]
-    plan = plan_of_manifests(Told([segment(1, 0, 9)], unread), Question())
+    unread = [
+        UnreadableManifest(f"key-{number:03d}", "not-json")
+        for number in range(UNREAD_SHOWN_MAX + 5)
+    ]
+    plan = plan_of_manifests(ManifestContents([segment(1, 0, 9)], unread), Question())
     assert len(plan.warnings) == UNREAD_SHOWN_MAX + 1
     assert plan.warnings[-1] == "5 more manifests tell of no segment"
-    report = ExportReport(plan, 0, unread=unread)
+    report = PlanExportReport(plan, 0, unread=unread)
     assert [one.kind.code for one in report.findings()] == ["TIER-PLAN-UNTOLD"] * len(unread)
     assert not report.has_gaps
 
@@ -74,9 +79,9 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
     """Gone, going, or of another log; and what is there but past its time."""
     plan = plan_of(
         shard_with(*(segment(n, 20 * n, 20 * n + 9, newest_ms=n) for n in range(1, 5))),
-        facts=Facts({"orders": 0}),
+        facts=QuestionFacts({"orders": 0}),
     )
-    ranges = tuple(map(Revisited, plan.segments, Fate))
+    ranges = tuple(map(CheckedRange, plan.segments, PlannedSegmentFate))
     report = CheckReport(plan, ranges, 10)
     assert [one.kind.code for one in report.findings()] == [
         "TIER-PLAN-SEGMENT-DELETING", "TIER-PLAN-SEGMENT-GONE", "TIER-PLAN-SEGMENT-GONE",
@@ -85,21 +90,21 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
     lines = list(report.lines())
     assert lines[0] == "1 of 4 ranges of the plan can be read"
     assert "1 of them are past their time" in lines[1]
-    assert report.document()["ranges"] == dict.fromkeys(map(str, Fate), 1)
+    assert report.document()["ranges"] == dict.fromkeys(map(str, PlannedSegmentFate), 1)
 
 
 @pytest.mark.parametrize(
     ("found", "fate"),
     [
-        (segment(1, 0, 9), Fate.THERE),
-        (segment(1, 0, 9, state=DELETING), Fate.BEING_DELETED),
-        (segment(1, 0, 8), Fate.ANOTHER),
-        (segment(1, 0, 9, state=STARTED), Fate.ANOTHER),
-        (None, Fate.GONE),
+        (segment(1, 0, 9), PlannedSegmentFate.THERE),
+        (segment(1, 0, 9, state=DELETING), PlannedSegmentFate.BEING_DELETED),
+        (segment(1, 0, 8), PlannedSegmentFate.ANOTHER),
+        (segment(1, 0, 9, state=STARTED), PlannedSegmentFate.ANOTHER),
+        (None, PlannedSegmentFate.GONE),
     ],
 )
 def test_fate_when_the_metadata_is_asked_then_goes_by_its_state(
-    found: SegmentMetadata | None, fate: Fate
+    found: SegmentMetadata | None, fate: PlannedSegmentFate
 ) -> None:
     """A segment of the same id that holds something else is of another log."""
     (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments

@@ -11,7 +11,7 @@ from rlmm.metadata.ids import Uuid
 from spark_tiering.read_plan.inputs import PartitionInput
 from spark_tiering.read_plan.plan import GapReason
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
 from tests.support.frozen_states import (
     DELETING,
@@ -102,7 +102,7 @@ def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
     later = shard_with(segment(2, 50, 99), segment(3, 100, 149), segment(1, 20, 49))
     open_begin = plan_of(shard_with(segment(2, 50, 99)))
     assert rows(plan_of(later, since=parse_token(open_begin.token))) == [(1, 20, 49), (3, 100, 149)]
-    question = Question(bounds=Bounds(from_offset=50))
+    question = Question(bounds=RecordBounds(from_offset=50))
     told = plan_of(shard_with(segment(2, 50, 99)), question)
     assert rows(plan_of(later, question, since=parse_token(told.token))) == [(3, 100, 149)]
 
@@ -114,4 +114,4 @@ def test_since_when_the_token_is_of_other_metadata_then_is_refused() -> None:
     for changed in ({"cluster_id": "another"}, {"metadata_topic_id": OTHER_ID}):
         other = replace(origin(), **changed)
         with pytest.raises(InvalidArgument, match="and this is"):
-            make_plan(Question(), inputs, other, Facts(), parse_token(plan.token))
+            make_plan(Question(), inputs, other, QuestionFacts(), parse_token(plan.token))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import DataLost, InvalidArgument, LogTruncated
-from rlmm.inspection.cluster_facts import PartitionOffsets, Setting, TopicFacts
-from rlmm.inspection.replay import Bound
+from rlmm.inspection.cluster_facts import ClusterSetting, PartitionOffsets, TopicFacts
+from rlmm.inspection.replay import ReplayEnd
 from rlmm.metadata.ids import Uuid
 from spark_tiering.read_plan import moments
 from spark_tiering.read_plan.moments import moment_at, steady
-from spark_tiering.read_plan.plan_check import Fate
-from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.plan_check import PlannedSegmentFate
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tier_plans import (
     facts_of_cluster,
     fates_in_moment,
@@ -56,7 +56,9 @@ class FewTopics:
                 name,
                 ORDERS.topic_id,
                 {},
-                None if said is None else {key: Setting(one, True) for key, one in said.items()},
+                None
+                if said is None
+                else {key: ClusterSetting(one, True) for key, one in said.items()},
             )
             for name, said in self._settings.items()
             if names is None or name in names
@@ -93,7 +95,7 @@ def test_facts_when_a_cluster_is_asked_then_has_what_deletes(
 def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
     """Nor of one that has its name and not its id: its successor begins elsewhere."""
     cluster = FewTopics(logs={})
-    assert facts_of_cluster(cluster, [ORDERS]) == Facts()
+    assert facts_of_cluster(cluster, [ORDERS]) == QuestionFacts()
     successor = FewTopics(orders={})
     before = replace(ORDERS, topic_id=Uuid(bytes(16)))
     assert facts_of_cluster(successor, [before]).log_starts == {}
@@ -145,13 +147,15 @@ def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for
     one = segment(1, 0, 9)
     log = MemoryTierLog()
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
-    question = Question(bounds_of={("orders", number): Bounds(0, number) for number in range(300)})
+    question = Question(
+        bounds_of={("orders", number): RecordBounds(0, number) for number in range(300)}
+    )
     plan = plan_of_moment(_now(log), question)
     with pytest.raises(InvalidArgument, match="file of the plan"):
         remade(log, parse_token(plan.token))
     assert remade(log, parse_token(plan.token), (plan.question, plan.facts)) == plan
     with pytest.raises(InvalidArgument, match="--since"):
-        remade(log, parse_token(plan.token), (Question(), Facts()))
+        remade(log, parse_token(plan.token), (Question(), QuestionFacts()))
 
 
 def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
@@ -163,9 +167,11 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="and this is another"):
         fates_in_moment(_now(other), plan)
     fate_of = fates_in_moment(_now(log), plan)
-    assert [fate_of(planned) for planned in plan.segments] == [Fate.THERE]
+    assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.THERE]
     log.put(event_of(one, DELETING), event_of(one, DELETED))
-    assert [fates_in_moment(_now(log), plan)(planned) for planned in plan.segments] == [Fate.GONE]
+    assert [fates_in_moment(_now(log), plan)(planned) for planned in plan.segments] == [
+        PlannedSegmentFate.GONE
+    ]
 
 
 # --------------------------------------------------------------- a service that goes on
@@ -224,4 +230,4 @@ def test_plan_when_others_go_on_meanwhile_then_nothing_is_replayed(
 
 
 def _now(log: MemoryTierLog) -> PastMoment:
-    return moment_at(log, Bound(), lambda _: True)
+    return moment_at(log, ReplayEnd(), lambda _: True)

@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.errors import ConfigError
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import Encryption
+from spark_tiering.layout.manifest import SegmentEncryption
 from spark_tiering.segment_reading.key_files import (
     KeyRingSettings,
     process_key_ring,
@@ -26,7 +26,7 @@ def opens(settings: KeyRingSettings, key_id: str) -> bool:
     """Whether the ring of this process opens what was sealed for a key."""
     ring = process_key_ring(settings)
     assert ring is not None
-    found = ring.cipher(Encryption(key_id, seal_key(DATA_KEY, key_id), b""))
+    found = ring.cipher(SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), b""))
     if isinstance(found, LayoutFinding):
         assert found.kind is LayoutFault.ENCRYPTED
     return not isinstance(found, LayoutFinding)

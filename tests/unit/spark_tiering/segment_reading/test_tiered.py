@@ -17,7 +17,7 @@ from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, f
 from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segment_reading.tiered import TieredSegment, find_manifest, open_tiered
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.stores.results import Archived
+from spark_tiering.stores.results import ObjectArchived
 from tests.support.copy_tasks import FIRST
 from tests.support.sealed_segments import IDS, seal_segment
 from tests.support.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring, random_log
@@ -198,7 +198,9 @@ def test_object_when_it_is_archived_is_told_with_its_class(
     """It is there, and has to be restored."""
     tiered = example("plain")
     source = tiered.open()
-    monkeypatch.setattr(tiered.store, "get", lambda key, first, last: Archived(key, "DEEP_ARCHIVE"))
+    monkeypatch.setattr(
+        tiered.store, "get", lambda key, first, last: ObjectArchived(key, "DEEP_ARCHIVE")
+    )
     found = fault_of(tiered, source)
     assert found.fault is ReadFault.ARCHIVED
     assert "DEEP_ARCHIVE" in found.detail

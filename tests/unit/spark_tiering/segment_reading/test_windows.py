@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
-from spark_tiering.segment_reading.windows import Window, batch_windows
+from spark_tiering.segment_reading.windows import BatchWindow, batch_windows
 from tests.support.segments import data_batch
 from tests.support.tiered_bytes import FORMS, example
 
@@ -80,7 +80,7 @@ def test_length_that_no_batch_has_when_met_is_damage_behind_what_is_right() -> N
     """Batches before it are given."""
     good = data_batch(0, 0)
     log = good + bytes(100)
-    got: list[Window] = []
+    got: list[BatchWindow] = []
     with pytest.raises(SegmentUnreadable, match="byte 1171") as raised:
         got.extend(batch_windows(Pieces(log)))
     assert raised.value.fault is ReadFault.DAMAGED

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.segment_sources.replica_agreement import Agreement
+from spark_tiering.segment_sources.replica_agreement import ReplicaAgreement
 
 if TYPE_CHECKING:
     from spark_tiering.segments.leader_epochs import Epochs
@@ -18,7 +18,7 @@ HISTORY = ((0, 0), (2, 100), (5, 300))
 
 def agreed(history: Epochs, leader: Epochs, leader_next_offset: int) -> int | None:
     """Ask a leader with the history *leader* until nothing more is asked."""
-    agreement = Agreement(history)
+    agreement = ReplicaAgreement(history)
     for _ in range(len(history) + 1):
         if agreement.asks is None:
             return agreement.next_offset
@@ -59,7 +59,7 @@ def test_replica_when_held_to_its_leader_then_counts_as_far_as_both_agree(
 
 def test_replica_when_its_history_is_not_known_then_nothing_is_asked() -> None:
     """What was written under unknown leaders cannot be held to anything."""
-    agreement = Agreement(())
+    agreement = ReplicaAgreement(())
     assert (agreement.asks, agreement.next_offset) == (None, None)
 
 
@@ -71,7 +71,7 @@ def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
     epoch: int, next_offset: int
 ) -> None:
     """An answer that no leader gives proves nothing, and is not asked for again."""
-    agreement = Agreement(HISTORY)
+    agreement = ReplicaAgreement(HISTORY)
     agreement.hear(epoch, next_offset)
     assert (agreement.asks, agreement.next_offset) == (None, None)
 

@@ -15,7 +15,7 @@ from rlmm.errors import (
     Stopped,
     UnsupportedVersion,
 )
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -24,9 +24,9 @@ from rlmm.kafka_messages.metadata import (
     READ_COMMITTED,
     TopicOffsetsRequest,
 )
-from rlmm.kafka_messages.topics import AlterTopicRequest, Outcome
-from spark_tiering.segment_sources.cluster import Setting, TierCluster
-from spark_tiering.segment_sources.survey import PartitionFacts
+from rlmm.kafka_messages.topics import AlterTopicRequest, TopicRequestOutcome
+from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
+from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.fake_connections import FakeDialer
 from tests.support.fake_kafka import CLUSTER_ID
 from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
@@ -69,7 +69,7 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
         facts = cluster.partition_facts(lambda _: True)
         assert cluster.cluster_id == CLUSTER_ID
     assert facts == {
-        kafka.partition("tiered"): PartitionFacts(
+        kafka.partition("tiered"): ClusterPartition(
             is_tiered=True,
             log_start=0,
             last_stable_offset=90,
@@ -79,7 +79,7 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
             local_start=40,
             latest_tiered=39,
         ),
-        kafka.partition("tiered", 1): PartitionFacts(
+        kafka.partition("tiered", 1): ClusterPartition(
             is_tiered=True,
             log_start=None,
             last_stable_offset=None,
@@ -87,7 +87,7 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
             retention_ms=None,
             leader=None,
         ),
-        kafka.partition("plain"): PartitionFacts(
+        kafka.partition("plain"): ClusterPartition(
             is_tiered=False,
             log_start=0,
             last_stable_offset=90,
@@ -115,7 +115,7 @@ def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
 def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
     """Rights on other topics are not needed, and their leaders are left in peace."""
     kafka = a_cluster()
-    kafka.topics["tiered"].code_of_settings = Code.TOPIC_AUTHORIZATION_FAILED
+    kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster:
         facts = cluster.partition_facts(lambda topic: topic == "plain")
     assert {one.topic for one in facts} == {"plain"}
@@ -150,7 +150,7 @@ def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown
 def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
     """A tiered topic must never be taken for one that is not."""
     kafka = a_cluster()
-    kafka.topics["tiered"].code_of_settings = Code.TOPIC_AUTHORIZATION_FAILED
+    kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
         cluster.partition_facts(lambda _: True)
 
@@ -158,7 +158,7 @@ def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
 def test_facts_when_a_topic_may_not_be_described_then_says_so() -> None:
     """Where the cluster names a topic and refuses to tell of it, that is not an empty topic."""
     kafka = a_cluster()
-    kafka.topics["plain"].code = Code.TOPIC_AUTHORIZATION_FAILED
+    kafka.topics["plain"].code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="topic plain"):
         cluster.partition_facts(lambda _: True)
 
@@ -204,8 +204,8 @@ def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
         names = ("retention.ms", "remote.storage.enable", "no.such.setting")
         assert cluster.topic_settings(["plain", "gone"], names) == {
             "plain": {
-                "retention.ms": Setting("1000", is_explicit=True),
-                "remote.storage.enable": Setting("false", is_explicit=False),
+                "retention.ms": TopicSettingInForce("1000", is_explicit=True),
+                "remote.storage.enable": TopicSettingInForce("false", is_explicit=False),
             }
         }
         assert cluster.topic_settings(["tiered"], None)["tiered"].keys() == TIERED.keys()
@@ -235,10 +235,10 @@ def test_change_when_only_checked_then_nothing_is_changed() -> None:
 
 
 REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {
-    "no such value": (Code.INVALID_CONFIG, "it must be -2", ConfigError, "it must be -2"),
-    "no such topic": (Code.UNKNOWN_TOPIC_OR_PARTITION, None, ConfigError, "UNKNOWN_TOPIC"),
-    "no right": (Code.TOPIC_AUTHORIZATION_FAILED, None, LogNotPermitted, "ALTER_CONFIGS"),
-    "not known": (Code.REQUEST_TIMED_OUT, None, LogUnavailable, "REQUEST_TIMED_OUT"),
+    "no such value": (ErrorCode.INVALID_CONFIG, "it must be -2", ConfigError, "it must be -2"),
+    "no such topic": (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, ConfigError, "UNKNOWN_TOPIC"),
+    "no right": (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, LogNotPermitted, "ALTER_CONFIGS"),
+    "not known": (ErrorCode.REQUEST_TIMED_OUT, None, LogUnavailable, "REQUEST_TIMED_OUT"),
 }
 
 
@@ -248,7 +248,7 @@ def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
 ) -> None:
     """Never as it is asked for, not by this user, or perhaps: three errors, with the reason."""
     kafka = a_cluster()
-    kafka.change = Outcome(code, reason)
+    kafka.change = TopicRequestOutcome(code, reason)
     with opened(kafka) as cluster, pytest.raises(error, match=rf"topic tiered.*{text}"):
         cluster.alter_topic_settings("tiered", {"retention.ms": "5"})
 

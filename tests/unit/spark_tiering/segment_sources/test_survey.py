@@ -13,10 +13,10 @@ from rlmm.metadata.ids import TopicIdPartition, Uuid
 from spark_tiering.segment_sources.protocol import (
     UNKNOWN_TOPIC_ID,
     FoundPartition,
-    Origin,
-    Unusable,
+    ReplicaOrigin,
+    UnusablePlace,
 )
-from spark_tiering.segment_sources.survey import PartitionFacts, Surveyed, survey
+from spark_tiering.segment_sources.survey import ClusterPartition, SurveyedPartition, survey
 from spark_tiering.segments.segment_inspection import USUAL_RULES, InspectionRules
 from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.segments import MemoryFiles, changed, example_partition
@@ -24,12 +24,12 @@ from tests.support.segments import MemoryFiles, changed, example_partition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.partition_files import SourceFileFacts
 
 ID, OTHER_ID = Uuid(bytes(range(16))), Uuid(bytes(range(1, 17)))
 ORDERS = TopicIdPartition(ID, "orders", 3)
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
-FACTS = PartitionFacts(
+FACTS = ClusterPartition(
     is_tiered=True,
     log_start=0,
     last_stable_offset=251,
@@ -42,11 +42,11 @@ FACTS = PartitionFacts(
 class MadeSource:
     """A source of what it is given."""
 
-    def __init__(self, *found: FoundPartition, unusable: tuple[Unusable, ...] = ()) -> None:
+    def __init__(self, *found: FoundPartition, unusable: tuple[UnusablePlace, ...] = ()) -> None:
         self._found = found
         self._unusable = unusable
 
-    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+    def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         return list(self._found), list(self._unusable)
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ class Gone(MemoryFiles):
         super().__init__({})
         self._error = error
 
-    def facts(self) -> dict[str, FileFacts]:
+    def facts(self) -> dict[str, SourceFileFacts]:
         raise self._error
 
 
@@ -72,15 +72,15 @@ def found(
     high_watermark: int | None = None,
 ) -> FoundPartition:
     """A replica at a place of its own."""
-    origin = Origin(f"place of {node_id}", node_id, cluster_id)
+    origin = ReplicaOrigin(f"place of {node_id}", node_id, cluster_id)
     return FoundPartition(partition, files or example_partition(), origin, high_watermark)
 
 
 def surveyed(
     *replicas: FoundPartition,
-    facts: Mapping[TopicIdPartition, PartitionFacts] | None = None,
+    facts: Mapping[TopicIdPartition, ClusterPartition] | None = None,
     **options: Any,
-) -> tuple[list[Surveyed], list[Unusable]]:
+) -> tuple[list[SurveyedPartition], list[UnusablePlace]]:
     """What a survey of these replicas gives."""
     return survey(MadeSource(*replicas), facts, lambda _: True, **options)
 
@@ -138,7 +138,7 @@ def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> Non
 
 def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_instead() -> None:
     """A partition without a leader has no last stable offset, whatever one replica believes."""
-    facts = PartitionFacts(
+    facts = ClusterPartition(
         is_tiered=False,
         log_start=None,
         last_stable_offset=None,
@@ -178,7 +178,7 @@ MISFITS = {
 
 @pytest.mark.parametrize(("replica", "facts", "why"), MISFITS.values(), ids=MISFITS)
 def test_partition_when_it_does_not_fit_then_is_of_no_use(
-    replica: FoundPartition, facts: Mapping[TopicIdPartition, PartitionFacts] | None, why: str
+    replica: FoundPartition, facts: Mapping[TopicIdPartition, ClusterPartition] | None, why: str
 ) -> None:
     """The place and the reason are told; what is left is surveyed as if it were not there."""
     neighbour = found(partition=TopicIdPartition(ID, "orders", 4))
@@ -198,7 +198,7 @@ def test_partition_when_it_has_no_topic_id_then_takes_the_clusters() -> None:
 
 def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
     """What the source could not use comes through, with what the survey finds."""
-    torn = Unusable("elsewhere", "torn")
+    torn = UnusablePlace("elsewhere", "torn")
     source = MadeSource(found(), unusable=(torn,))
     _, unusable = survey(source, {}, lambda _: True)
     assert unusable[0] == torn

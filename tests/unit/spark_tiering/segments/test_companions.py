@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.segments.companions import StoredFiles, content_of
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
-from spark_tiering.segments.segment_parts import AsStored, Made
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
+from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 from tests.support.segments import MemoryFiles, example_partition, inspect_all
 
 
@@ -25,26 +25,28 @@ def test_part_when_its_file_changed_since_then_is_a_finding() -> None:
     """A report is about the files as they were: another size, or no file, is told."""
     files = MemoryFiles({"f": bytes(24)})
     part = SegmentPart.OFFSET_INDEX
-    assert content_of(files, part, AsStored("f", 24)) == bytes(24)
-    for told in (AsStored("f", 16), AsStored("f", 32), AsStored("g", 8)):
+    assert content_of(files, part, StoredPart("f", 24)) == bytes(24)
+    for told in (StoredPart("f", 16), StoredPart("f", 32), StoredPart("g", 8)):
         found = content_of(files, part, told)
-        assert isinstance(found, Finding)
-        assert found.kind is FindingKind.CHANGED
-    assert content_of(files, part, Made(b"x")) == b"x"
+        assert isinstance(found, SegmentFinding)
+        assert found.kind is SegmentFindingKind.CHANGED
+    assert content_of(files, part, RebuiltPart(b"x")) == b"x"
 
 
 @pytest.mark.parametrize(
     ("files", "kind"),
     [
-        pytest.param({}, FindingKind.MISSING, id="none"),
-        pytest.param({"00000000000000000120.snapshot": b"x"}, FindingKind.DAMAGED, id="damaged"),
+        pytest.param({}, SegmentFindingKind.MISSING, id="none"),
+        pytest.param(
+            {"00000000000000000120.snapshot": b"x"}, SegmentFindingKind.DAMAGED, id="damaged"
+        ),
     ],
 )
 def test_snapshot_when_it_cannot_be_used_then_is_a_finding(
-    files: dict[str, bytes], kind: FindingKind
+    files: dict[str, bytes], kind: SegmentFindingKind
 ) -> None:
     """What is wrong is said with the name of the file."""
     found = StoredFiles(MemoryFiles(files)).snapshot(120)
-    assert isinstance(found, Finding)
+    assert isinstance(found, SegmentFinding)
     assert found.kind is kind
     assert "00000000000000000120.snapshot" in found.detail

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.segments import leader_epochs as epochs
-from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
 from spark_tiering.segments.leader_epochs import (
     EpochsJudge,
     EpochsOfLog,
@@ -26,26 +26,31 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(b"0\n1\n4 x\n", FindingKind.DAMAGED, "no leader epoch", id="no number"),
-        pytest.param(b"1\n0\n", FindingKind.DAMAGED, "version", id="version"),
-        pytest.param(b"0\n3\n4 0\n", FindingKind.DAMAGED, "its count says 3", id="count"),
-        pytest.param(b"0\n1\n4 0\n\n", FindingKind.DAMAGED, "2 lines", id="blank last line"),
-        pytest.param(b"\xff\xfe", FindingKind.DAMAGED, "no text", id="no text"),
+        pytest.param(b"0\n1\n4 x\n", SegmentFindingKind.DAMAGED, "no leader epoch", id="no number"),
+        pytest.param(b"1\n0\n", SegmentFindingKind.DAMAGED, "version", id="version"),
+        pytest.param(b"0\n3\n4 0\n", SegmentFindingKind.DAMAGED, "its count says 3", id="count"),
+        pytest.param(b"0\n1\n4 0\n\n", SegmentFindingKind.DAMAGED, "2 lines", id="blank last line"),
+        pytest.param(b"\xff\xfe", SegmentFindingKind.DAMAGED, "no text", id="no text"),
         pytest.param(
-            b"0\n1\n" + b"9" * 5000 + b" 0\n", FindingKind.DAMAGED, "no leader", id="long number"
+            b"0\n1\n" + b"9" * 5000 + b" 0\n",
+            SegmentFindingKind.DAMAGED,
+            "no leader",
+            id="long number",
         ),
-        pytest.param(b"0\n2\n4 0\n4 9\n", FindingKind.UNORDERED, "(4, 9)", id="epoch twice"),
-        pytest.param(b"0\n2\n4 9\n5 9\n", FindingKind.UNORDERED, "(5, 9)", id="offset twice"),
-        pytest.param(b"0\n0\n", FindingKind.MISSING, "no epochs", id="none"),
-        pytest.param(b"", FindingKind.MISSING, "no epochs", id="empty"),
+        pytest.param(b"0\n2\n4 0\n4 9\n", SegmentFindingKind.UNORDERED, "(4, 9)", id="epoch twice"),
+        pytest.param(
+            b"0\n2\n4 9\n5 9\n", SegmentFindingKind.UNORDERED, "(5, 9)", id="offset twice"
+        ),
+        pytest.param(b"0\n0\n", SegmentFindingKind.MISSING, "no epochs", id="none"),
+        pytest.param(b"", SegmentFindingKind.MISSING, "no epochs", id="empty"),
     ],
 )
 def test_check_point_when_it_is_not_right_then_says_how(
-    content: bytes, kind: FindingKind, text: str
+    content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
     """Text that is none, epochs that do not rise, and none at all are findings."""
     found = epochs_of_file("f", content)
-    assert isinstance(found, Finding)
+    assert isinstance(found, SegmentFinding)
     assert found.kind is kind
     assert text in found.detail
 

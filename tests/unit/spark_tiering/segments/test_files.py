@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, read_whole
 from tests.support.segments import MemoryFiles
 
@@ -57,7 +57,7 @@ def test_stream_when_the_size_was_told_wrong_then_says_so(told: int, text: str) 
     stream = FileStream(MemoryFiles({"f": CONTENT}), "f", told, SegmentPart.LOG, piece_bytes=64)
     read_all(stream)
     assert stream.finding is not None
-    assert stream.finding.kind is FindingKind.CHANGED
+    assert stream.finding.kind is SegmentFindingKind.CHANGED
     assert text in stream.finding.detail
     assert stream.next_piece() == b""
 
@@ -87,10 +87,10 @@ def test_small_file_when_read_whole_then_never_beyond_its_limit() -> None:
     assert read_whole(files, "f", 200, SegmentPart.LEADER_EPOCHS, 200) == CONTENT
     files.largest_read = 0
     found = read_whole(files, "f", 200, SegmentPart.LEADER_EPOCHS, 199)
-    assert isinstance(found, Finding)
-    assert found.kind is FindingKind.TOO_LARGE
+    assert isinstance(found, SegmentFinding)
+    assert found.kind is SegmentFindingKind.TOO_LARGE
     assert files.largest_read == 0
     told = read_whole(files, "f", 150, SegmentPart.LEADER_EPOCHS, 1000)
-    assert isinstance(told, Finding)
-    assert told.kind is FindingKind.CHANGED
+    assert isinstance(told, SegmentFinding)
+    assert told.kind is SegmentFindingKind.CHANGED
     assert read_whole(MemoryFiles({"f": b""}), "f", 0, SegmentPart.LEADER_EPOCHS, 9) == b""

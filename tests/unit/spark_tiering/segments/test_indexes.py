@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from spark_tiering.segments import index_entries as entries
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.log_walk import LogBatch
 from spark_tiering.segments.partition_files import FileStream
@@ -33,7 +33,7 @@ def time_index(*rows: tuple[int, int]) -> bytes:
     return b"".join(struct.pack(">qi", *row) for row in rows)
 
 
-def judge_offsets(content: bytes, *, told: int | None = None) -> Finding | None:
+def judge_offsets(content: bytes, *, told: int | None = None) -> SegmentFinding | None:
     """Judge an offset index of the batches."""
     size = len(content) if told is None else told
     stream = FileStream(MemoryFiles({"i": content}), "i", size, SegmentPart.OFFSET_INDEX)
@@ -43,7 +43,7 @@ def judge_offsets(content: bytes, *, told: int | None = None) -> Finding | None:
     return judge.finish()
 
 
-def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> Finding | None:
+def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> SegmentFinding | None:
     """Judge a time index of the batches."""
     stream = FileStream(MemoryFiles({"t": content}), "t", len(content), SegmentPart.TIME_INDEX)
     judge = TimeIndexJudge(stream, BASE)
@@ -73,37 +73,60 @@ def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: by
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(offset_index((19, 1000))[:-1], FindingKind.TORN, "7 bytes", id="torn"),
-        pytest.param(bytes(8), FindingKind.UNTRIMMED, "zeros", id="zeros alone"),
+        pytest.param(offset_index((19, 1000))[:-1], SegmentFindingKind.TORN, "7 bytes", id="torn"),
+        pytest.param(bytes(8), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros alone"),
         pytest.param(
-            offset_index((19, 1000)) + bytes(800), FindingKind.UNTRIMMED, "entry 1", id="zeros"
+            offset_index((19, 1000)) + bytes(800),
+            SegmentFindingKind.UNTRIMMED,
+            "entry 1",
+            id="zeros",
         ),
         pytest.param(
-            offset_index((39, 3000), (19, 1000)), FindingKind.UNORDERED, "entry 1", id="swapped"
+            offset_index((39, 3000), (19, 1000)),
+            SegmentFindingKind.UNORDERED,
+            "entry 1",
+            id="swapped",
         ),
         pytest.param(
-            offset_index((19, 1000), (19, 2000)), FindingKind.UNORDERED, "(19, 2000)", id="twice"
+            offset_index((19, 1000), (19, 2000)),
+            SegmentFindingKind.UNORDERED,
+            "(19, 2000)",
+            id="twice",
         ),
         pytest.param(
-            offset_index((19, 1000), (29, 1000)), FindingKind.UNORDERED, "(29, 1000)", id="one byte"
-        ),
-        pytest.param(offset_index((-3, 1000)), FindingKind.UNORDERED, "-3", id="negative offset"),
-        pytest.param(offset_index((19, -1)), FindingKind.UNORDERED, "-1", id="negative position"),
-        pytest.param(
-            offset_index((25, 1001)), FindingKind.WRONG, "begins at byte 1001", id="no batch there"
+            offset_index((19, 1000), (29, 1000)),
+            SegmentFindingKind.UNORDERED,
+            "(29, 1000)",
+            id="one byte",
         ),
         pytest.param(
-            offset_index((19, 2000)), FindingKind.WRONG, "offset 119", id="begins too late"
+            offset_index((-3, 1000)), SegmentFindingKind.UNORDERED, "-3", id="negative offset"
         ),
-        pytest.param(offset_index((49, 5000)), FindingKind.OUTSIDE, "byte 5000", id="behind"),
-        pytest.param(offset_index((50, 4000)), FindingKind.OUTSIDE, "offset 150", id="offset"),
         pytest.param(
-            bytes(8) + offset_index((19, 1000)), FindingKind.WRONG, "zeros", id="zeros first"
+            offset_index((19, -1)), SegmentFindingKind.UNORDERED, "-1", id="negative position"
+        ),
+        pytest.param(
+            offset_index((25, 1001)),
+            SegmentFindingKind.WRONG,
+            "begins at byte 1001",
+            id="no batch there",
+        ),
+        pytest.param(
+            offset_index((19, 2000)), SegmentFindingKind.WRONG, "offset 119", id="begins too late"
+        ),
+        pytest.param(
+            offset_index((49, 5000)), SegmentFindingKind.OUTSIDE, "byte 5000", id="behind"
+        ),
+        pytest.param(
+            offset_index((50, 4000)), SegmentFindingKind.OUTSIDE, "offset 150", id="offset"
+        ),
+        pytest.param(
+            bytes(8) + offset_index((19, 1000)), SegmentFindingKind.WRONG, "zeros", id="zeros first"
         ),
     ],
 )
 def test_offset_index_when_it_is_not_right_then_says_how(
-    content: bytes, kind: FindingKind, text: str
+    content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
     """One finding for the file, with the first entry that is wrong."""
     found = judge_offsets(content)
@@ -130,26 +153,36 @@ def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes)
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(b"", FindingKind.WRONG, "largest time is 20", id="empty"),
-        pytest.param(time_index((20, 39))[:-1], FindingKind.TORN, "11 bytes", id="torn"),
-        pytest.param(bytes(120), FindingKind.UNTRIMMED, "zeros", id="zeros alone"),
+        pytest.param(b"", SegmentFindingKind.WRONG, "largest time is 20", id="empty"),
+        pytest.param(time_index((20, 39))[:-1], SegmentFindingKind.TORN, "11 bytes", id="torn"),
+        pytest.param(bytes(120), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros alone"),
         pytest.param(
-            time_index((20, 39)) + bytes(24), FindingKind.UNTRIMMED, "entry 1", id="zeros"
+            time_index((20, 39)) + bytes(24), SegmentFindingKind.UNTRIMMED, "entry 1", id="zeros"
         ),
-        pytest.param(time_index((9, 19)), FindingKind.WRONG, "has 9", id="not closed"),
-        pytest.param(time_index((21, 49)), FindingKind.WRONG, "has 21", id="closed too late"),
+        pytest.param(time_index((9, 19)), SegmentFindingKind.WRONG, "has 9", id="not closed"),
         pytest.param(
-            time_index((20, 39), (9, 49)), FindingKind.UNORDERED, "(9, 49)", id="backwards"
+            time_index((21, 49)), SegmentFindingKind.WRONG, "has 21", id="closed too late"
         ),
-        pytest.param(time_index((5, 9), (20, 8)), FindingKind.UNORDERED, "(20, 8)", id="offsets"),
-        pytest.param(time_index((-1, 9), (20, 39)), FindingKind.UNORDERED, "-1", id="no time"),
-        pytest.param(time_index((5, -1), (20, 39)), FindingKind.UNORDERED, "-1", id="below base"),
-        pytest.param(time_index((5, 19), (20, 39)), FindingKind.WRONG, "there is 9", id="later"),
-        pytest.param(time_index((20, 50)), FindingKind.OUTSIDE, "offset 150", id="behind"),
+        pytest.param(
+            time_index((20, 39), (9, 49)), SegmentFindingKind.UNORDERED, "(9, 49)", id="backwards"
+        ),
+        pytest.param(
+            time_index((5, 9), (20, 8)), SegmentFindingKind.UNORDERED, "(20, 8)", id="offsets"
+        ),
+        pytest.param(
+            time_index((-1, 9), (20, 39)), SegmentFindingKind.UNORDERED, "-1", id="no time"
+        ),
+        pytest.param(
+            time_index((5, -1), (20, 39)), SegmentFindingKind.UNORDERED, "-1", id="below base"
+        ),
+        pytest.param(
+            time_index((5, 19), (20, 39)), SegmentFindingKind.WRONG, "there is 9", id="later"
+        ),
+        pytest.param(time_index((20, 50)), SegmentFindingKind.OUTSIDE, "offset 150", id="behind"),
     ],
 )
 def test_time_index_when_it_is_not_right_then_says_how(
-    content: bytes, kind: FindingKind, text: str
+    content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
     """One finding for the file, with the first entry that is wrong."""
     found = judge_times(content)
@@ -176,7 +209,7 @@ def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
         judge.note(batch)
     found = judge.finish()
     assert found is not None
-    assert found.kind is FindingKind.UNTRIMMED
+    assert found.kind is SegmentFindingKind.UNTRIMMED
     assert files.largest_read == 8 * entries.ENTRIES_AT_ONCE
 
 
@@ -185,7 +218,7 @@ def test_index_when_its_size_was_told_wrong_then_is_not_trusted(told: int) -> No
     """Entries that are not there, and those that nobody told of, are one finding."""
     found = judge_offsets(offset_index((19, 1000), (29, 2000)), told=told)
     assert found is not None
-    assert found.kind is FindingKind.CHANGED
+    assert found.kind is SegmentFindingKind.CHANGED
 
 
 def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
@@ -194,5 +227,5 @@ def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
     judge = OffsetIndexJudge(FileStream(files, "i", 2**62, SegmentPart.OFFSET_INDEX), BASE)
     found = judge.finish()
     assert found is not None
-    assert found.kind is FindingKind.TOO_LARGE
+    assert found.kind is SegmentFindingKind.TOO_LARGE
     assert files.bytes_read == {}

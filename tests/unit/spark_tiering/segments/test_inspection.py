@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.records.writer import Producer
-from spark_tiering.segments.findings import FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
 from spark_tiering.segments.log_walk import LOG_BYTES_MAX
 from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
@@ -17,7 +17,7 @@ from spark_tiering.segments.segment_inspection import (
     inspect_segment,
 )
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
-from spark_tiering.segments.segment_parts import AsStored, Made
+from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 from tests.support.segments import (
     MODIFIED_MS,
     NEXT_SNAPSHOT,
@@ -48,12 +48,12 @@ def test_segments_when_every_file_is_right_then_are_copied_as_they_are() -> None
     assert first.findings == second.findings == ()
     assert second.blockers == ()
     assert second.parts == {
-        LOG: AsStored(f"{SECOND}.log", 14_842),
-        OFFSET: AsStored(f"{SECOND}.index", 24),
-        TIME: AsStored(f"{SECOND}.timeindex", 36),
-        SNAPSHOT: AsStored(NEXT_SNAPSHOT, 148),
-        EPOCHS: Made(b"0\n1\n4 0\n"),
-        TXN: AsStored(f"{SECOND}.txnindex", 34),
+        LOG: StoredPart(f"{SECOND}.log", 14_842),
+        OFFSET: StoredPart(f"{SECOND}.index", 24),
+        TIME: StoredPart(f"{SECOND}.timeindex", 36),
+        SNAPSHOT: StoredPart(NEXT_SNAPSHOT, 148),
+        EPOCHS: RebuiltPart(b"0\n1\n4 0\n"),
+        TXN: StoredPart(f"{SECOND}.txnindex", 34),
     }
     assert (first.txn_index_empty, second.txn_index_empty) == (True, False)
     assert (first.max_timestamp_ms, second.max_timestamp_ms) == (T_MS + 11_009, T_MS + 72_000)
@@ -94,9 +94,11 @@ def test_files_when_all_are_missing_then_are_made_as_the_broker_wrote_them(
         assert without.epochs == with_files.epochs
         for part, content in without.parts.items():
             if part is not LOG and (without.segment.base_offset, part) not in RESTARTED:
-                assert isinstance(content, Made)
+                assert isinstance(content, RebuiltPart)
                 kept = with_files.parts[part]
-                expected = kept.content if isinstance(kept, Made) else files.contents[kept.name]
+                expected = (
+                    kept.content if isinstance(kept, RebuiltPart) else files.contents[kept.name]
+                )
                 assert content.content == expected, part
 
 
@@ -109,23 +111,30 @@ LOG_BYTES = GOOD[f"{SECOND}.log"]
 @pytest.mark.parametrize(
     ("log", "kind", "text"),
     [
-        pytest.param(None, FindingKind.MISSING, SECOND, id="missing"),
-        pytest.param(LOG_BYTES[:-1], FindingKind.TORN, "77 bytes", id="torn"),
-        pytest.param(LOG_BYTES[:-78], FindingKind.HOLE, "ends at offset 249", id="a batch short"),
-        pytest.param(b"", FindingKind.HOLE, "ends at offset 119, not 250", id="empty"),
-        pytest.param(LOG_BYTES[1171:], FindingKind.HOLE, "expected 120", id="first batch gone"),
-        pytest.param(LOG_BYTES + bytes(99), FindingKind.UNTRIMMED, "zeros", id="zeros"),
+        pytest.param(None, SegmentFindingKind.MISSING, SECOND, id="missing"),
+        pytest.param(LOG_BYTES[:-1], SegmentFindingKind.TORN, "77 bytes", id="torn"),
         pytest.param(
-            LOG_BYTES[:1171] * 2 + LOG_BYTES[2342:], FindingKind.UNORDERED, "130", id="twice"
+            LOG_BYTES[:-78], SegmentFindingKind.HOLE, "ends at offset 249", id="a batch short"
+        ),
+        pytest.param(b"", SegmentFindingKind.HOLE, "ends at offset 119, not 250", id="empty"),
+        pytest.param(
+            LOG_BYTES[1171:], SegmentFindingKind.HOLE, "expected 120", id="first batch gone"
+        ),
+        pytest.param(LOG_BYTES + bytes(99), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros"),
+        pytest.param(
+            LOG_BYTES[:1171] * 2 + LOG_BYTES[2342:], SegmentFindingKind.UNORDERED, "130", id="twice"
         ),
         pytest.param(
-            LOG_BYTES + data_batch(251, T_MS), FindingKind.OUTSIDE, "below 251", id="too long"
+            LOG_BYTES + data_batch(251, T_MS),
+            SegmentFindingKind.OUTSIDE,
+            "below 251",
+            id="too long",
         ),
-        pytest.param(b"\xff" * 500, FindingKind.DAMAGED, "byte 0", id="no log"),
+        pytest.param(b"\xff" * 500, SegmentFindingKind.DAMAGED, "byte 0", id="no log"),
     ],
 )
 def test_segment_when_its_log_is_not_sound_then_is_not_copied(
-    log: bytes | None, kind: FindingKind, text: str
+    log: bytes | None, kind: SegmentFindingKind, text: str
 ) -> None:
     """One finding says why; nothing else is judged by such a log, nor is anything known behind."""
     report = second_of(changed(example_partition(), log=log))
@@ -141,7 +150,7 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
     files = example_partition()
     files.told[f"{SECOND}.log"] = LOG_BYTES_MAX + 1
     report = second_of(files)
-    assert kinds(report) == [(LOG, FindingKind.TOO_LARGE)]
+    assert kinds(report) == [(LOG, SegmentFindingKind.TOO_LARGE)]
     assert f"{SECOND}.log" not in files.bytes_read
 
 
@@ -185,7 +194,7 @@ def test_transaction_over_segments_when_aborted_then_begins_where_it_began() -> 
         }
     )
     report = inspect_all(files)[1]
-    assert report.parts[TXN] == Made(
+    assert report.parts[TXN] == RebuiltPart(
         bytes.fromhex("0000 0000000000000009 0000000000000000 0000000000000014 0000000000000015")
     )
 
@@ -195,7 +204,7 @@ def test_records_without_times_when_inspected_then_the_file_tells_the_age() -> N
     files = MemoryFiles({f"{FIRST}.log": data_batch(0, -1), f"{10:020d}.log": b""})
     report = inspect_all(files)[0]
     assert report.max_timestamp_ms == MODIFIED_MS
-    assert report.parts[TIME] == Made(b"")
+    assert report.parts[TIME] == RebuiltPart(b"")
 
 
 def test_log_when_it_is_inspected_then_is_read_once_and_heard_whole() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.records.control import ControlType
 from spark_tiering.segments import producer_state as producers
-from spark_tiering.segments.log_walk import LogBatch, Marker
+from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 from spark_tiering.segments.producer_state import (
     EndedTransaction,
     ProducerEntry,
@@ -46,7 +46,7 @@ def marker(
     epoch: int = 0,
 ) -> LogBatch:
     """A marker of coordinator epoch 3; without a kind, the control batch is empty."""
-    said = None if kind is None else Marker(kind, 3, 2000 + offset)
+    said = None if kind is None else TransactionMarker(kind, 3, 2000 + offset)
     return LogBatch(
         0, 78, offset, offset, 0, 2000 + offset, producer_id, epoch, -1, True, True, said
     )

@@ -8,11 +8,11 @@ import pytest
 
 from rlmm.records.writer import Producer
 from spark_tiering.segments import log_pass as passing
-from spark_tiering.segments.findings import FindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
 from spark_tiering.segments.producer_state import ProducerEntry, format_snapshot
 from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
 from spark_tiering.segments.segment_listing import ListedSegment
-from spark_tiering.segments.segment_parts import AsStored, Made
+from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 from tests.support.segments import (
     NEXT_SNAPSHOT,
     SECOND,
@@ -37,41 +37,48 @@ SWAPPED = GOOD[f"{SECOND}.index"][8:] + GOOD[f"{SECOND}.index"][:8]
 @pytest.mark.parametrize(
     ("part", "kind", "contents"),
     [
-        pytest.param(OFFSET, FindingKind.MISSING, {"index": None}, id="offset missing"),
-        pytest.param(OFFSET, FindingKind.UNTRIMMED, {"index": bytes(800)}, id="offset zeros"),
-        pytest.param(OFFSET, FindingKind.UNORDERED, {"index": SWAPPED}, id="offset swapped"),
-        pytest.param(TIME, FindingKind.MISSING, {"timeindex": None}, id="time missing"),
-        pytest.param(TIME, FindingKind.WRONG, {"timeindex": b""}, id="time empty"),
+        pytest.param(OFFSET, SegmentFindingKind.MISSING, {"index": None}, id="offset missing"),
+        pytest.param(
+            OFFSET, SegmentFindingKind.UNTRIMMED, {"index": bytes(800)}, id="offset zeros"
+        ),
+        pytest.param(OFFSET, SegmentFindingKind.UNORDERED, {"index": SWAPPED}, id="offset swapped"),
+        pytest.param(TIME, SegmentFindingKind.MISSING, {"timeindex": None}, id="time missing"),
+        pytest.param(TIME, SegmentFindingKind.WRONG, {"timeindex": b""}, id="time empty"),
         pytest.param(
             TIME,
-            FindingKind.UNTRIMMED,
+            SegmentFindingKind.UNTRIMMED,
             {"timeindex": GOOD[f"{SECOND}.timeindex"] + bytes(120)},
             id="time zeros",
         ),
-        pytest.param(TXN, FindingKind.MISSING, {"txnindex": None}, id="aborts missing"),
-        pytest.param(TXN, FindingKind.WRONG, {"txnindex": b""}, id="aborts empty"),
+        pytest.param(TXN, SegmentFindingKind.MISSING, {"txnindex": None}, id="aborts missing"),
+        pytest.param(TXN, SegmentFindingKind.WRONG, {"txnindex": b""}, id="aborts empty"),
         pytest.param(
-            TXN, FindingKind.TORN, {"txnindex": GOOD[f"{SECOND}.txnindex"][:-1]}, id="aborts torn"
+            TXN,
+            SegmentFindingKind.TORN,
+            {"txnindex": GOOD[f"{SECOND}.txnindex"][:-1]},
+            id="aborts torn",
         ),
-        pytest.param(SNAPSHOT, FindingKind.MISSING, {"snapshot": None}, id="snapshot missing"),
-        pytest.param(SNAPSHOT, FindingKind.DAMAGED, {"snapshot": b""}, id="snapshot empty"),
+        pytest.param(
+            SNAPSHOT, SegmentFindingKind.MISSING, {"snapshot": None}, id="snapshot missing"
+        ),
+        pytest.param(SNAPSHOT, SegmentFindingKind.DAMAGED, {"snapshot": b""}, id="snapshot empty"),
         pytest.param(
             SNAPSHOT,
-            FindingKind.WRONG,
+            SegmentFindingKind.WRONG,
             {"snapshot": GOOD[f"{SECOND}.snapshot"]},
             id="snapshot without the open transaction",
         ),
     ],
 )
 def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
-    part: SegmentPart, kind: FindingKind, contents: dict[str, bytes | None]
+    part: SegmentPart, kind: SegmentFindingKind, contents: dict[str, bytes | None]
 ) -> None:
     """What is wrong is said, and the copy gets what a broker would have written."""
     report = second_of(changed(example_partition(), **contents))
     assert kinds(report) == [(part, kind)]
     assert report.blockers == ()
     found = report.parts[part]
-    assert isinstance(found, Made)
+    assert isinstance(found, RebuiltPart)
     expected = GOOD[NEXT_SNAPSHOT if part is SNAPSHOT else f"{SECOND}{ENDINGS[part]}"]
     assert found.content == expected
 
@@ -81,7 +88,7 @@ def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None
     files = example_partition()
     files.contents[f"{FIRST}.txnindex"] = GOOD[f"{SECOND}.txnindex"]
     report = inspect_all(files)[0]
-    assert kinds(report) == [(TXN, FindingKind.WRONG)]
+    assert kinds(report) == [(TXN, SegmentFindingKind.WRONG)]
     assert report.txn_index_empty
     assert report.blockers == ()
     files.contents[f"{FIRST}.txnindex"] = b""
@@ -94,15 +101,15 @@ def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is(
     sparse = GOOD[f"{SECOND}.index"][8:16]
     report = second_of(changed(example_partition(), index=sparse))
     assert report.findings == ()
-    assert report.parts[OFFSET] == AsStored(f"{SECOND}.index", 8)
+    assert report.parts[OFFSET] == StoredPart(f"{SECOND}.index", 8)
 
 
 def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
     """An empty one would forget an open transaction: the segment is not copied."""
     report = second_of(changed(example_partition(), snapshot=None, snapshot_before=None))
     assert kinds(report) == [
-        (SNAPSHOT, FindingKind.MISSING),
-        (SNAPSHOT, FindingKind.UNKNOWN),
+        (SNAPSHOT, SegmentFindingKind.MISSING),
+        (SNAPSHOT, SegmentFindingKind.UNKNOWN),
     ]
     assert SNAPSHOT not in report.parts
     assert {found.part for found in report.blockers} == {SNAPSHOT}
@@ -113,9 +120,9 @@ def test_state_when_the_segment_before_told_it_then_makes_the_snapshot() -> None
     """What is known of the segment before stands in for its missing snapshot."""
     files = changed(example_partition(), snapshot=None, snapshot_before=None)
     first, second = inspect_all(files)
-    assert kinds(first) == [(SNAPSHOT, FindingKind.MISSING)]
+    assert kinds(first) == [(SNAPSHOT, SegmentFindingKind.MISSING)]
     assert second.blockers == ()
-    assert second.parts[SNAPSHOT] == Made(GOOD[NEXT_SNAPSHOT])
+    assert second.parts[SNAPSHOT] == RebuiltPart(GOOD[NEXT_SNAPSHOT])
 
 
 def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_from() -> None:
@@ -123,9 +130,9 @@ def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_f
     stranger = {77: ProducerEntry(77, 0, 5, 60, 0, T_MS, -1, 50)}
     files = changed(example_partition(), snapshot_before=format_snapshot(stranger), snapshot=None)
     first, second = inspect_all(files)
-    assert kinds(first) == [(SNAPSHOT, FindingKind.WRONG)]
+    assert kinds(first) == [(SNAPSHOT, SegmentFindingKind.WRONG)]
     assert first.after.producers is not None
-    assert second.parts[SNAPSHOT] == Made(GOOD[NEXT_SNAPSHOT])
+    assert second.parts[SNAPSHOT] == RebuiltPart(GOOD[NEXT_SNAPSHOT])
 
 
 def test_state_when_the_next_segment_goes_on_from_it_then_stays_as_it_was() -> None:
@@ -147,7 +154,7 @@ def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> 
     files.contents["leader-epoch-checkpoint"] = b"0\n1\n4 5\n"
     report = inspect_segment(files, ListedSegment(0, 20), rules=rules)
     assert [(found.part, found.kind) for found in report.blockers] == [
-        (EPOCHS, FindingKind.UNKNOWN)
+        (EPOCHS, SegmentFindingKind.UNKNOWN)
     ]
 
 
@@ -155,8 +162,10 @@ def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up(
     """Where a transaction began decides what readers drop: it is not guessed."""
     files = changed(example_partition(), txnindex=None, snapshot_before=None)
     report = second_of(files)
-    assert (TXN, FindingKind.UNKNOWN) in kinds(report)
-    assert (TXN, FindingKind.UNKNOWN) in [(found.part, found.kind) for found in report.blockers]
+    assert (TXN, SegmentFindingKind.UNKNOWN) in kinds(report)
+    assert (TXN, SegmentFindingKind.UNKNOWN) in [
+        (found.part, found.kind) for found in report.blockers
+    ]
 
 
 def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -> None:
@@ -170,24 +179,24 @@ def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -
 @pytest.mark.parametrize(
     ("checkpoint", "kind"),
     [
-        pytest.param(None, FindingKind.MISSING, id="missing"),
-        pytest.param(b"junk", FindingKind.DAMAGED, id="damaged"),
-        pytest.param(b"0\n1\n5 0\n", FindingKind.WRONG, id="another epoch"),
-        pytest.param(b"0\n1\n4 130\n", FindingKind.WRONG, id="begins too late"),
+        pytest.param(None, SegmentFindingKind.MISSING, id="missing"),
+        pytest.param(b"junk", SegmentFindingKind.DAMAGED, id="damaged"),
+        pytest.param(b"0\n1\n5 0\n", SegmentFindingKind.WRONG, id="another epoch"),
+        pytest.param(b"0\n1\n4 130\n", SegmentFindingKind.WRONG, id="begins too late"),
     ],
 )
 def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_block(
-    checkpoint: bytes | None, kind: FindingKind
+    checkpoint: bytes | None, kind: SegmentFindingKind
 ) -> None:
     """From the start of the log its batches prove them; a segment alone does not know the rest."""
     files = changed(example_partition(), checkpoint=checkpoint)
     alone, known = second_of(files), inspect_all(files)[1]
-    assert kinds(alone) == [(EPOCHS, kind), (EPOCHS, FindingKind.UNKNOWN)]
+    assert kinds(alone) == [(EPOCHS, kind), (EPOCHS, SegmentFindingKind.UNKNOWN)]
     assert alone.blockers == alone.findings
     assert alone.epochs == ()
     assert kinds(known) == [(EPOCHS, kind)]
     assert known.blockers == ()
-    assert known.parts[EPOCHS] == Made(b"0\n1\n4 0\n")
+    assert known.parts[EPOCHS] == RebuiltPart(b"0\n1\n4 0\n")
     assert known.epochs == ((4, 120),)
 
 
@@ -197,7 +206,7 @@ def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -
     log = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
     files = MemoryFiles({f"{20:020d}.log": log, f"{22:020d}.log": b""})
     report = inspect_segment(files, ListedSegment(20, 22))
-    unknown = {found.part for found in report.blockers if found.kind is FindingKind.UNKNOWN}
+    unknown = {found.part for found in report.blockers if found.kind is SegmentFindingKind.UNKNOWN}
     assert TXN in unknown
 
 
@@ -210,7 +219,7 @@ def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> Non
     report = inspect_all(files)[0]
     blocked = {found.part for found in report.blockers}
     assert blocked == {SNAPSHOT, TXN}
-    unknown = [found for found in report.blockers if found.kind is FindingKind.UNKNOWN]
+    unknown = [found for found in report.blockers if found.kind is SegmentFindingKind.UNKNOWN]
     assert len(unknown) == 2
     assert all("outside of its transaction" in found.detail for found in unknown)
     assert report.after.producers is None
@@ -225,5 +234,8 @@ def test_index_when_it_would_be_too_large_then_is_not_made(
     files = example_partition()
     assert inspect_segment(files, segment, rules=rules).findings == ()
     report = inspect_segment(changed(files, index=None), segment, rules=rules)
-    assert kinds(report) == [(OFFSET, FindingKind.MISSING), (OFFSET, FindingKind.TOO_LARGE)]
+    assert kinds(report) == [
+        (OFFSET, SegmentFindingKind.MISSING),
+        (OFFSET, SegmentFindingKind.TOO_LARGE),
+    ]
     assert {found.part for found in report.blockers} == {OFFSET}

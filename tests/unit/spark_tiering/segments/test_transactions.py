@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
-from spark_tiering.segments.log_walk import LogBatch, Marker
+from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
+from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
 from spark_tiering.segments.producer_state import EndedTransaction
 from spark_tiering.segments.transactions import TxnIndexJudge, format_aborted
@@ -25,12 +25,12 @@ def marker(ended: EndedTransaction) -> LogBatch:
     """The marker that ended a transaction."""
     kind = ControlType.ABORT if ended.is_aborted else ControlType.COMMIT
     at, who = ended.last_offset, ended.producer_id
-    return LogBatch(0, 78, at, at, 0, 5, who, 0, -1, True, True, Marker(kind, 0, 5))
+    return LogBatch(0, 78, at, at, 0, 5, who, 0, -1, True, True, TransactionMarker(kind, 0, 5))
 
 
 def judge(
     content: bytes, *, is_whole: bool = True, seen: list[EndedTransaction] | None = None
-) -> Finding | None:
+) -> SegmentFinding | None:
     """Judge a file; *seen* are the transactions whose beginning the state knows, all by default."""
     stream = FileStream(MemoryFiles({"x": content}), "x", len(content), SegmentPart.TXN_INDEX)
     judged = TxnIndexJudge(stream, is_whole=is_whole)
@@ -59,37 +59,56 @@ def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) 
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(b"", FindingKind.WRONG, "offset 140 is not there", id="empty"),
-        pytest.param(GOOD[:34], FindingKind.WRONG, "offset 150 is not there", id="last missing"),
-        pytest.param(GOOD[34:], FindingKind.WRONG, "offset 140 is not there", id="first missing"),
-        pytest.param(GOOD[:-1], FindingKind.TORN, "67 bytes", id="torn"),
-        pytest.param(GOOD + bytes(34), FindingKind.UNTRIMMED, "zeros", id="zeros behind"),
-        pytest.param(GOOD[34:] + GOOD[:34], FindingKind.WRONG, "offset 140", id="swapped"),
+        pytest.param(b"", SegmentFindingKind.WRONG, "offset 140 is not there", id="empty"),
         pytest.param(
-            GOOD + row(9, 155, 160, 161), FindingKind.WRONG, "at offset 160", id="a commit"
+            GOOD[:34], SegmentFindingKind.WRONG, "offset 150 is not there", id="last missing"
         ),
         pytest.param(
-            row(7, 90, 130, 131) + GOOD, FindingKind.WRONG, "at offset 130", id="no marker there"
+            GOOD[34:], SegmentFindingKind.WRONG, "offset 140 is not there", id="first missing"
+        ),
+        pytest.param(GOOD[:-1], SegmentFindingKind.TORN, "67 bytes", id="torn"),
+        pytest.param(GOOD + bytes(34), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros behind"),
+        pytest.param(GOOD[34:] + GOOD[:34], SegmentFindingKind.WRONG, "offset 140", id="swapped"),
+        pytest.param(
+            GOOD + row(9, 155, 160, 161), SegmentFindingKind.WRONG, "at offset 160", id="a commit"
         ),
         pytest.param(
-            row(7, 101, 140, 120) + GOOD[34:], FindingKind.WRONG, "begins at 101", id="too late"
+            row(7, 90, 130, 131) + GOOD,
+            SegmentFindingKind.WRONG,
+            "at offset 130",
+            id="no marker there",
         ),
         pytest.param(
-            row(7, 99, 140, 120) + GOOD[34:], FindingKind.WRONG, "begins at 99", id="too early"
+            row(7, 101, 140, 120) + GOOD[34:],
+            SegmentFindingKind.WRONG,
+            "begins at 101",
+            id="too late",
         ),
         pytest.param(
-            row(7, 100, 140, 121) + GOOD[34:], FindingKind.WRONG, "stable offset 121", id="stable"
+            row(7, 99, 140, 120) + GOOD[34:],
+            SegmentFindingKind.WRONG,
+            "begins at 99",
+            id="too early",
         ),
         pytest.param(
-            row(6, 100, 140, 120) + GOOD[34:], FindingKind.WRONG, "producer 6", id="producer"
+            row(7, 100, 140, 121) + GOOD[34:],
+            SegmentFindingKind.WRONG,
+            "stable offset 121",
+            id="stable",
         ),
         pytest.param(
-            row(7, 100, 140, 120, version=1) + GOOD[34:], FindingKind.DAMAGED, "version 1", id="v1"
+            row(6, 100, 140, 120) + GOOD[34:], SegmentFindingKind.WRONG, "producer 6", id="producer"
+        ),
+        pytest.param(
+            row(7, 100, 140, 120, version=1) + GOOD[34:],
+            SegmentFindingKind.DAMAGED,
+            "version 1",
+            id="v1",
         ),
     ],
 )
 def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_wrong(
-    content: bytes, kind: FindingKind, text: str
+    content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
     """A reader with read_committed believes this file and nothing else."""
     found = judge(content)

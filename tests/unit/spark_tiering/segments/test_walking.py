@@ -7,8 +7,8 @@ import pytest
 from rlmm.records.compression import Compression, deflate
 from rlmm.records.control import ControlType
 from rlmm.records.writer import Producer, build_batch, records_of
-from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.log_walk import LOG_BYTES_MAX, LogBatch, LogWalk, Marker
+from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.log_walk import LOG_BYTES_MAX, LogBatch, LogWalk, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
 from tests.support.batches import forge, record
 from tests.support.segments import T_MS, MemoryFiles, data_batch, marker_batch
@@ -40,7 +40,7 @@ def test_batches_when_walked_then_are_the_same_in_pieces_of_any_size(piece_bytes
     assert second == (1171, 300, 10, 19, 4, T_MS + 1, 7, 3, 5, True, False, None)
     assert (third.position, third.size, third.is_control) == (1471, 78, True)
     if piece_bytes >= 78:
-        assert third.marker == Marker(ControlType.ABORT, 7, T_MS + 2)
+        assert third.marker == TransactionMarker(ControlType.ABORT, 7, T_MS + 2)
 
 
 def changed(at: int, value: int, content: bytes = LOG) -> bytes:
@@ -52,26 +52,46 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
 @pytest.mark.parametrize(
     ("content", "kind", "stop", "text"),
     [
-        pytest.param(LOG[:-1], FindingKind.TORN, 1471, "no whole batch", id="last byte gone"),
-        pytest.param(LOG[:1200], FindingKind.TORN, 1171, "byte 1171 of 1200", id="in a header"),
-        pytest.param(LOG[:1300], FindingKind.TORN, 1171, "byte 1171", id="in a large batch"),
-        pytest.param(LOG + b"\0" * 5, FindingKind.TORN, 1549, "5 bytes", id="few zeros"),
-        pytest.param(LOG + b"\0" * 9_000, FindingKind.UNTRIMMED, 1549, "9000 bytes", id="zeros"),
         pytest.param(
-            LOG + b"\0" * 9_000 + b"\1", FindingKind.DAMAGED, 1549, "zeros", id="zeros, then not"
+            LOG[:-1], SegmentFindingKind.TORN, 1471, "no whole batch", id="last byte gone"
         ),
-        pytest.param(changed(1000, 0), FindingKind.DAMAGED, 0, "crc", id="a bit of a record"),
-        pytest.param(changed(1180, 255), FindingKind.TORN, 1171, "", id="length of 16 MB"),
-        pytest.param(changed(1179, 127), FindingKind.DAMAGED, 1171, "length", id="length of 2 GB"),
-        pytest.param(changed(1179, 255), FindingKind.DAMAGED, 1171, "length", id="length below 0"),
-        pytest.param(changed(16, 3), FindingKind.DAMAGED, 0, "magic 3", id="magic"),
-        pytest.param(changed(16, 1), FindingKind.OLD_FORMAT, 0, "magic 1", id="old"),
-        pytest.param(changed(0, 255), FindingKind.DAMAGED, 0, "offset", id="negative offset"),
-        pytest.param(b"not a log at all, but text" * 9, FindingKind.DAMAGED, 0, "", id="text"),
+        pytest.param(
+            LOG[:1200], SegmentFindingKind.TORN, 1171, "byte 1171 of 1200", id="in a header"
+        ),
+        pytest.param(LOG[:1300], SegmentFindingKind.TORN, 1171, "byte 1171", id="in a large batch"),
+        pytest.param(LOG + b"\0" * 5, SegmentFindingKind.TORN, 1549, "5 bytes", id="few zeros"),
+        pytest.param(
+            LOG + b"\0" * 9_000, SegmentFindingKind.UNTRIMMED, 1549, "9000 bytes", id="zeros"
+        ),
+        pytest.param(
+            LOG + b"\0" * 9_000 + b"\1",
+            SegmentFindingKind.DAMAGED,
+            1549,
+            "zeros",
+            id="zeros, then not",
+        ),
+        pytest.param(
+            changed(1000, 0), SegmentFindingKind.DAMAGED, 0, "crc", id="a bit of a record"
+        ),
+        pytest.param(changed(1180, 255), SegmentFindingKind.TORN, 1171, "", id="length of 16 MB"),
+        pytest.param(
+            changed(1179, 127), SegmentFindingKind.DAMAGED, 1171, "length", id="length of 2 GB"
+        ),
+        pytest.param(
+            changed(1179, 255), SegmentFindingKind.DAMAGED, 1171, "length", id="length below 0"
+        ),
+        pytest.param(changed(16, 3), SegmentFindingKind.DAMAGED, 0, "magic 3", id="magic"),
+        pytest.param(changed(16, 1), SegmentFindingKind.OLD_FORMAT, 0, "magic 1", id="old"),
+        pytest.param(
+            changed(0, 255), SegmentFindingKind.DAMAGED, 0, "offset", id="negative offset"
+        ),
+        pytest.param(
+            b"not a log at all, but text" * 9, SegmentFindingKind.DAMAGED, 0, "", id="text"
+        ),
     ],
 )
 def test_log_when_it_is_not_sound_then_says_what_and_where(
-    content: bytes, kind: FindingKind, stop: int, text: str, piece_bytes: int
+    content: bytes, kind: SegmentFindingKind, stop: int, text: str, piece_bytes: int
 ) -> None:
     """What comes before is given, nothing behind it is, and the finding has the byte."""
     found, batches = walk(content, piece_bytes=piece_bytes)
@@ -87,7 +107,7 @@ def test_log_when_its_size_was_told_wrong_then_says_so(told: int) -> None:
     """Neither too much nor too little is taken for the log."""
     found, _ = walk(LOG, told=told)
     assert found.finding is not None
-    assert found.finding.kind in {FindingKind.CHANGED, FindingKind.TORN}
+    assert found.finding.kind in {SegmentFindingKind.CHANGED, SegmentFindingKind.TORN}
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
@@ -95,7 +115,7 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
     found, batches = walk(LOG, told=LOG_BYTES_MAX + 1)
     assert batches == []
     assert found.finding is not None
-    assert found.finding.kind is FindingKind.TOO_LARGE
+    assert found.finding.kind is SegmentFindingKind.TOO_LARGE
 
 
 def test_log_when_it_is_empty_then_has_no_batches() -> None:

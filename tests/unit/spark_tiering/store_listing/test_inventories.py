@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError, StoreUnavailable
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.store_listing.inventory import InventoryFormat, column_name, parse_inventory
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import OtherKey, Prefixes
-from spark_tiering.store_listing.listing_tasks import InventoryTask, Looked, Sorting, look_into
-from spark_tiering.store_listing.rows import Blob, Shards
+from spark_tiering.store_listing.listing_tasks import (
+    InventoryTask,
+    ListingResult,
+    SortRules,
+    look_into,
+)
+from spark_tiering.store_listing.rows import RowBlob, ShardPlaces
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.audited_tiers import ORDERS, segment_of
 from tests.support.inventories import BUCKET, COLUMNS, Row, csv_bytes, file_bytes, write_inventory
@@ -26,16 +31,16 @@ if TYPE_CHECKING:
 
 KINDS = ("CSV", "Parquet", "ORC")
 PREFIX = "tier ü+/"
-SORTING = Sorting(Prefixes(PREFIX), Shards(), Filters())
+SORTING = SortRules(Prefixes(PREFIX), ShardPlaces(), SegmentSelection())
 SEGMENT = segment_of(1, 5, 9)
 KEYS = [object_key(SEGMENT.id, 5, kind, PREFIX) for kind in ObjectKind]
 
 
-def looked(folder: Path) -> Looked:
+def looked(folder: Path) -> ListingResult:
     """What all files of an inventory tell."""
     place = place_of(str(folder))
     inventory = read_inventory(place)
-    total = Looked()
+    total = ListingResult()
     for file in inventory.files:
         one = look_into(InventoryTask(place, inventory, file, SORTING))
         if one.fault is not None:
@@ -53,7 +58,7 @@ def test_inventory_when_read_tells_every_object_and_its_facts(tmp_path: Path, ki
     rows = [Row(key, 10 + at, storage_class=f"C{at}") for at, key in enumerate(KEYS)]
     files = [file_bytes(kind, rows[:1]), file_bytes(kind, [*rows[1:], Row(f"{PREFIX}a b%c")])]
     found = looked(write_inventory(tmp_path / "list", files, kind))
-    told = [row for blob in found.blobs.values() for row in Blob(blob).objects()]
+    told = [row for blob in found.blobs.values() for row in RowBlob(blob).objects()]
     assert [row.kind for row in told] == [0, 1, 2]
     assert [row.size_bytes for row in told] == [10, 11, 12]
     assert [row.storage_class for row in told] == ["C0", "C1", "C2"]

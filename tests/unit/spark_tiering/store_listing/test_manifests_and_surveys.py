@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.store_listing.folder_survey import Survey, ToList
+from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.key_names import Prefixes
-from spark_tiering.store_listing.listing_tasks import Looked, Sorting, sort_objects
+from spark_tiering.store_listing.listing_tasks import ListingResult, SortRules, sort_objects
 from spark_tiering.store_listing.manifests import (
     TopicFolder,
     is_partition,
@@ -17,7 +17,7 @@ from spark_tiering.store_listing.manifests import (
     read_topic_folder,
     topic_folders,
 )
-from spark_tiering.store_listing.rows import Shards
+from spark_tiering.store_listing.rows import ShardPlaces
 from tests.support.audited_tiers import segment_of
 from tests.support.builders import tp
 from tests.support.memory_store import MemoryStore
@@ -85,11 +85,11 @@ def test_folder_names_that_are_no_topics_or_partitions_are_told() -> None:
 
 def survey(here: MemoryStore, large: int = 10, **expected: int) -> tuple[list[str], list[str]]:
     """Folders to be listed, and objects between them."""
-    sorting = Sorting(Prefixes(PREFIX), Shards(), Filters())
+    sorting = SortRules(Prefixes(PREFIX), ShardPlaces(), SegmentSelection())
     folders = {f"{PREFIX}{name}-{tp().topic_id}/": count for name, count in expected.items()}
-    found = list(Survey(here, sorting, folders, large).found())
-    names = [one.folder.removeprefix(PREFIX) for one in found if isinstance(one, ToList)]
-    return names, [one.key for one in found if not isinstance(one, ToList)]
+    found = list(FolderSurvey(here, sorting, folders, large).found())
+    names = [one.folder.removeprefix(PREFIX) for one in found if isinstance(one, FolderToList)]
+    return names, [one.key for one in found if not isinstance(one, FolderToList)]
 
 
 def test_survey_when_a_topic_is_small_lists_it_whole_and_parts_others() -> None:
@@ -104,9 +104,11 @@ def test_survey_when_a_topic_is_small_lists_it_whole_and_parts_others() -> None:
 def test_survey_when_all_of_it_is_listed_finds_every_object_once() -> None:
     """Whatever the store holds."""
     here = store(f"tier/orders-{tp().topic_id}/stray", f"tier/orders-{tp().topic_id}/0/stray/deep")
-    sorting = Sorting(Prefixes(PREFIX), Shards(), Filters())
-    looked = Looked()
-    for one in Survey(here, sorting, {}, 10).found():
-        sort_objects(here.list(one.folder) if isinstance(one, ToList) else [one], sorting, looked)
+    sorting = SortRules(Prefixes(PREFIX), ShardPlaces(), SegmentSelection())
+    looked = ListingResult()
+    for one in FolderSurvey(here, sorting, {}, 10).found():
+        sort_objects(
+            here.list(one.folder) if isinstance(one, FolderToList) else [one], sorting, looked
+        )
     assert looked.objects == 11
     assert sum(one.count for one in looked.others.values()) == 4

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.store_listing.rows import Blob, ObjectRow, ObjectRows, Shards, shards_for
+from spark_tiering.store_listing.rows import ObjectRow, ObjectRows, RowBlob, ShardPlaces, shards_for
 from spark_tiering.store_listing.sets import gather
-from spark_tiering.store_listing.spill import Spill
+from spark_tiering.store_listing.spill import RowSpill
 from tests.support.builders import tp
 
 _ROWS = st.builds(
@@ -31,7 +31,7 @@ def test_rows_when_packed_and_read_are_the_same(rows: list[ObjectRow]) -> None:
     packed = ObjectRows()
     for row in rows:
         packed.add(row)
-    blob = Blob(packed.blob())
+    blob = RowBlob(packed.blob())
     assert list(blob.objects()) == rows
     assert set(blob.partitions) == {row.partition for row in rows}
 
@@ -41,7 +41,7 @@ def test_rows_of_more_classes_than_fit_have_none() -> None:
     packed = ObjectRows()
     for number in range(300):
         packed.add(ObjectRow(tp(), 0, bytes(16), 0, 0, f"class-{number}", 1, 1))
-    told = [row.storage_class for row in Blob(packed.blob()).objects()]
+    told = [row.storage_class for row in RowBlob(packed.blob()).objects()]
     assert told == [f"class-{number}" for number in range(255)] + [""] * 45
 
 
@@ -73,8 +73,8 @@ def test_set_when_something_is_lacking_names_it() -> None:
 def test_shards_when_they_are_spread_keep_a_segment_together() -> None:
     """A partition is in few of them, all of them are used."""
     shards = shards_for(10_000_000, 30_000, 1_024)
-    assert shards == Shards(334, 41)
-    assert shards_for(0, 30_000, 1_024) == Shards(1, 1)
+    assert shards == ShardPlaces(334, 41)
+    assert shards_for(0, 30_000, 1_024) == ShardPlaces(1, 1)
     assert shards_for(10**12, 30_000, 1_024).count == 1_024
     partition = tp("a", 0)
     used = {shards.of(partition, number.to_bytes(16)) for number in range(2_000)}
@@ -84,7 +84,7 @@ def test_shards_when_they_are_spread_keep_a_segment_together() -> None:
 
 def test_spill_when_read_gives_the_blobs_of_a_shard_in_their_order() -> None:
     """And leaves nothing behind."""
-    with Spill() as spill:
+    with RowSpill() as spill:
         spill.add("a", {0: b"one", 1: b"two"})
         spill.add("a", {0: b""})
         spill.add("b", {0: b"three"})

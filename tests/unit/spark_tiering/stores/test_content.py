@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.stores.content import BytesContent, FileContent, cut, sum_of
-from spark_tiering.stores.results import Sum
+from spark_tiering.stores.results import ContentSum
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def test_content_of_a_file_when_made_is_that_of_its_bytes(tmp_path: Path) -> Non
     content = FileContent(path)
     assert content.sum == BytesContent(CHECK).sum == (9, CHECK_CRC)
     assert sum_of(content.pieces()) == sum_of(content.pieces()) == content.sum
-    told = FileContent(tmp_path / "none", Sum(1, 2))
+    told = FileContent(tmp_path / "none", ContentSum(1, 2))
     assert told.sum == (1, 2)
     with pytest.raises(FileNotFoundError):
         FileContent(tmp_path / "none")

@@ -9,8 +9,8 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from spark_tiering.stores.content import BytesContent
-from spark_tiering.stores.results import Refusal, Sum
-from spark_tiering.stores.s3_body import Body, SourceFailed
+from spark_tiering.stores.results import ContentSum, PutRefusal
+from spark_tiering.stores.s3_body import ContentSourceFailure, RequestBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ TEXT = b"0123456789"
 class Told:
     """Pieces under a sum that is told."""
 
-    def __init__(self, told: Sum, *pieces: bytes | Exception) -> None:
+    def __init__(self, told: ContentSum, *pieces: bytes | Exception) -> None:
         self.sum = told
         self._pieces = pieces
 
@@ -36,14 +36,14 @@ class Told:
 RIGHT = BytesContent(TEXT).sum
 
 
-def drain(body: Body) -> bytes:
+def drain(body: RequestBody) -> bytes:
     """Read as the library does."""
     return b"".join(bytes(piece) for piece in iter(lambda: body.read(4), b""))
 
 
 def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
     """The library looks for the length, reads, and reads again for a repeat."""
-    body = Body(Told(RIGHT, b"012", b"", b"3456789"))
+    body = RequestBody(Told(RIGHT, b"012", b"", b"3456789"))
     assert len(body) == 10
     for _ in range(2):
         assert body.seek(0, io.SEEK_END) == body.tell() == 10
@@ -57,29 +57,29 @@ def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        Told(Sum(11, RIGHT.crc64nvme), TEXT),
-        Told(Sum(9, RIGHT.crc64nvme), TEXT),
-        Told(Sum(10, RIGHT.crc64nvme ^ 1), b"01234", b"56789"),
+        Told(ContentSum(11, RIGHT.crc64nvme), TEXT),
+        Told(ContentSum(9, RIGHT.crc64nvme), TEXT),
+        Told(ContentSum(10, RIGHT.crc64nvme ^ 1), b"01234", b"56789"),
         Told(RIGHT, b"01234", OSError(5, "Input/output error")),
     ],
     ids=["short", "long", "other", "failing"],
 )
 def test_body_when_the_source_is_other_than_told_is_never_whole(content: Told) -> None:
     """A request ends before its last byte where the bytes are not those that were told."""
-    body = Body(content)
-    with pytest.raises(SourceFailed):
+    body = RequestBody(content)
+    with pytest.raises(ContentSourceFailure):
         drain(body)
     assert body.tell() < len(body)
     assert body.refused is not None
-    assert body.refused.reason is Refusal.SOURCE
+    assert body.refused.reason is PutRefusal.SOURCE
     assert body.error is None
 
 
 def test_body_when_the_source_raises_its_own_error_keeps_it() -> None:
     """What is not about reading is kept for whoever owns the source."""
     error = LogUnavailable("away")
-    body = Body(Told(RIGHT, b"01234", error))
-    with pytest.raises(SourceFailed):
+    body = RequestBody(Told(RIGHT, b"01234", error))
+    with pytest.raises(ContentSourceFailure):
         drain(body)
     assert body.error is error
     assert body.refused is None

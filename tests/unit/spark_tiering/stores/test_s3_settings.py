@@ -14,7 +14,7 @@ from spark_tiering.stores.s3_settings import (
     CREDENTIAL_CHAIN,
     MIB,
     BodySigning,
-    Encryption,
+    BucketEncryption,
     S3Settings,
 )
 
@@ -45,7 +45,7 @@ def test_settings_that_cannot_be_meant_when_made_are_refused(wrong: dict[str, An
 
 def test_settings_when_shown_or_sent_hold_no_credential() -> None:
     """Settings travel: there is no field that could carry who signs."""
-    settings = S3Settings("objects", encryption=Encryption.KMS, kms_key_id="alias/tier")
+    settings = S3Settings("objects", encryption=BucketEncryption.KMS, kms_key_id="alias/tier")
     assert pickle.loads(pickle.dumps(settings)) == settings
     names = {field.name for field in dataclasses.fields(S3Settings)}
     assert not {name for name in names if "secret" in name or "token" in name or "access" in name}

@@ -10,7 +10,13 @@ import pytest
 
 from rlmm.errors import LogDamaged, NotAssigned, NotPermitted, NotReady, RlmmError, UnknownPartition
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.tier_metadata.image import ROUNDS_MAX, Images, by_place, image_of, take_images
+from spark_tiering.tier_metadata.image import (
+    ROUNDS_MAX,
+    PartitionImages,
+    by_place,
+    image_of,
+    take_images,
+)
 from tests.support.builders import partition_delete, segment_id, started, tp
 
 if TYPE_CHECKING:
@@ -277,8 +283,8 @@ def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
     """Rather than an image without anything, that would plan nothing."""
     error = NotAssigned("not yours")
     with pytest.raises(NotAssigned, match="not yours"):
-        Images(left_out={tp(): error}).require_any()
-    Images().require_any()
+        PartitionImages(left_out={tp(): error}).require_any()
+    PartitionImages().require_any()
 
 
 def test_image_when_something_is_missing_then_told_in_one_line(

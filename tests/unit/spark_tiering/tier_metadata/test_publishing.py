@@ -19,7 +19,7 @@ from rlmm.errors import (
 )
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.tier_metadata.lost_answers import ATTEMPTS_MAX, heard, publish_settled, settled
-from spark_tiering.tier_metadata.protocol import Published
+from spark_tiering.tier_metadata.protocol import PublishedEvent
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ UNKNOWN = OutcomeUnknown("no verdict came", stored_at=AT)
 STARTED = started("one")
 FINISHED = STARTED.updated(finished("one"))
 DELETING = FINISHED.updated(delete_started("one"))
-HAD = Published(2, 55, "duplicate")
-WAS_AT = Published(*AT, "duplicate")
+HAD = PublishedEvent(2, 55, "duplicate")
+WAS_AT = PublishedEvent(*AT, "duplicate")
 
-Answer = Published | RlmmError
+Answer = PublishedEvent | RlmmError
 Found = SegmentMetadata | RlmmError | None
 
 
@@ -49,7 +49,7 @@ class Scripted:
         self._found = found
         self.at_least: list[Mapping[int, int]] = []
 
-    def write(self, event: SegmentMetadata | SegmentUpdate) -> Published:
+    def write(self, event: SegmentMetadata | SegmentUpdate) -> PublishedEvent:
         answer = self._answers.pop(0)
         if isinstance(answer, RlmmError):
             raise answer
@@ -70,7 +70,7 @@ class Scripted:
         return not self._answers and not self._found
 
 
-DONE = Published(2, 60, "applied")
+DONE = PublishedEvent(2, 60, "applied")
 CASES: dict[str, tuple[SegmentMetadata | SegmentUpdate, list[Answer], list[Found], object]] = {
     "heard": (STARTED, [DONE], [], DONE),
     "start uncertain, there": (STARTED, [UNCERTAIN], [STARTED], HAD),
@@ -117,7 +117,7 @@ def test_event_when_its_verdict_is_not_heard_then_the_segment_decides_or_nobody_
     """A success is one; what is open stays open, under the error that left it so (F126)."""
     event, answers, found, expected = CASES[name]
     writes = Scripted(list(answers), list(found))
-    if isinstance(expected, Published):
+    if isinstance(expected, PublishedEvent):
         assert publish_settled(writes, event) == expected
     else:
         kind = expected if isinstance(expected, type) else type(expected)

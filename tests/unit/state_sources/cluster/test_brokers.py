@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
-from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, Setting
+from rlmm.inspection.cluster_facts import ClusterSetting, LogDir, PartitionOffsets
 from rlmm.kafka_messages.brokers import (
     BrokerSetting,
     DescribeBrokerRequest,
@@ -19,7 +19,7 @@ from rlmm.kafka_messages.brokers import (
     LogDirsRequest,
 )
 from rlmm.kafka_messages.cluster_rights import ClusterRights, DescribeClusterRequest
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.state_sources.brokers import Brokers
@@ -42,7 +42,7 @@ class AskedCluster(FakeTopics):
 
     def __init__(self, brokers: int = 2, **topics: FakeTopic) -> None:
         super().__init__(brokers, **topics)
-        self.code = Code.NONE
+        self.code = ErrorCode.NONE
         """What is said to questions about brokers in place of an answer."""
         self.on_cluster: int | None = 1 << DESCRIBE
         self.too_old: set[type[Any]] = set()
@@ -58,7 +58,7 @@ class AskedCluster(FakeTopics):
             settings = {"log.dirs": BrokerSetting(f"/{broker}", is_explicit=True)}
             return DescribedBroker(self.code, None, {} if self.code else settings)
         if isinstance(request, LogDirsRequest):
-            offline = DescribedLogDir(Code.KAFKA_STORAGE_ERROR, "/gone", {}, None, None)
+            offline = DescribedLogDir(ErrorCode.KAFKA_STORAGE_ERROR, "/gone", {}, None, None)
             folder = DescribedLogDir(0, f"/{broker}", {("a", 0): 7}, 100, 10)
             return DescribedLogDirs(self.code, () if self.code else (folder, offline))
         answered = await super().answer(broker, request)
@@ -71,7 +71,7 @@ class AskedCluster(FakeTopics):
 
 def topic_with(topic: Any, bits: int) -> Any:
     """The same topic, with what may be done to it where it is there."""
-    bits_told = bits if topic.code == Code.NONE else None
+    bits_told = bits if topic.code == ErrorCode.NONE else None
     return type(topic)(
         topic.code, topic.name, topic.topic_id, topic.partitions, topic.is_internal, bits_told
     )
@@ -91,7 +91,7 @@ def two_topics() -> AskedCluster:
     """A tiered one that two brokers lead, and one that we may know nothing of."""
     return AskedCluster(
         a=FakeTopic([FakeLog(0), FakeLog(1)], {"remote.storage.enable": "true"}),
-        hidden=FakeTopic([FakeLog(0)], code=Code.TOPIC_AUTHORIZATION_FAILED),
+        hidden=FakeTopic([FakeLog(0)], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     )
 
 
@@ -102,8 +102,8 @@ async def test_topics_when_asked_then_have_settings_and_where_each_came_from() -
         assert list(found) == ["a"]
         assert found["a"].is_tiered
         assert found["a"].settings is not None
-        assert found["a"].settings["remote.storage.enable"] == Setting("true", True)
-        assert found["a"].settings["retention.ms"] == Setting("604800000", False)
+        assert found["a"].settings["remote.storage.enable"] == ClusterSetting("true", True)
+        assert found["a"].settings["retention.ms"] == ClusterSetting("604800000", False)
         assert {one.leader for one in found["a"].partitions.values()} == {0, 1}
         assert await brokers.topics(["hidden", "nobody"]) == {}
         assert await brokers.brokers() == [0, 1]
@@ -113,7 +113,7 @@ async def test_topics_when_asked_then_have_settings_and_where_each_came_from() -
 async def test_topics_when_settings_are_not_ours_to_read_then_they_are_unknown() -> None:
     """A topic without its settings is still a topic, and no topic without a tier."""
     kafka = two_topics()
-    kafka.topics["a"].code_of_settings = Code.TOPIC_AUTHORIZATION_FAILED
+    kafka.topics["a"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     async with asking(kafka) as brokers:
         found = await brokers.topics(["a"])
         assert found["a"].settings is None
@@ -184,7 +184,7 @@ async def test_offsets_when_there_is_no_leader_or_another_topic_then_left_out() 
 async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
     """Each is asked itself; a folder that is offline tells nothing."""
     async with asking(two_topics()) as brokers:
-        assert await brokers.broker_settings(1) == {"log.dirs": Setting("/1", True)}
+        assert await brokers.broker_settings(1) == {"log.dirs": ClusterSetting("/1", True)}
         assert await brokers.log_dirs() == [
             LogDir(number, f"/{number}", 100, 10, {("a", 0): 7}) for number in (0, 1)
         ]
@@ -193,12 +193,12 @@ async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
 async def test_brokers_when_denied_or_too_old_then_nothing_is_known() -> None:
     """A right that is missing is no error: who needs the fact says that it is not known."""
     kafka = two_topics()
-    kafka.code = Code.CLUSTER_AUTHORIZATION_FAILED
+    kafka.code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     async with asking(kafka) as brokers:
         assert await brokers.broker_settings(1) is None
         assert await brokers.log_dirs() == []
         assert (await brokers.rights(["a"])).on_cluster is None
-        kafka.code = Code.NONE
+        kafka.code = ErrorCode.NONE
         kafka.too_old = {LogDirsRequest, DescribeBrokerRequest, DescribeClusterRequest}
         assert await brokers.broker_settings(1) is None
         assert await brokers.log_dirs() == []

@@ -8,10 +8,10 @@ import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, NotReady, TopicAbsent
 from rlmm.kafka_client.settings import TopicSettings
-from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.metadata.assignment import place_of
 from rlmm.state_sources.kafka_source import KafkaSource
-from rlmm.state_sources.protocol import SourceKind
+from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished, segment_id, started
 from tests.support.copied_folders import events_of, user_partition
 from tests.support.fake_kafka import TOPIC, FakeKafka
@@ -34,7 +34,7 @@ async def test_topic_when_read_then_state_and_standing_are_those_of_its_events()
         moment = await source.now()
         assert images_in(moment) == images_of(kafka)
         standing = await source.standing()
-    assert (source.kind, source.where) == (SourceKind.KAFKA, "broker-0:9092")
+    assert (source.kind, source.where) == (StateSourceKind.KAFKA, "broker-0:9092")
     assert standing.is_caught_up
     assert standing.notes == ()
     assert standing.identity is not None
@@ -185,13 +185,13 @@ async def test_cluster_when_it_refuses_us_then_says_so_at_once() -> None:
             await source.now()
         assert caught.value.exit_code == 3
     kafka = cluster_of([])
-    kafka.exists, kafka.topic_code = False, int(Code.TOPIC_AUTHORIZATION_FAILED)
+    kafka.exists, kafka.topic_code = False, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     async with opened_source(kafka) as source:
         with pytest.raises(LogNotPermitted, match="lacks the right to DESCRIBE the topic"):
             await source.standing()
     kafka = cluster_of(events_of(range(3)))
     for place in range(COUNT):
-        kafka.codes["Fetch", place] = Code.TOPIC_AUTHORIZATION_FAILED
+        kafka.codes["Fetch", place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     async with opened_source(kafka) as source:
         with pytest.raises(LogNotPermitted, match="lacks the right to READ the topic"):
             await source.now()

@@ -28,7 +28,7 @@ from tests.support.kafka_sources import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.format import SnapshotHeader
 
 
 def listing(folder: Path) -> list[Path]:
@@ -36,9 +36,9 @@ def listing(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*"))
 
 
-def newest_in(folder: Path) -> dict[int, Header]:
+def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
     """The newest snapshot of each metadata partition, all of them whole."""
-    found: dict[int, Header] = {}
+    found: dict[int, SnapshotHeader] = {}
     for one in stored_below(folder):
         header = examine(one).header
         assert header is not None, one

@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.inspection.cluster_facts import Rights
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, Proof, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof, SetVerdict
 from tests.support.audited_tiers import (
     CF,
     CS,
@@ -52,10 +52,10 @@ def test_f119_objects_of_a_segment_whose_deletion_is_in_the_log_are_orphans(
     tier.bring(segment_of(1, 0, 99), DF, kinds=(LOG, INDEXES))
     tier.bring(segment_of(2, 100, 199), CF)
     report = tier.audit()
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert verdicts(report) == {SetVerdict.REFERENCED: 1, SetVerdict.ORPHAN: 1}
     (orphan,) = tier.orphans
-    assert orphan.proof is Proof.SEGMENT_DELETED
+    assert orphan.proof is OrphanProof.SEGMENT_DELETED
     assert orphan.kinds == (LOG, INDEXES)
 
 
@@ -67,7 +67,7 @@ def test_f119_objects_that_no_metadata_knows_when_nothing_proves_it_are_no_orpha
     tier.put(segment_of(2, 100, 199), kinds=(LOG,))
     tier.bring(segment_of(3, 200, 299), CF)
     report = tier.audit()
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert verdicts(report) == {SetVerdict.REFERENCED: 1, SetVerdict.UNPROVEN: 2}
     assert codes(report) == {"TIER-UNREFERENCED": 1, "TIER-INCOMPLETE-SET": 1}
     assert not tier.orphans
@@ -92,7 +92,7 @@ def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: Audi
     assert not tier.orphans
     tier.now_ms += 1
     tier.audit()
-    assert [one.proof for one in tier.orphans] == [Proof.PARTITION_DELETED]
+    assert [one.proof for one in tier.orphans] == [OrphanProof.PARTITION_DELETED]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_f119_unknown_segment_when_all_of_it_lies_below_the_log_start_is_an_orph
     report = tier.audit()
     assert verdicts(report) == {verdict: 1}
     assert [one.proof for one in tier.orphans] == (
-        [Proof.BELOW_LOG_START] if verdict is SetVerdict.ORPHAN else []
+        [OrphanProof.BELOW_LOG_START] if verdict is SetVerdict.ORPHAN else []
     )
 
 
@@ -146,7 +146,7 @@ def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely
     assert tier.cluster is not None
     tier.put(segment_of(1, partition=GONE))
     tier.audit()
-    assert [one.proof for one in tier.orphans] == [Proof.TOPIC_UNKNOWN]
+    assert [one.proof for one in tier.orphans] == [OrphanProof.TOPIC_UNKNOWN]
     tier.cluster.told_rights = Rights(on_topic={"gone": frozenset()})
     report = tier.audit()
     assert verdicts(report) == {SetVerdict.UNPROVEN: 1}
@@ -154,7 +154,7 @@ def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely
     tier.cluster.told_rights = Rights()
     tier.bring(segment_of(2, partition=GONE), DF, kinds=())
     tier.audit()
-    assert [one.proof for one in tier.orphans] == [Proof.TOPIC_DELETED]
+    assert [one.proof for one in tier.orphans] == [OrphanProof.TOPIC_DELETED]
 
 
 @pytest.mark.parametrize("is_embedded", [True, False])
@@ -172,7 +172,7 @@ def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_p
     tier.put(segment_of(3, 300, 399))
     report = tier.audit()
     assert verdicts(report) == {SetVerdict.REFERENCED: 3, SetVerdict.UNPROVEN: 1}
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert codes(report) == {"TIER-UNREFERENCED": 1, "TIER-EXTENT-GAP": 1}
     said = "an archive's own" if is_embedded else "the metadata is of cluster another"
     assert any(said in note for note in report.notes)
@@ -187,7 +187,7 @@ def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last
     tier.bring(segment_of(3, 200, 299), CS, kinds=())
     tier.end_partition(MARKED, ORDERS)
     report = tier.audit()
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert verdicts(report) == {SetVerdict.AWAITING_DELETE: 2}
     (finding,) = report.findings.all()
     assert finding.kind.code == "TIER-TOPIC-UNKNOWN"
@@ -199,7 +199,7 @@ def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last
         "bytes": sum(map(len, tier.store.objects.values())),
         "last_event_ms": START_MS,
     }
-    assert tier.audit(min_age_ms=30 * DAY_MS).overall is Overall.CLEAN, "it may be going on"
+    assert tier.audit(min_age_ms=30 * DAY_MS).overall is AuditVerdict.CLEAN, "it may be going on"
 
 
 def test_f116_topic_deletion_that_is_finished_is_over_though_objects_are_left(

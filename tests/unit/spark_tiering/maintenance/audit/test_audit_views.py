@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import ConfigError
 from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
 from spark_tiering.stores.results import OpenUpload
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.audited_tiers import (
@@ -49,12 +49,12 @@ def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: Aud
     tier.bring(old, CF, prefix="before-")
     tier.bring(new, CF)
     report = tier.audit(old_prefixes=("before-",))
-    assert report.overall is Overall.CLEAN
+    assert report.overall is AuditVerdict.CLEAN
     assert verdicts(report) == {SetVerdict.REFERENCED: 2}
     assert codes(report) == {"TIER-OLD-PREFIX": 1}
     asked = [call for call in tier.store.calls if call[0] in ("list", "head")]
     assert len(asked) == 2, asked
-    assert tier.audit().overall is Overall.CORRUPT, "without its prefix it is missing"
+    assert tier.audit().overall is AuditVerdict.CORRUPT, "without its prefix it is missing"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
     tier.bring(one, CF, prefix="before/")
     tier.put(one, kinds=(LOG,))
     report = tier.audit(old_prefixes=("before/",))
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert codes(report) == {"TIER-DUPLICATE-SET": 1, "TIER-OLD-PREFIX": 1}
 
 
@@ -161,7 +161,7 @@ def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_no
 
     tier.store.before = before
     report = tier.audit()
-    assert report.overall is Overall.CLEAN, codes(report)
+    assert report.overall is AuditVerdict.CLEAN, codes(report)
     assert "1 segments were deleted while this was looked at" in report.notes
     assert not tier.orphans
 
@@ -182,7 +182,7 @@ def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap
             cluster.ends = ends
 
     tier.store.before = moves
-    assert tier.audit().overall is Overall.CLEAN
+    assert tier.audit().overall is AuditVerdict.CLEAN
 
 
 def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_not_told(
@@ -199,7 +199,7 @@ def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_no
             tier.say(update(old.id, DS))
 
     tier.store.before = before
-    assert tier.audit(min_age_ms=30 * DAY_MS).overall is Overall.CLEAN
+    assert tier.audit(min_age_ms=30 * DAY_MS).overall is AuditVerdict.CLEAN
 
 
 @pytest.mark.parametrize(("age_ms", "is_missed"), [(0, False), (3_600_000, True)])
@@ -212,7 +212,7 @@ def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
     tier.bring(segment_of(1), CF, kinds=())
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=START_MS + age_ms)
     report = tier.audit(inventory=str(folder))
-    assert (report.overall is Overall.CORRUPT) is is_missed
+    assert (report.overall is AuditVerdict.CORRUPT) is is_missed
     tier.close()
 
 
@@ -233,7 +233,7 @@ def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
     """Inventories are not of one moment."""
     tier.bring(segment_of(1), CF)
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=NOW_MS)
-    assert tier.audit(inventory=str(folder)).overall is Overall.CLEAN
+    assert tier.audit(inventory=str(folder)).overall is AuditVerdict.CLEAN
     assert not [call for call in tier.store.calls if call[0] == "list"]
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, InvalidArgument
-from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
 from tests.support.audited_tiers import (
     CF,
     CS,
@@ -46,7 +46,7 @@ def test_audit_when_all_is_as_it_should_be_then_is_clean(tier: AuditedTier) -> N
     tier.bring(segment_of(2, 100, 199), CF)
     tier.store.objects["tier/rlmm-jobs/jobs/x/plan.json"] = b"{}"
     report = tier.audit()
-    assert report.overall is Overall.CLEAN
+    assert report.overall is AuditVerdict.CLEAN
     assert report.is_fine
     assert verdicts(report) == {SetVerdict.REFERENCED: 2}
     assert codes(report) == {}
@@ -63,7 +63,7 @@ def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
     tier.bring(one, CF)
     tier.remove(one, kind)
     report = tier.audit()
-    assert report.overall is Overall.CORRUPT
+    assert report.overall is AuditVerdict.CORRUPT
     (finding,) = report.findings.all()
     assert finding.kind.code == "TIER-OBJECT-MISSING"
     assert finding.fields["objects"] == kind.value
@@ -76,7 +76,7 @@ def test_audit_when_all_objects_of_a_finished_segment_are_missing_then_is_corrup
     """A segment of which the store has nothing is not passed over."""
     tier.bring(segment_of(1), CF, kinds=())
     report = tier.audit()
-    assert report.overall is Overall.CORRUPT
+    assert report.overall is AuditVerdict.CORRUPT
     assert codes(report) == {"TIER-OBJECT-MISSING": 1}
 
 
@@ -90,7 +90,7 @@ def test_audit_when_sizes_are_not_those_that_were_told_then_is_corrupt(tier: Aud
         if str(two.id.uuid) in key and key.endswith(".log"):
             tier.store.objects[key] = b""
     report = tier.audit()
-    assert report.overall is Overall.CORRUPT
+    assert report.overall is AuditVerdict.CORRUPT
     assert codes(report) == {"TIER-OBJECT-LENGTH": 2}
 
 
@@ -101,7 +101,7 @@ def test_audit_when_the_told_size_is_right_then_says_nothing(tier: AuditedTier) 
     size = sum(map(len, tier.store.objects.values()))
     custom = format_custom_metadata(CustomMetadata(remote_size_bytes=size))
     tier.bring(segment_of(1, custom_metadata=custom), CF)
-    assert tier.audit().overall is Overall.CLEAN
+    assert tier.audit().overall is AuditVerdict.CLEAN
 
 
 @pytest.mark.parametrize("kinds", [(), (LOG,), (LOG, INDEXES), (LOG, INDEXES, MANIFEST)])
@@ -111,10 +111,10 @@ def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_
     """A set without its manifest is recognised as incomplete, and listed with what it lacks."""
     tier.bring(segment_of(1), CS, kinds=kinds)
     young = tier.audit(min_age_ms=30 * DAY_MS)
-    assert young.overall is Overall.CLEAN
+    assert young.overall is AuditVerdict.CLEAN
     assert set(verdicts(young)) == ({SetVerdict.IN_FLIGHT} if kinds else set())
     old = tier.audit()
-    assert old.overall is Overall.DIRTY
+    assert old.overall is AuditVerdict.DIRTY
     assert set(verdicts(old)) == ({SetVerdict.LEFTOVER} if kinds else set())
     assert codes(old) == {"TIER-INCOMPLETE-SET" if kinds else "TIER-COPY-UNFINISHED": 1}
     detail = next(old.findings.all()).detail
@@ -128,7 +128,7 @@ def test_copy_that_was_never_finished_when_its_objects_are_young_is_in_flight(
 ) -> None:
     """Somebody is at work although the copy was begun long ago."""
     tier.bring(segment_of(1), CS, kinds=(LOG,), modified_ms=NOW_MS - 1_000)
-    assert tier.audit().overall is Overall.CLEAN
+    assert tier.audit().overall is AuditVerdict.CLEAN
 
 
 @pytest.mark.parametrize("kinds", [(), (LOG,), (LOG, INDEXES, MANIFEST)])
@@ -138,10 +138,10 @@ def test_f114_deletion_that_was_never_finished_when_old_is_told(
     """Segments in DS are found, whatever is left of them."""
     tier.bring(segment_of(1), DS, kinds=kinds)
     report = tier.audit()
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert codes(report) == {"TIER-DELETE-UNFINISHED": 1}
     assert set(verdicts(report)) == ({SetVerdict.AWAITING_DELETE} if kinds else set())
-    assert tier.audit(min_age_ms=30 * DAY_MS).overall is Overall.CLEAN
+    assert tier.audit(min_age_ms=30 * DAY_MS).overall is AuditVerdict.CLEAN
 
 
 def test_findings_when_there_are_many_are_told_in_part_and_counted(tier: AuditedTier) -> None:
@@ -161,7 +161,7 @@ def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradict
     one = segment_of(1, 100, 199)
     tier.bring(one, CF, start=101)
     report = tier.audit()
-    assert report.overall is Overall.CORRUPT
+    assert report.overall is AuditVerdict.CORRUPT
     assert codes(report) == {"TIER-START-OFFSET": 1, "TIER-DUPLICATE-SET": 1}
 
 
@@ -172,13 +172,13 @@ def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
     report = tier.audit()
-    assert report.overall is Overall.CORRUPT
+    assert report.overall is AuditVerdict.CORRUPT
     (finding,) = report.findings.told[next(iter(report.findings.told))]
     assert (finding.kind.code, finding.fields["first"], finding.fields["last"]) == (
         "TIER-EXTENT-GAP", 100, 199,
     )  # fmt: skip
     tier.bring(segment_of(3, 100, 199, event_timestamp_ms=NOW_MS), CS, kinds=())
-    assert tier.audit().overall is Overall.CLEAN
+    assert tier.audit().overall is AuditVerdict.CLEAN
 
 
 @pytest.mark.parametrize(("log_start", "gap"), [(0, (100, 199)), (150, (150, 199)), (200, None)])
@@ -201,7 +201,7 @@ def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier)
     gaps = [(one.fields["first"], one.fields["last"]) for one in report.findings.all()]
     assert gaps == [(0, 99), (200, 499)]
     with_cluster(tier, log_start=0)
-    assert tier.audit().overall is Overall.CLEAN, "the local log has all of it"
+    assert tier.audit().overall is AuditVerdict.CLEAN, "the local log has all of it"
 
 
 def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedTier) -> None:
@@ -209,7 +209,7 @@ def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedT
     tier.bring(segment_of(1, 0, 99, size_bytes=1_000), CF)
     tier.bring(segment_of(2, 50, 149, size_bytes=1_000), CF)
     report = tier.audit()
-    assert report.overall is Overall.CLEAN
+    assert report.overall is AuditVerdict.CLEAN
     assert codes(report) == {"TIER-EXTENT-OVERLAP": 1}
     assert report.topics[0].duplicate_bytes == 500
 
@@ -218,7 +218,7 @@ def test_epochs_that_do_not_rise_with_offsets_are_a_contradiction(tier: AuditedT
     """Look-ups go by both."""
     tier.bring(segment_of(1, 0, 99, epochs={0: 50, 1: 10}), CF)
     report = tier.audit()
-    assert report.overall is Overall.CORRUPT
+    assert report.overall is AuditVerdict.CORRUPT
     assert codes(report) == {"TIER-EPOCH-ORDER": 1}
 
 
@@ -233,7 +233,7 @@ def test_keys_that_are_nobodys_are_counted_with_examples(tier: AuditedTier) -> N
     ):  # fmt: skip
         tier.store.objects[f"tier/{key}"] = b"12345"
     report = tier.audit()
-    assert report.overall is Overall.DIRTY
+    assert report.overall is AuditVerdict.DIRTY
     assert verdicts(report) == {SetVerdict.UNKNOWN_LAYOUT: 2, SetVerdict.UNKNOWN_KEY: 5}
     assert codes(report) == {"TIER-UNKNOWN-KEY": 5, "TIER-UNKNOWN-LAYOUT": 2}
     assert report.all.size_bytes == 35
@@ -247,18 +247,18 @@ def test_objects_in_an_archive_are_told_and_are_no_leftovers(tier: AuditedTier) 
     tier.bring(segment_of(1), CF)
     tier.store.storage_classes = dict.fromkeys(tier.store.objects, "DEEP_ARCHIVE")
     report = tier.audit()
-    assert report.overall is Overall.CLEAN
+    assert report.overall is AuditVerdict.CLEAN
     assert codes(report) == {"TIER-OBJECT-ARCHIVED": 1}
 
 
 def test_topics_that_are_not_wanted_are_neither_listed_nor_told(tier: AuditedTier) -> None:
     """By pattern; the metadata and the store alike."""
     tier.close()
-    tier = AuditedTier(topics=Filters(without_topics=("go*",)))
+    tier = AuditedTier(topics=SegmentSelection(without_topics=("go*",)))
     tier.bring(segment_of(1), CF)
     tier.bring(segment_of(2, partition=GONE), CF, kinds=(LOG,))
     report = tier.audit()
-    assert report.overall is Overall.CLEAN
+    assert report.overall is AuditVerdict.CLEAN
     assert [one.topic for one in report.topics] == ["orders"]
     assert not any("gone" in key for name, key in tier.store.calls if name == "list")
     tier.close()
@@ -288,7 +288,7 @@ def test_audit_when_it_is_stopped_then_judges_nothing(tier: AuditedTier) -> None
     tier.bring(segment_of(2, 500, 599), CF)
     with tier.opened() as opened, Audit(opened, AuditOptions(), lambda: "SIGTERM") as audit:
         report = audit.run()
-    assert report.overall is Overall.UNFINISHED
+    assert report.overall is AuditVerdict.UNFINISHED
     assert not report.is_fine
     assert codes(report) == {}
 

@@ -13,14 +13,14 @@ from rlmm.metadata.ids import Uuid
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit import orphan_deletion as deleting
-from spark_tiering.maintenance.audit.orphan_deletion import Fate, require_deletable
+from spark_tiering.maintenance.audit.orphan_deletion import OrphanFate, require_deletable
 from spark_tiering.maintenance.audit.unknown_sets import (
     format_head,
     format_loose,
     parse_loose,
     read_list,
 )
-from spark_tiering.maintenance.audit.verdicts import Overall, Proof
+from spark_tiering.maintenance.audit.verdicts import AuditVerdict, OrphanProof
 from tests.support.audited_tiers import (
     CF,
     CS,
@@ -53,7 +53,7 @@ def tier() -> Iterator[AuditedTier]:
     tier.close()
 
 
-def fates(tier: AuditedTier, **options: object) -> list[Fate]:
+def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
     """What became of the orphans of the last audit, in the order of their offsets."""
     done = tier.delete(**options)
     return [one.fate for one in sorted(done.receipts, key=lambda one: one.orphan.start_offset)]
@@ -62,15 +62,15 @@ def fates(tier: AuditedTier, **options: object) -> list[Fate]:
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
     """The audit that follows is clean, and every deletion is reported."""
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
-    assert tier.audit().overall is Overall.DIRTY
+    assert tier.audit().overall is AuditVerdict.DIRTY
     done = tier.delete()
     assert done.is_fine
-    assert [one.fate for one in done.receipts] == [Fate.DELETED] * 2
+    assert [one.fate for one in done.receipts] == [OrphanFate.DELETED] * 2
     assert set(tier.store.objects) == kept
     assert len(kept) == 3
     text = "\n".join(done.lines())
     assert all(one.orphan.main in text for one in done.receipts)
-    assert tier.audit().overall is Overall.CLEAN
+    assert tier.audit().overall is AuditVerdict.CLEAN
 
 
 def test_report_when_its_orphans_are_deleted_is_fine_unless_there_is_more(
@@ -93,7 +93,7 @@ def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> N
     """A dry run checks the same proofs and deletes nothing."""
     tier.audit()
     before = dict(tier.store.objects)
-    assert fates(tier, is_dry=True) == [Fate.WOULD_GO] * 2
+    assert fates(tier, is_dry=True) == [OrphanFate.WOULD_GO] * 2
     assert tier.store.objects == before
     assert not tier.delete(is_dry=True).is_fine
 
@@ -103,7 +103,9 @@ def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier
     tier.audit()
     tier.say(segment_of(2, 100, 199))
     done = tier.delete()
-    assert [one.fate for one in done.receipts if one.orphan.start_offset == 100] == [Fate.KEPT]
+    assert [one.fate for one in done.receipts if one.orphan.start_offset == 100] == [
+        OrphanFate.KEPT
+    ]
     assert any("knows it now" in one.detail for one in done.receipts)
     assert sum("0000000100-" in key for key in tier.store.objects) == 3
 
@@ -122,7 +124,7 @@ def test_f119_metadata_is_read_anew_before_each_small_batch(
             tier.say(segment_of(2, 100, 199))
 
     tier.store.before = before
-    assert fates(tier) == [Fate.DELETED, Fate.KEPT]
+    assert fates(tier) == [OrphanFate.DELETED, OrphanFate.KEPT]
 
 
 @pytest.mark.parametrize("case", ["log start", "partition", "topic", "deletion"])
@@ -138,13 +140,13 @@ def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
     tier.bring(segment_of(7, 2_000, 2_099), DF)
     tier.audit()
     proofs = {
-        "log start": Proof.BELOW_LOG_START,
-        "partition": Proof.PARTITION_DELETED,
-        "topic": Proof.TOPIC_DELETED,
-        "deletion": Proof.SEGMENT_DELETED,
+        "log start": OrphanProof.BELOW_LOG_START,
+        "partition": OrphanProof.PARTITION_DELETED,
+        "topic": OrphanProof.TOPIC_DELETED,
+        "deletion": OrphanProof.SEGMENT_DELETED,
     }
     tier.orphans = [one for one in tier.orphans if one.proof is proofs[case]][:1]
-    assert fates(tier, is_dry=True) == [Fate.WOULD_GO]
+    assert fates(tier, is_dry=True) == [OrphanFate.WOULD_GO]
     if case == "log start":
         tier.cluster.ends = {}
     elif case == "topic":
@@ -156,7 +158,7 @@ def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
         tier.orphans = [tier.orphans[0]._replace(uuid=Uuid.of(0, 99))]
     before = dict(tier.store.objects)
     (fate,) = fates(tier)
-    assert fate is Fate.KEPT
+    assert fate is OrphanFate.KEPT
     assert tier.store.objects == before
 
 
@@ -171,7 +173,7 @@ def test_f119_orphan_when_written_to_since_is_kept(
     tier.put(segment_of(1, 0, 99), kinds=(LOG,))
     tier.audit()
     tier.put(segment_of(1, 0, 99), kinds=kinds, modified_ms=modified_ms)
-    assert fates(tier) == [Fate.KEPT]
+    assert fates(tier) == [OrphanFate.KEPT]
 
 
 def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) -> None:
@@ -179,9 +181,9 @@ def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) 
     tier.audit()
     tier.remove(segment_of(1, 0, 99))
     tier.remove(segment_of(2, 100, 199), LOG, INDEXES)
-    assert fates(tier) == [Fate.GONE, Fate.DELETED]
+    assert fates(tier) == [OrphanFate.GONE, OrphanFate.DELETED]
     assert tier.delete().is_fine
-    assert [one.fate for one in tier.delete().receipts] == [Fate.GONE] * 2
+    assert [one.fate for one in tier.delete().receipts] == [OrphanFate.GONE] * 2
 
 
 def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> None:
@@ -196,12 +198,12 @@ def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: Audit
     """So do the objects of another cluster look that shares the bucket."""
     tier.put(segment_of(4, partition=GONE))
     tier.audit()
-    assert Proof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}
+    assert OrphanProof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}
     done = tier.delete()
-    kept = [one for one in done.receipts if one.fate is Fate.KEPT]
-    assert [one.orphan.proof for one in kept] == [Proof.TOPIC_UNKNOWN]
+    kept = [one for one in done.receipts if one.fate is OrphanFate.KEPT]
+    assert [one.orphan.proof for one in kept] == [OrphanProof.TOPIC_UNKNOWN]
     assert "--proof" in kept[0].detail
-    assert fates(tier, proofs=(Proof.TOPIC_UNKNOWN,)).count(Fate.DELETED) == 1
+    assert fates(tier, proofs=(OrphanProof.TOPIC_UNKNOWN,)).count(OrphanFate.DELETED) == 1
 
 
 def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: AuditedTier) -> None:
@@ -213,10 +215,10 @@ def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: Audite
             raise StoreUnavailable("the store is away")
 
     tier.store.before = away
-    assert fates(tier) == [Fate.FAILED, Fate.DELETED]
+    assert fates(tier) == [OrphanFate.FAILED, OrphanFate.DELETED]
     tier.store.before = lambda name, key: None
     tier.audit()
-    assert fates(tier) == [Fate.DELETED]
+    assert fates(tier) == [OrphanFate.DELETED]
 
 
 def test_deletion_when_it_is_stopped_then_tells_what_is_done(
@@ -227,7 +229,7 @@ def test_deletion_when_it_is_stopped_then_tells_what_is_done(
     tier.audit()
     said = iter(["", "SIGTERM"])
     done = tier.delete(why_stop=lambda: next(said))
-    assert [one.fate for one in done.receipts] == [Fate.DELETED]
+    assert [one.fate for one in done.receipts] == [OrphanFate.DELETED]
     assert (done.stopped, done.is_fine) == ("SIGTERM", False)
 
 
@@ -280,4 +282,4 @@ def test_orphan_that_is_open_again_is_kept_whatever_a_list_says(tier: AuditedTie
     tier.audit()
     tier.say(segment_of(1, 0, 99))
     tier.bring(segment_of(2, 100, 199), CS, kinds=())
-    assert fates(tier) == [Fate.KEPT, Fate.KEPT]
+    assert fates(tier) == [OrphanFate.KEPT, OrphanFate.KEPT]

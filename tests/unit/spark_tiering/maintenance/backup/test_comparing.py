@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from spark_tiering.maintenance.backup.log_comparison import RUNS_MAX, Offsets, begun
-from spark_tiering.maintenance.backup.rows import Lost, Row
+from spark_tiering.maintenance.backup.log_comparison import RUNS_MAX, RestoredOffsets, begun
+from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 
-ROWS = [Row(0, offset, 5, None, b"%d" % offset) for offset in (3, 4, 7)]
+ROWS = [BackupRow(0, offset, 5, None, b"%d" % offset) for offset in (3, 4, 7)]
 
 
-def there(count: int) -> list[Row | Lost]:
+def there(count: int) -> list[BackupRow | LostOffsets]:
     """What an import leaves that appended so many: at other offsets and times."""
     return [
-        Row(0, number, 9, row.key, row.value, row.headers)
+        BackupRow(0, number, 9, row.key, row.value, row.headers)
         for number, row in enumerate(ROWS[:count])
     ]
 
@@ -24,16 +24,16 @@ def test_begun_when_the_first_records_are_there_then_says_how_many() -> None:
 
 def test_begun_when_anything_else_is_there_then_says_what() -> None:
     """Another record, one that could not be read, or more than there should be."""
-    other = [*there(1), Row(0, 1, 9, None, b"other")]
+    other = [*there(1), BackupRow(0, 1, 9, None, b"other")]
     assert "offset 1 holds another record than 4 had" in begun(iter(ROWS), iter(other)).why_not
     assert begun(iter(ROWS), iter([ROWS[0]._replace(key=b"k")])).why_not
-    assert begun(iter(ROWS), iter([Lost(0, 0, 1, "")])).why_not
+    assert begun(iter(ROWS), iter([LostOffsets(0, 0, 1, "")])).why_not
     assert "no such" in begun(iter(ROWS[:1]), iter(there(2))).why_not
 
 
 def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told() -> None:
     """Those that kept theirs are not."""
-    offsets = Offsets()
+    offsets = RestoredOffsets()
     for place, offset, new in ((0, 0, 0), (0, 1, 1), (0, 5, 2), (0, 6, 3), (0, 9, 4), (1, 4, 4)):
         offsets.add(place, offset, new)
     offsets.close()
@@ -46,7 +46,7 @@ def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told(
 
 def test_offsets_when_very_many_stretches_moved_then_the_first_are_kept() -> None:
     """All of them are counted."""
-    offsets = Offsets()
+    offsets = RestoredOffsets()
     for number in range(RUNS_MAX + 5):
         offsets.add(0, 2 * number + 1, number)
     offsets.close()

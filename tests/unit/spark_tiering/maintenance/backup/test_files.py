@@ -14,24 +14,26 @@ from rlmm.metadata.ids import Uuid
 from spark_tiering.maintenance.backup import tables
 from spark_tiering.maintenance.backup.files import Backup, open_backup, writing
 from spark_tiering.maintenance.backup.new_file import new_file
-from spark_tiering.maintenance.backup.rows import Extent, Header, Lost, Row
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow, LostOffsets
 from spark_tiering.maintenance.backup.streams import arrow_for, read_lines
 from tests.support.builders import started
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEADER = Header(LogIdentity("cluster", Uuid(bytes(16)), 3), {0: Extent(0, 90), 2: Extent(5, 9)})
-ROWS: list[Row | Lost] = [
-    *(Row(0, offset, offset, None, encode(started(offset))) for offset in range(30)),
-    Row(0, 40, -1, b"k", None, (("h", b"\0"), ("n", None))),
-    Row(2, 5, 7, None, b"nobody understands this"),
-    Lost(2, 6, 9, "bad crc"),
+HEADER = BackupHeader(
+    LogIdentity("cluster", Uuid(bytes(16)), 3), {0: BackupExtent(0, 90), 2: BackupExtent(5, 9)}
+)
+ROWS: list[BackupRow | LostOffsets] = [
+    *(BackupRow(0, offset, offset, None, encode(started(offset))) for offset in range(30)),
+    BackupRow(0, 40, -1, b"k", None, (("h", b"\0"), ("n", None))),
+    BackupRow(2, 5, 7, None, b"nobody understands this"),
+    LostOffsets(2, 6, 9, "bad crc"),
 ]
 NAMES = ("a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet")
 
 
-def write(path: Path, rows: list[Row | Lost] = ROWS) -> Path:
+def write(path: Path, rows: list[BackupRow | LostOffsets] = ROWS) -> Path:
     """A backup of *rows*."""
     with writing(path, HEADER) as into:
         for row in rows:
@@ -48,7 +50,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_backup_when_written_and_read_then_is_the_same(path: Path) -> None:
     """In every form, with one digest of the records; equal content is an equal file."""
-    seen: list[Row | Lost] = []
+    seen: list[BackupRow | LostOffsets] = []
     backup = open_backup(write(path), seen.append)
     assert seen == ROWS == list(backup.rows())
     assert backup.header == HEADER
@@ -93,7 +95,7 @@ def test_backup_when_any_byte_is_changed_then_is_refused_or_the_same(path: Path)
     refusals = 0
     for at in range(0, len(whole), max(1, len(whole) // 150)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
-        seen: list[Row | Lost] = []
+        seen: list[BackupRow | LostOffsets] = []
         try:
             open_backup(path, seen.append)
         except ConfigError:

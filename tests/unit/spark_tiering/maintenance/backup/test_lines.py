@@ -11,7 +11,7 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from spark_tiering.maintenance.backup.lines import (
-    Malformed,
+    BackupLineFault,
     event_of,
     footer_fields,
     header_fields,
@@ -22,14 +22,23 @@ from spark_tiering.maintenance.backup.lines import (
     parse_row,
     row_fields,
 )
-from spark_tiering.maintenance.backup.rows import Digest, Extent, Header, Lost, Order, Row
+from spark_tiering.maintenance.backup.rows import (
+    BackupDigest,
+    BackupExtent,
+    BackupHeader,
+    BackupOrder,
+    BackupRow,
+    LostOffsets,
+)
 from tests.support.builders import started
 
 IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 3)
-HEADER = Header(IDENTITY, {0: Extent(0, 9), 2: Extent(5, 7)}, {1: "its disk is gone"})
-EVENT = Row(0, 3, 77, None, encode(started("a")))
-ODD = Row(2, 5, -1, b"key", None, (("h", b"\xff"), ("h", None)))
-LOST = Lost(2, 6, 7, "bad crc")
+HEADER = BackupHeader(
+    IDENTITY, {0: BackupExtent(0, 9), 2: BackupExtent(5, 7)}, {1: "its disk is gone"}
+)
+EVENT = BackupRow(0, 3, 77, None, encode(started("a")))
+ODD = BackupRow(2, 5, -1, b"key", None, (("h", b"\xff"), ("h", None)))
+LOST = LostOffsets(2, 6, 7, "bad crc")
 
 
 def read(line: bytes) -> Any:
@@ -37,8 +46,8 @@ def read(line: bytes) -> Any:
     return parse_line(line)
 
 
-@pytest.mark.parametrize("row", [EVENT, ODD, LOST, Row(0, 0, 5, b"", b"junk")])
-def test_row_when_written_and_read_then_is_the_same(row: Row | Lost) -> None:
+@pytest.mark.parametrize("row", [EVENT, ODD, LOST, BackupRow(0, 0, 5, b"", b"junk")])
+def test_row_when_written_and_read_then_is_the_same(row: BackupRow | LostOffsets) -> None:
     """Keys, tombstones, headers, what nobody understands, what was lost."""
     assert parse_row(read(line_of(row_fields(row)))) == row
 
@@ -46,7 +55,7 @@ def test_row_when_written_and_read_then_is_the_same(row: Row | Lost) -> None:
 def test_header_and_footer_when_written_and_read_then_are_the_same() -> None:
     """Whose records they are, which there were, and how many."""
     assert parse_header(read(line_of(header_fields(HEADER)))) == HEADER
-    digest = Digest()
+    digest = BackupDigest()
     for row in (EVENT, ODD, LOST):
         digest.add(row)
     footer = digest.footer
@@ -60,14 +69,14 @@ def test_event_when_people_read_it_then_says_what_the_record_says() -> None:
     assert (told["kind"], told["state"], told["topic"]) == (
         "segment", "COPY_SEGMENT_STARTED", "orders",
     )  # fmt: skip
-    assert set(event_of(Row(0, 0, 0, None, b"junk"))) == {"undecodable", "detail"}
+    assert set(event_of(BackupRow(0, 0, 0, None, b"junk"))) == {"undecodable", "detail"}
 
 
 def test_digest_when_anything_differs_then_is_another() -> None:
     """Places, times, nulls against nothing, the order."""
 
-    def of(*rows: Row | Lost) -> str:
-        digest = Digest()
+    def of(*rows: BackupRow | LostOffsets) -> str:
+        digest = BackupDigest()
         for row in rows:
             digest.add(row)
         return digest.footer.sha256
@@ -93,7 +102,7 @@ def test_digest_when_anything_differs_then_is_another() -> None:
 )  # fmt: skip
 def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
     """Of another format or version, or with numbers that there cannot be."""
-    with pytest.raises(Malformed):
+    with pytest.raises(BackupLineFault):
         parse_header(header_fields(HEADER) | changed)
 
 
@@ -108,18 +117,18 @@ def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> Non
 )  # fmt: skip
 def test_row_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
     """Whatever somebody else may have written there."""
-    with pytest.raises(Malformed):
+    with pytest.raises(BackupLineFault):
         parse_row(row_fields(ODD) | changed)
     without = row_fields(EVENT)
     del without["value"]
-    with pytest.raises(Malformed):
+    with pytest.raises(BackupLineFault):
         parse_row(without)
 
 
 @pytest.mark.parametrize("line", [b"{}", b"[]\n", b"{,}\n", b"\xff\n", b"[" * 99_999 + b"\n"])
 def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
     """Without its end it was cut."""
-    with pytest.raises(Malformed):
+    with pytest.raises(BackupLineFault):
         parse_line(line)
 
 
@@ -128,19 +137,21 @@ def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
     [
         pytest.param([EVENT, EVENT], id="twice"),
         pytest.param([ODD, EVENT], id="partition behind"),
-        pytest.param([Row(1, 0, 0, None, b"")], id="partition that was missing"),
-        pytest.param([Row(0, 9, 0, None, b"")], id="behind the end"),
-        pytest.param([Row(2, 4, 0, None, b"")], id="before the start"),
-        pytest.param([Lost(2, 6, 8, "")], id="lost beyond the end"),
-        pytest.param([Lost(2, 6, 6, "")], id="nothing lost"),
+        pytest.param([BackupRow(1, 0, 0, None, b"")], id="partition that was missing"),
+        pytest.param([BackupRow(0, 9, 0, None, b"")], id="behind the end"),
+        pytest.param([BackupRow(2, 4, 0, None, b"")], id="before the start"),
+        pytest.param([LostOffsets(2, 6, 8, "")], id="lost beyond the end"),
+        pytest.param([LostOffsets(2, 6, 6, "")], id="nothing lost"),
         pytest.param([EVENT._replace(timestamp_ms=-2)], id="no time"),
     ],
 )
-def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(rows: list[Row | Lost]) -> None:
+def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
+    rows: list[BackupRow | LostOffsets],
+) -> None:
     """By metadata partition, by offset, within what the header says."""
-    order = Order(HEADER)
+    order = BackupOrder(HEADER)
     assert [bool(order.wrong(row)) for row in rows] == [False] * (len(rows) - 1) + [True]
-    fine = Order(HEADER)
+    fine = BackupOrder(HEADER)
     assert not any(fine.wrong(row) for row in (EVENT, ODD, LOST))
 
 

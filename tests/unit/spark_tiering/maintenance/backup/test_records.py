@@ -9,8 +9,8 @@ from rlmm.records.control import ControlType
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
-from spark_tiering.maintenance.backup.records import Passed, rows_of
-from spark_tiering.maintenance.backup.rows import Extent, Lost, Row
+from spark_tiering.maintenance.backup.records import SkippedRecords, rows_of
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow, LostOffsets
 
 WRITER = Producer(7, 0, 0, is_transactional=True)
 
@@ -47,22 +47,22 @@ ALL = ((FIRST, 2), (MARKER, 3), (CLEANED, 9), (LAST, 11))
 @pytest.mark.parametrize("together", [False, True])
 def test_rows_when_a_log_was_cleaned_then_everything_that_is_there_is_told(together: bool) -> None:
     """Keys, headers, tombstones; markers and what compaction took are counted."""
-    passed = Passed()
-    found = list(rows_of(Log(*ALL, together=together).read, 3, Extent(0, 11), passed))
+    passed = SkippedRecords()
+    found = list(rows_of(Log(*ALL, together=together).read, 3, BackupExtent(0, 11), passed))
     assert found == [
-        Row(3, 0, 5, b"k", b"v", (("h", None),)),
-        Row(3, 1, 6, None, None),
-        Row(3, 4, 8, None, b"w"),
-        Row(3, 9, 9, None, b"x"),
-        Row(3, 10, 9, None, b"y"),
+        BackupRow(3, 0, 5, b"k", b"v", (("h", None),)),
+        BackupRow(3, 1, 6, None, None),
+        BackupRow(3, 4, 8, None, b"w"),
+        BackupRow(3, 9, 9, None, b"x"),
+        BackupRow(3, 10, 9, None, b"y"),
     ]
     assert (passed.control, passed.holes) == (1, 5)
 
 
 def test_rows_when_the_extent_begins_or_ends_inside_a_batch_then_only_that_is_told() -> None:
     """A log's start may lie behind the start of a batch, and its end before that of one."""
-    passed = Passed()
-    found = list(rows_of(Log(*ALL, together=True).read, 0, Extent(1, 10), passed))
+    passed = SkippedRecords()
+    found = list(rows_of(Log(*ALL, together=True).read, 0, BackupExtent(1, 10), passed))
     assert [row.offset for row in found] == [1, 4, 9]
 
 
@@ -72,20 +72,20 @@ def test_rows_when_a_batch_is_damaged_then_it_is_lost_and_the_rest_is_kept(toget
     broken = bytearray(CLEANED)
     broken[-1] ^= 1
     log = Log((FIRST, 2), (MARKER, 3), (bytes(broken), 9), (LAST, 11), together=together)
-    found = list(rows_of(log.read, 0, Extent(0, 11), Passed()))
-    lost = [row for row in found if isinstance(row, Lost)]
+    found = list(rows_of(log.read, 0, BackupExtent(0, 11), SkippedRecords()))
+    lost = [row for row in found if isinstance(row, LostOffsets)]
     assert [(row.offset, row.next_offset) for row in lost] == [(3, 9)]
-    assert [row.offset for row in found if isinstance(row, Row)] == [0, 1, 9, 10]
+    assert [row.offset for row in found if isinstance(row, BackupRow)] == [0, 1, 9, 10]
 
 
 def test_rows_when_nothing_comes_then_it_is_not_told_as_all() -> None:
     """In time, or at all."""
     with pytest.raises(NotReady):
-        list(rows_of(Log((FIRST, 2)).read, 0, Extent(0, 5), Passed()))
+        list(rows_of(Log((FIRST, 2)).read, 0, BackupExtent(0, 5), SkippedRecords()))
 
     def stuck(place: int, position: int) -> RecordSet:
         return RecordSet(place, b"", position)
 
     with pytest.raises(LogTruncated):
-        list(rows_of(stuck, 0, Extent(0, 5), Passed()))
-    assert list(rows_of(stuck, 0, Extent(5, 5), Passed())) == []
+        list(rows_of(stuck, 0, BackupExtent(0, 5), SkippedRecords()))
+    assert list(rows_of(stuck, 0, BackupExtent(5, 5), SkippedRecords())) == []

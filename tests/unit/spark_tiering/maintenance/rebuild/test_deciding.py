@@ -10,10 +10,10 @@ import pytest
 from rlmm.findings.tier_findings import INCOMPLETE_SET
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.maintenance.rebuild.decision import (
-    Covers,
-    Decided,
-    Fate,
     PartitionDifference,
+    ReadableCover,
+    RebuildFate,
+    SegmentDecision,
     decide,
     differences,
     overlaps,
@@ -40,7 +40,7 @@ def decided(
     present: tuple[SegmentMetadata, ...] = (),
     past: Mapping[SegmentId, SegmentState] | None = None,
     **said: Any,
-) -> list[Decided]:
+) -> list[SegmentDecision]:
     """What each segment is."""
     known = {one.id: one for one in present}
     return decide(tp(), found, known, past or {}, **said).decided
@@ -49,22 +49,28 @@ def decided(
 @pytest.mark.parametrize(
     ("present", "fate"),
     [
-        pytest.param((), Fate.MISSING, id="nothing known"),
-        pytest.param((ONE,), Fate.EQUAL, id="the same"),
-        pytest.param((replace(ONE, event_timestamp_ms=9, broker_id=7),), Fate.EQUAL, id="finisher"),
-        pytest.param((replace(ONE, txn_index_empty=False),), Fate.EQUAL, id="nobody said"),
-        pytest.param((replace(ONE, size_bytes=41),), Fate.DIFFERENT, id="size"),
-        pytest.param((replace(ONE, custom_metadata=b"\0"),), Fate.DIFFERENT, id="custom"),
+        pytest.param((), RebuildFate.MISSING, id="nothing known"),
+        pytest.param((ONE,), RebuildFate.EQUAL, id="the same"),
         pytest.param(
-            (replace(ONE, state=SegmentState.COPY_SEGMENT_STARTED),), Fate.OPEN, id="open copy"
+            (replace(ONE, event_timestamp_ms=9, broker_id=7),), RebuildFate.EQUAL, id="finisher"
+        ),
+        pytest.param((replace(ONE, txn_index_empty=False),), RebuildFate.EQUAL, id="nobody said"),
+        pytest.param((replace(ONE, size_bytes=41),), RebuildFate.DIFFERENT, id="size"),
+        pytest.param((replace(ONE, custom_metadata=b"\0"),), RebuildFate.DIFFERENT, id="custom"),
+        pytest.param(
+            (replace(ONE, state=SegmentState.COPY_SEGMENT_STARTED),),
+            RebuildFate.OPEN,
+            id="open copy",
         ),
         pytest.param(
-            (replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED),), Fate.DELETED, id="deletion"
+            (replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED),),
+            RebuildFate.DELETED,
+            id="deletion",
         ),
     ],
 )
 def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
-    present: tuple[SegmentMetadata, ...], fate: Fate
+    present: tuple[SegmentMetadata, ...], fate: RebuildFate
 ) -> None:
     """Broker and event time are those of the start, and the flag is younger than brokers."""
     assert [one.fate for one in decided(read(ONE), present=present)] == [fate]
@@ -74,26 +80,26 @@ def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted(
     """From history, or from a snapshot: readers would find what retention has given up."""
     for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
         (found,) = decided(read(ONE), past={ONE.id: state})
-        assert (found.fate, found.detail) == (Fate.DELETED, state.name)
+        assert (found.fate, found.detail) == (RebuildFate.DELETED, state.name)
     (found,) = decided(read(ONE), deletion="DELETE_PARTITION_MARKED")
-    assert found.fate is Fate.DELETED
+    assert found.fate is RebuildFate.DELETED
     assert "all of the partition: DELETE_PARTITION_MARKED" in found.detail
     (found,) = decided(read(ONE), past={ONE.id: SegmentState.COPY_SEGMENT_FINISHED})
-    assert found.fate is Fate.MISSING
+    assert found.fate is RebuildFate.MISSING
 
 
 def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
     """It keeps the code of what is wrong; where it is deleted anyway that comes first."""
     broken = ReadSet(ONE.id, 0, 0, None, INCOMPLETE_SET.code, "log without a manifest")
     (found,) = decided(broken)
-    assert (found.fate, found.code) == (Fate.BROKEN, INCOMPLETE_SET.code)
+    assert (found.fate, found.code) == (RebuildFate.BROKEN, INCOMPLETE_SET.code)
     (found,) = decided(broken, past={ONE.id: SegmentState.DELETE_SEGMENT_STARTED})
-    assert found.fate is Fate.DELETED
+    assert found.fate is RebuildFate.DELETED
 
 
 def test_decide_when_the_store_has_no_objects_then_the_segment_is_lost() -> None:
     """Unless the copy is open, or it is being deleted: then that is as it should be."""
-    assert [one.fate for one in decided(present=(ONE,))] == [Fate.LOST]
+    assert [one.fate for one in decided(present=(ONE,))] == [RebuildFate.LOST]
     for state in (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED):
         assert decided(present=(replace(ONE, state=state),)) == []
 
@@ -103,21 +109,23 @@ def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_ba
     inner = whole_segment(2, 10, 60)
     found = decided(read(inner), read(ONE), present=(ONE,))
     assert {one.segment_id: one.fate for one in found} == {
-        ONE.id: Fate.EQUAL,
-        inner.id: Fate.SUPERSEDED,
+        ONE.id: RebuildFate.EQUAL,
+        inner.id: RebuildFate.SUPERSEDED,
     }
     being_deleted = replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED)
-    assert [one.fate for one in decided(read(inner), present=(being_deleted,))] == [Fate.MISSING]
+    assert [one.fate for one in decided(read(inner), present=(being_deleted,))] == [
+        RebuildFate.MISSING
+    ]
     longer = whole_segment(3, 50, 150)
-    assert decided(read(longer), present=(ONE,))[0].fate is Fate.MISSING
+    assert decided(read(longer), present=(ONE,))[0].fate is RebuildFate.MISSING
 
 
 def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
     """Its deletion may have stopped half-way; nobody reads it again."""
     (found,) = decided(read(ONE), is_topic_known=False)
-    assert found.fate is Fate.UNKNOWN
+    assert found.fate is RebuildFate.UNKNOWN
     (found,) = decided(read(ONE), present=(ONE,), is_topic_known=False)
-    assert found.fate is Fate.EQUAL
+    assert found.fate is RebuildFate.EQUAL
 
 
 def test_decide_when_several_are_missing_then_their_events_have_the_order_of_their_times() -> None:
@@ -141,18 +149,18 @@ def test_differences_when_fields_differ_then_each_is_named_with_both_values() ->
 def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None:
     """Whatever their order; two halves are no whole."""
     first, second = whole_segment(1, 0, 49), whole_segment(2, 50, 120)
-    both = Covers([second, first])
+    both = ReadableCover([second, first])
     assert both.holder(whole_segment(3, 10, 90)) is None
     assert both.holder(whole_segment(3, 60, 120)) == second
-    assert Covers([]).holder(first) is None
+    assert ReadableCover([]).holder(first) is None
     wide = whole_segment(4, 5, 200)
-    assert Covers([first, wide, second]).holder(whole_segment(3, 60, 120)) == wide
+    assert ReadableCover([first, wide, second]).holder(whole_segment(3, 60, 120)) == wide
 
 
 def test_overlaps_when_segments_hold_the_same_offsets_then_neighbours_are_told() -> None:
     """With the doubt, where the manifest of the earlier one was written later."""
     events = [
-        Decided(Fate.MISSING, one.id, one.start_offset, one, modified_ms=modified_ms)
+        SegmentDecision(RebuildFate.MISSING, one.id, one.start_offset, one, modified_ms=modified_ms)
         for one, modified_ms in (
             (whole_segment("a", 0, 99), 50),
             (whole_segment("b", 0, 99), 40),

@@ -14,9 +14,9 @@ from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.maintenance.rebuild.document import (
-    Entry,
-    Head,
-    Malformed,
+    EventsFileFault,
+    EventsFileHeader,
+    RestoredSegment,
     entry_fields,
     entry_of,
     head_fields,
@@ -33,13 +33,13 @@ SEGMENT = whole_segment(
     1, 10, 99, epochs={0: 10, 2: 50}, custom_metadata=b"\1\0\2\xc8\1", max_timestamp_ms=77
 )
 ENTRY = entry_of(SEGMENT)
-HEAD = Head(
+HEAD = EventsFileHeader(
     "s3://bucket", "tier/", "remote-size", LogIdentity("cluster", Uuid(bytes(16)), 50), 5,
     {"missing": 1},
 )  # fmt: skip
 
 
-def lines(entry: Entry = ENTRY) -> tuple[dict[str, Any], dict[str, Any]]:
+def lines(entry: RestoredSegment = ENTRY) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both lines of a segment, as they are read again."""
     first, second = entry_fields(entry, "tier/")
     return parse_line(line_of(first)), parse_line(line_of(second))
@@ -85,7 +85,7 @@ def test_head_when_written_and_read_then_is_the_same() -> None:
 )
 def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: str) -> None:
     """Before anything of the file is believed."""
-    with pytest.raises(Malformed, match=said):
+    with pytest.raises(EventsFileFault, match=said):
         parse_head(head_fields(HEAD) | changed)
 
 
@@ -95,13 +95,13 @@ def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: s
     """Whoever changed a number by hand would be told of one thing, and publish another."""
     both = lines()
     both[number][name] = 5
-    with pytest.raises(Malformed, match=name):
+    with pytest.raises(EventsFileFault, match=name):
         parse_entry(*both, "tier/")
 
 
 def test_entry_when_its_key_is_under_another_prefix_then_is_refused() -> None:
     """The head says where the store's keys begin."""
-    with pytest.raises(Malformed, match="object"):
+    with pytest.raises(EventsFileFault, match="object"):
         parse_entry(*lines(), "other/")
 
 
@@ -109,30 +109,30 @@ def test_entry_when_two_lines_are_no_copy_then_is_refused() -> None:
     """A deletion is never published, nor a finish without its own start."""
     first, second = lines()
     for wrong in (
-        Entry(ENTRY.start, delete_started(segment_id(1), custom_metadata=b"x")),
-        Entry(ENTRY.start, finished(segment_id(2))),
+        RestoredSegment(ENTRY.start, delete_started(segment_id(1), custom_metadata=b"x")),
+        RestoredSegment(ENTRY.start, finished(segment_id(2))),
     ):
         other = dict(second) | {"value": base64.b64encode(encode(wrong.finish)).decode()}
-        with pytest.raises(Malformed, match="start and the finish"):
+        with pytest.raises(EventsFileFault, match="start and the finish"):
             parse_entry(first, other, "tier/")
-    with pytest.raises(Malformed, match="start and the finish"):
+    with pytest.raises(EventsFileFault, match="start and the finish"):
         parse_entry(second, first, "tier/")
     for value in ("no base64!", 5, None):
-        with pytest.raises(Malformed, match="value"):
+        with pytest.raises(EventsFileFault, match="value"):
             parse_entry(first | {"value": value}, second, "tier/")
 
 
 @pytest.mark.parametrize("line", [b"{}", b"[1]\n", b"{\n", b"\xff\n", b"[" * 100_000 + b"\n"])
 def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
     """A line without its end was cut."""
-    with pytest.raises(Malformed):
+    with pytest.raises(EventsFileFault):
         parse_line(line)
 
 
 def test_end_when_it_lacks_something_then_is_refused() -> None:
     """A count and a digest."""
     for found in ({"end": True}, {"events": 1, "sha256": "x"}, {"events": "1", "sha256": "0" * 64}):
-        with pytest.raises(Malformed):
+        with pytest.raises(EventsFileFault):
             parse_end(found)
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.maintenance.rebuild.apply_steps import (
     GONE,
-    Step,
-    Steps,
+    ApplyStep,
+    ApplySteps,
     groups,
     steps_for,
     taken_by_a_service,
 )
-from spark_tiering.maintenance.rebuild.document import Entry, entry_of
+from spark_tiering.maintenance.rebuild.document import RestoredSegment, entry_of
 from tests.support.bucket_sets import whole_segment
 from tests.support.builders import tp
 
@@ -21,14 +21,14 @@ ONE, TWO = whole_segment(1, 0, 99), whole_segment(2, 100, 199)
 ENTRIES = [entry_of(ONE), entry_of(TWO)]
 
 
-def steps(*present: SegmentMetadata, entries: list[Entry] = ENTRIES) -> Steps:
+def steps(*present: SegmentMetadata, entries: list[RestoredSegment] = ENTRIES) -> ApplySteps:
     """What is to be done where *present* is there."""
     return steps_for(entries, {one.id: one for one in present})
 
 
 def test_steps_when_nothing_is_there_then_all_is_published_in_its_order() -> None:
     """Both events of each."""
-    assert steps().steps == [Step(entry, needs_start=True) for entry in ENTRIES]
+    assert steps().steps == [ApplyStep(entry, needs_start=True) for entry in ENTRIES]
 
 
 def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
@@ -36,7 +36,7 @@ def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
     started = entry_of(TWO).start
     told = steps(ONE, started)
     assert told.equal == 1
-    assert told.steps == [Step(ENTRIES[1], needs_start=False)]
+    assert told.steps == [ApplyStep(ENTRIES[1], needs_start=False)]
     assert told.refused == []
 
 
@@ -91,11 +91,11 @@ def test_groups_when_segments_overlap_then_the_later_one_waits_for_the_verdict()
     elsewhere = whole_segment(9, 0, 99, partition=tp("logs", 0))
     over = whole_segment(3, 150, 250)
     entries = [*ENTRIES, entry_of(elsewhere), entry_of(over)]
-    found = list(groups([Step(one, needs_start=True) for one in entries]))
+    found = list(groups([ApplyStep(one, needs_start=True) for one in entries]))
     assert [[one.entry.start.id for one in group] for group in found] == [
         [ONE.id, TWO.id, elsewhere.id],
         [over.id],
     ]
-    apart = [Step(entry_of(whole_segment(n, n * 10, n * 10 + 9)), True) for n in range(7)]
+    apart = [ApplyStep(entry_of(whole_segment(n, n * 10, n * 10 + 9)), True) for n in range(7)]
     assert [len(group) for group in groups(apart, 3)] == [3, 3, 1]
     assert list(groups([])) == []

@@ -25,7 +25,7 @@ from spark_tiering.maintenance.verify.fault_findings import (
 from spark_tiering.maintenance.verify.progress import VerifyMeter, VerifyProgress
 from spark_tiering.maintenance.verify.report import LINES_MAX, VerifyReport, counted
 from spark_tiering.maintenance.verify.segment_choice import (
-    Place,
+    SegmentRank,
     behind,
     expected_of,
     in_groups,
@@ -35,8 +35,14 @@ from spark_tiering.maintenance.verify.segment_choice import (
     sampled,
     token_of,
 )
-from spark_tiering.maintenance.verify.settings import Sample, VerifyOptions
-from spark_tiering.maintenance.verify.values import Fault, SegmentFaults, UnitVerdict, Work, plain
+from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
+from spark_tiering.maintenance.verify.values import (
+    SegmentFault,
+    SegmentFaults,
+    UnitVerdict,
+    VerifyWork,
+    plain,
+)
 from tests.support.builders import segment_id, tp
 
 GIB = 1024**3
@@ -57,10 +63,10 @@ def segment(number: int, first: int, last: int, **changes: Any) -> SegmentMetada
 def test_place_when_written_is_read_back_and_orders_as_segments_are_listed() -> None:
     """By topic, partition, topic id, offset and id."""
     one = segment(1, 10, 19)
-    assert parse_after(token_of(one)) == Place.of(one.id, 10)
+    assert parse_after(token_of(one)) == SegmentRank.of(one.id, 10)
     assert parse_after("") is None
     places = [
-        Place.of(segment_id(number, tp(topic, partition)), start)
+        SegmentRank.of(segment_id(number, tp(topic, partition)), start)
         for topic in ("a", "b")
         for partition in (2, 10)
         for start in (5, 100)
@@ -90,22 +96,22 @@ def test_sample_by_number_has_so_many_in_order_and_the_same_again(
 ) -> None:
     """All of them where there are fewer."""
     segments = [segment(n, n, n) for n in range(1, total + 1)]
-    drawn = list(sampled(segments, Sample(count, seed=seed)))
-    assert len(drawn) == min(count, total) == expected_of(total, Sample(count))
+    drawn = list(sampled(segments, SegmentSample(count, seed=seed)))
+    assert len(drawn) == min(count, total) == expected_of(total, SegmentSample(count))
     assert drawn == [one for one in segments if one in drawn]
-    assert drawn == list(sampled(segments, Sample(count, seed=seed)))
+    assert drawn == list(sampled(segments, SegmentSample(count, seed=seed)))
 
 
 def test_sample_by_share_is_about_so_many() -> None:
     """Another seed draws others."""
     segments = [segment(n, n, n) for n in range(1, 4001)]
-    first = list(sampled(segments, Sample(share=0.1, seed=1)))
-    other = list(sampled(segments, Sample(share=0.1, seed=2)))
+    first = list(sampled(segments, SegmentSample(share=0.1, seed=1)))
+    other = list(sampled(segments, SegmentSample(share=0.1, seed=2)))
     assert 300 < len(first) < 500
     assert first != other
-    assert list(sampled(segments, Sample(share=1.0))) == segments
+    assert list(sampled(segments, SegmentSample(share=1.0))) == segments
     assert list(sampled(segments, None)) == segments
-    assert expected_of(1000, Sample(share=0.1)) == 100
+    assert expected_of(1000, SegmentSample(share=0.1)) == 100
     assert expected_of(7, None) == 7
 
 
@@ -115,7 +121,7 @@ def test_sample_by_share_is_about_so_many() -> None:
 def test_sample_when_it_is_none_is_refused(sample: dict[str, Any]) -> None:
     """Neither both nor nothing."""
     with pytest.raises(ConfigError, match="sample"):
-        Sample(**sample)
+        SegmentSample(**sample)
 
 
 def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> None:
@@ -252,7 +258,7 @@ def report(**changes: Any) -> VerifyReport:
         "is_deep": True,
         "partitions": 1,
         "segments_total": 3,
-        "work": Work(3, 9, 12, 3_000_000),
+        "work": VerifyWork(3, 9, 12, 3_000_000),
         "findings": (),
         "counts": {},
         "lost": {},
@@ -269,12 +275,14 @@ def test_report_when_nothing_was_found_says_the_figures() -> None:
     assert "4000000 requests for a million segments" in lines[0]
     assert fine.document()["objectsPerS"] == 4.5
     assert report(ended_ms=0).document()["objectsPerS"] is None
-    assert report(work=Work()).requests_per_million == 0
+    assert report(work=VerifyWork()).requests_per_million == 0
 
 
 def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     """And counts the rest."""
-    fault = Fault("TIER-OBJECT-MISSING", "log", "key", "log: there is no such object", ((0, 9),))
+    fault = SegmentFault(
+        "TIER-OBJECT-MISSING", "log", "key", "log: there is no such object", ((0, 9),)
+    )
     findings = tuple(finding_of(segment(n, 0, 9), fault) for n in range(1, LINES_MAX + 6))
     found = report(
         findings=findings,
@@ -296,14 +304,14 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
 def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> None:
     """Something that was not looked at is not fine."""
     assert not report(stopped="SIGINT").is_fine
-    archived = Fault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
+    archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
     findings = (finding_of(segment(1, 0, 9), archived),)
     assert not report(findings=findings, counts=counted(findings)).is_fine
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
     """In words and in fields."""
-    fault = Fault("TIER-BATCH-DAMAGED", "log", "key", "a CRC", ((5, 5), (7, 9)))
+    fault = SegmentFault("TIER-BATCH-DAMAGED", "log", "key", "a CRC", ((5, 5), (7, 9)))
     found = finding_of(segment(1, 0, 9), fault)
     assert "(lost: 5, 7-9)" in found.detail
     assert found.fields["lost"] == [[5, 5], [7, 9]]
@@ -318,8 +326,8 @@ def test_progress_when_units_come_back_counts_segments() -> None:
     told: list[Any] = []
     now = iter([0.0, 2.0])
     meter = VerifyMeter(10, told.append, lambda: next(now))
-    fault = Fault("TIER-UNREADABLE", "", "", "x")
-    meter.came_back(UnitVerdict(0, (SegmentFaults(0, (fault,)),), Work(4, 12, 12, 5_000_000)))
+    fault = SegmentFault("TIER-UNREADABLE", "", "", "x")
+    meter.came_back(UnitVerdict(0, (SegmentFaults(0, (fault,)),), VerifyWork(4, 12, 12, 5_000_000)))
     (progress,) = told
     assert isinstance(progress, VerifyProgress)
     assert progress.line() == "4 of 10 segments, 2 a second, 5.0 MB read, 1 with findings"

@@ -20,10 +20,10 @@ from spark_tiering.maintenance.verify.unit_execution import (
     readable_bytes,
     verify_unit,
 )
-from spark_tiering.maintenance.verify.values import UnitVerdict, VerifyUnit, Work
+from spark_tiering.maintenance.verify.values import UnitVerdict, VerifyUnit, VerifyWork
 from spark_tiering.segment_reading.key_files import KeyRingSettings
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import Finding, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import segment_id
@@ -66,7 +66,7 @@ def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
                 if part is SegmentPart.LOG
                 else content_of(files, part, content)
             )
-            assert not isinstance(found, Finding)
+            assert not isinstance(found, SegmentFinding)
             parts[part] = found
         assert report.segment.next_offset is not None
         segment = SegmentMetadata(
@@ -179,7 +179,7 @@ def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> No
     tiered.store.before = fail
     verdict = look(tiered.store, *segments)
     assert codes(verdict) == ["TIER-UNREADABLE"] * 19
-    assert verdict.work == Work(requests=REFUSALS_MAX)
+    assert verdict.work == VerifyWork(requests=REFUSALS_MAX)
     assert "left alone" in verdict.found[-1].faults[0].detail
 
 
