@@ -43,7 +43,6 @@ class _InOrder(click.Group):
     """Lists the benchmarks as they stand on one another."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """By the order of the table."""
         del ctx
         return list(self.commands)
 

@@ -95,7 +95,6 @@ def measure(
     where: str,
     audited: Audited,
 ) -> None:
-    """Both, side by side."""
     count, seconds = run.apart(bare, where)
     assert count == audited.objects
     join_s = max(audited.seconds - audited.metadata_s, 1e-9)

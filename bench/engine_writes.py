@@ -55,7 +55,6 @@ class Taken:
 
     @property
     def per_s(self) -> float:
-        """Writes a second."""
         return len(self.latencies_us) / self.seconds
 
     def ms(self, percent: float) -> float:

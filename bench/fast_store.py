@@ -62,8 +62,7 @@ class _Connection(BaseHTTPRequestHandler):
         super().setup()
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
 
-    def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+    def log_message(self, *_: object) -> None: ...
 
     def do_PUT(self) -> None:
         """An object, where there is none yet."""
@@ -137,7 +136,6 @@ class _Connection(BaseHTTPRequestHandler):
         self._answer(200, content=whole.encode())
 
     def do_DELETE(self) -> None:
-        """Take an object away."""
         self.server.objects.pop(self._asked()[0], None)
         self._answer(204)
 

@@ -51,7 +51,6 @@ class Figure:
         return f"{self.name:<82} {value:>12} {self.unit:<18} {self.asked}".rstrip()
 
     def as_json(self) -> dict[str, Any]:
-        """The figure for a file."""
         found: dict[str, Any] = {"name": self.name, "value": self.value, "unit": self.unit}
         if self.at_least is not None:
             found["asked_at_least"] = self.at_least
@@ -76,7 +75,6 @@ class Run:
         click.echo(f"\n{title}")
 
     def add(self, figure: Figure) -> Figure:
-        """Take and print a figure."""
         self.figures.append(figure)
         click.echo(f"  {figure}")
         return figure

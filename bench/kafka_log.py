@@ -65,7 +65,6 @@ class Written:
 
     @property
     def records(self) -> int:
-        """How many there are."""
         return sum(self.ends)
 
     def settings(self, *, is_observer: bool = True) -> KafkaSettings:

@@ -79,12 +79,10 @@ class Process:
 
     @property
     def resident_bytes(self) -> int:
-        """Its memory in RAM."""
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def require_running(self) -> None:
-        """Raise where it has ended."""
         if self._process.poll() is not None:
             msg = f"{self._process.args!r} has ended with {self._process.returncode}"
             raise RuntimeError(msg)

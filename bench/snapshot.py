@@ -58,7 +58,6 @@ class States:
 
     @property
     def segments(self) -> int:
-        """How many are held."""
         return sum(sum(shard.segment_counts()) for shard in self.shards.values())
 
     def advance(self) -> None:
@@ -67,7 +66,6 @@ class States:
             shard.apply_event(None)
 
     def positions(self) -> Mapping[int, int]:
-        """Where they stand."""
         return {partition: shard.position for partition, shard in self.shards.items()}
 
     async def freeze(self, partition: int) -> ShardImages | None:
@@ -117,7 +115,6 @@ def plain_write(files: Sequence[bytes], folder: Path) -> float:
 
 
 def plain_read(paths: Sequence[Path]) -> float:
-    """Seconds to read the files."""
     begin = time.perf_counter()
     for path in paths:
         path.read_bytes()

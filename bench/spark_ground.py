@@ -119,7 +119,6 @@ def segments_of(folder: Path) -> list[list[Path]]:
 
 
 def log_bytes(segments: Sequence[Sequence[Path]]) -> int:
-    """The length of all logs."""
     return sum(files[0].stat().st_size for files in segments)
 
 
@@ -190,7 +189,6 @@ class Passing:
 
     @property
     def slots(self) -> int:
-        """See `ExecutionEngine`."""
         return self._engine.slots
 
     def run_units(
@@ -199,7 +197,6 @@ class Passing:
         fn: Callable[[U], R],
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
-        """See `ExecutionEngine`."""
         self._tasks += [unit for unit in units if isinstance(unit, CopyTask)]
         return self._engine.run_units(units, fn, on_result)
 
@@ -215,7 +212,6 @@ class Passing:
                 raise RuntimeError(str(outcome))
 
     def cancel(self) -> None:
-        """See `ExecutionEngine`."""
         self._engine.cancel()
 
     def close(self) -> None:

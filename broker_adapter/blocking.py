@@ -54,7 +54,6 @@ class BlockingVerbs:
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """See `Verbs.add_segment`."""
         return self._own.wait(
             self._client.add_segment(segment, unassigned=unassigned, timeout_s=timeout_s)
         )
@@ -66,7 +65,6 @@ class BlockingVerbs:
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """See `Verbs.update_segment`."""
         return self._own.wait(
             self._client.update_segment(update, unassigned=unassigned, timeout_s=timeout_s)
         )
@@ -78,7 +76,6 @@ class BlockingVerbs:
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """See `Verbs.put_partition_delete`."""
         return self._own.wait(
             self._client.put_partition_delete(delete, unassigned=unassigned, timeout_s=timeout_s)
         )
@@ -95,7 +92,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """See `Verbs.segment_for`."""
         return self._own.wait(
             self._client.segment_for(
                 partition,
@@ -115,7 +111,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata | RlmmError | None]:
-        """See `Verbs.segments_for`."""
         return self._own.wait(
             self._client.segments_for(
                 lookups, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -130,7 +125,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """See `Verbs.segment`."""
         return self._own.wait(
             self._client.segment(
                 segment_id, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -146,7 +140,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int | None:
-        """See `Verbs.highest_offset`."""
         return self._own.wait(
             self._client.highest_offset(
                 partition, epoch, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -163,7 +156,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """See `Verbs.next_segment_with_txn_index`."""
         return self._own.wait(
             self._client.next_segment_with_txn_index(
                 partition,
@@ -184,7 +176,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int:
-        """See `Verbs.remote_log_size`."""
         return self._own.wait(
             self._client.remote_log_size(
                 partition, epoch, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -199,7 +190,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> PartitionDelete | None:
-        """See `Verbs.partition_delete`."""
         return self._own.wait(
             self._client.partition_delete(
                 partition, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -214,7 +204,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> Iterator[SegmentMetadata]:
-        """See `Verbs.list_segments`."""
         return self._listed(partition, None, at_least, timeout_s, linearizable=linearizable)
 
     def list_segments_by_epoch(
@@ -226,7 +215,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> Iterator[SegmentMetadata]:
-        """See `Verbs.list_segments_by_epoch`."""
         return self._listed(partition, epoch, at_least, timeout_s, linearizable=linearizable)
 
     def page(
@@ -240,7 +228,6 @@ class BlockingVerbs:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentPage:
-        """See `Verbs.page`."""
         return self._own.wait(
             self._client.page(
                 partition,
@@ -254,39 +241,31 @@ class BlockingVerbs:
         )
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """See `Verbs.is_ready`."""
         return self._own.wait(self._client.is_ready(partition))
 
     def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float | None = None) -> None:
-        """See `Verbs.wait_ready`."""
         self._own.wait(self._client.wait_ready(partition, timeout_s=timeout_s))
 
     def on_partition_leadership_changes(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        """See `Verbs.on_partition_leadership_changes`."""
         led, followed = list(leaders), list(followers)
         self._own.call(lambda: self._client.on_partition_leadership_changes(led, followed))
 
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """See `Verbs.on_stop_partitions`."""
         stopped = list(partitions)
         self._own.call(lambda: self._client.on_stop_partitions(stopped))
 
     def read_token(self, *, timeout_s: float | None = None) -> dict[int, int]:
-        """See `Verbs.read_token`."""
         return self._own.wait(self._client.read_token(timeout_s=timeout_s))
 
     def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
-        """See `Verbs.status`."""
         return self._own.wait(self._client.status(timeout_s=timeout_s))
 
     def ping(self, *, timeout_s: float | None = None) -> None:
-        """See `Verbs.ping`."""
         self._own.wait(self._client.ping(timeout_s=timeout_s))
 
     def statistics(self) -> ClientStatistics:
-        """See `Verbs.statistics`."""
         return self._own.call(self._client.statistics)
 
     # ------------------------------------------------------------------------------- the end

@@ -121,8 +121,6 @@ class CallExecution:
         *,
         linearizable: bool,
     ) -> A:
-        """The answer to a question."""
-
         def options(deadline_s: float) -> Mapping[str, object] | None:
             if not at_least and not linearizable:
                 return None
@@ -262,7 +260,6 @@ class CallExecution:
     # ----------------------------------------------------------------------------- all of them
 
     async def _once(self, call: Call[A], args: Sequence[object], deadline_s: float) -> A:
-        """One attempt."""
         try:
             value = await self._exchange.exchange(call.method, args, deadline_s)
         except NotAssigned as error:

@@ -50,7 +50,6 @@ class MessageRoom(NamedTuple):
 
     @classmethod
     def of(cls, limits: ServiceLimits) -> MessageRoom:
-        """What a service takes."""
         return cls(limits.assign_max or cls().partitions, limits.frame_bytes_max)
 
 

@@ -79,12 +79,10 @@ class RemoteLogMetadataClient(Verbs):
     def on_partition_leadership_changes(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        """See `Verbs.on_partition_leadership_changes`."""
         self._require_broker()
         super().on_partition_leadership_changes(leaders, followers)
 
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """See `Verbs.on_stop_partitions`."""
         self._require_broker()
         super().on_stop_partitions(partitions)
 
@@ -94,7 +92,6 @@ class RemoteLogMetadataClient(Verbs):
             raise InvalidArgument(msg)
 
     async def close(self) -> None:
-        """See `Verbs.close`."""
         await super().close()
         self._running.cancel()
         await asyncio.wait([self._running])

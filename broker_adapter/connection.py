@@ -63,7 +63,6 @@ class ServiceConnection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes have come."""
         self.heard_s = self._loop.time()
         try:
             for payload in self._frames.feed(data):
@@ -76,11 +75,9 @@ class ServiceConnection(asyncio.Protocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """It does again."""
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
         why = "the service has hung up" if exc is None else f"the connection broke: {exc}"
         self.end(SidecarUnavailable(why))
 
@@ -118,7 +115,6 @@ class ServiceConnection(asyncio.Protocol):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is over."""
         return self.lost.done()
 
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:

@@ -50,7 +50,6 @@ class ClientCounters:
     has_given_up: bool = False
 
     def ended(self, method: str, outcome: str) -> None:
-        """A call is over."""
         self.calls.setdefault(method, Counter())[outcome] += 1
 
     def repeated(self, policy: str, error: RlmmError, pause_s: float) -> None:

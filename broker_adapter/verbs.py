@@ -304,7 +304,6 @@ class Verbs(CallExecution):
         await self._read(calls.ping(), None, timeout_s, linearizable=False)
 
     def statistics(self) -> ClientStatistics:
-        """What was counted so far."""
         return self._figures.shown(
             is_connected=self._exchange.is_connected, is_assignment_told=self._exchange.is_told
         )

@@ -49,7 +49,6 @@ class ScenarioStep:
 
     @property
     def op(self) -> StepOperation:
-        """What is asked."""
         return self.operation.op
 
 

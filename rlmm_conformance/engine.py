@@ -39,14 +39,10 @@ class EngineUnderTest(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """What reports call it."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def suites(self) -> frozenset[Suite]:
-        """The suites it offers."""
-        ...
+    def suites(self) -> frozenset[Suite]: ...
 
     @property
     def without(self) -> frozenset[StepOperation]:

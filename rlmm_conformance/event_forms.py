@@ -47,7 +47,6 @@ EVENT_KEYS: dict[str, tuple[str, ...]] = {
 
 
 def event_form(event: Event) -> dict[str, Json]:
-    """*event* as JSON."""
     match event:
         case PartitionDelete():
             return {

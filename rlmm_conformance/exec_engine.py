@@ -56,7 +56,6 @@ class ExecEngine:
 
     @property
     def name(self) -> str:
-        """The command."""
         return f"exec:{self._command}"
 
     def _greet(self) -> tuple[frozenset[Suite], frozenset[StepOperation]]:
@@ -78,7 +77,6 @@ class ExecEngine:
         )
 
     def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:
-        """Announce a scenario."""
         self._level = level
         request: dict[str, Json] = {"call": "begin", "scenario": scenario, "level": str(level)}
         if level is Level.CACHE:
@@ -94,11 +92,9 @@ class ExecEngine:
         return self._ask({"call": "decode", "value": None if value is None else value.hex()})
 
     def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
-        """Send an event."""
         return self._ask({"call": "encode", "event": event, "publish": publish})
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
-        """Send a user partition."""
         return self._ask(
             {
                 "call": "partition",
@@ -109,7 +105,6 @@ class ExecEngine:
         )
 
     def close(self) -> None:
-        """End the child."""
         self._child.close()
 
     def _ask(self, request: dict[str, Json]) -> Json:

@@ -54,12 +54,10 @@ def flag_of(name: str, value: Json) -> bool:
 
 
 def int32_of(name: str, value: Json) -> int:
-    """A 32-bit integer."""
     return _integer(name, value, INT32_MIN, INT32_MAX, "a 32-bit integer")
 
 
 def int64_of(name: str, value: Json) -> int:
-    """A 64-bit integer."""
     return _integer(name, value, INT64_MIN, INT64_MAX, "a 64-bit integer")
 
 
@@ -95,7 +93,6 @@ def custom_of(name: str, value: Json) -> bytes | None:
 
 
 def hex_of(name: str, value: Json) -> bytes:
-    """Bytes written as hex text."""
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise refuse(name, "hex text", value)
     return bytes.fromhex(value)
@@ -136,7 +133,6 @@ def object_of(name: str, value: Json, keys: tuple[str, ...]) -> dict[str, Json]:
 
 
 def list_of(name: str, value: Json) -> list[Json]:
-    """A list."""
     if not isinstance(value, list):
         raise refuse(name, "a list", value)
     return value

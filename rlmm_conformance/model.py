@@ -89,7 +89,6 @@ class CacheModel:
     # Events
 
     def add(self, segment: SegmentFields | None) -> str | ModelFailure:
-        """A segment record."""
         if segment is None:
             return NULL_ARGUMENT
         if is_refused_by_constructor(segment) or segment.state is not CS:
@@ -103,7 +102,6 @@ class CacheModel:
         return APPLIED
 
     def update(self, update: UpdateFields | None) -> str | ModelFailure:
-        """An update record."""
         if update is None:
             return NULL_ARGUMENT
         current = self.segments.get(update.id)
@@ -302,7 +300,6 @@ class StoreModel:
         return tp in self.loaded and self.caches[tp].initialized
 
     def add(self, tp: str, segment: SegmentFields | None) -> str | ModelFailure:
-        """A segment record."""
         if segment is None:
             return NULL_ARGUMENT
         if is_refused_by_constructor(segment):

@@ -123,19 +123,15 @@ class ModelEngine:
                 return list[Json](cache.list_all())
 
     def decode(self, value: bytes | None) -> Json:
-        """Not offered."""
         raise _not_offered(Suite.RECORDS)
 
     def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
-        """Not offered."""
         raise _not_offered(Suite.RECORDS)
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
-        """Not offered."""
         raise _not_offered(Suite.PARTITIONER)
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def close(self) -> None: ...
 
 
 def _members(group: Json) -> list[Json]:

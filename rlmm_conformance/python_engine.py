@@ -286,7 +286,6 @@ class PythonEngine:
     # ------------------------------------------------------------------------- record forms
 
     def decode(self, value: bytes | None) -> Json:
-        """The codec's reading."""
         event = decode(value)
         if isinstance(event, Undecodable):
             return {"undecodable": f"{event.reason}: {event.detail}"}
@@ -301,11 +300,9 @@ class PythonEngine:
         return {"value": value.hex()}
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
-        """The partitioner's answer."""
         try:
             return metadata_partition_for(topic_id, partition, count)
         except InvalidArgument as error:
             return {"refused": str(error)}
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def close(self) -> None: ...

@@ -76,7 +76,6 @@ class PartitionerVector:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
         return f"{self.topic_id.hex()}-{self.partition} of {self.count}"
 
 

@@ -125,7 +125,6 @@ def record_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[C
 
 
 def partitioner_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[Check]:
-    """Every partitioner vector."""
     for vector in vectors.partitioner:
         expected: Json = vector.metadata_partition
         if expected is None:

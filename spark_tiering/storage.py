@@ -123,7 +123,6 @@ class TierStorage:
         self.close()
 
     def close(self) -> None:
-        """Close the store."""
         self._store.close()
 
     def copy(

@@ -117,7 +117,6 @@ def rules_reference() -> str:
 
 
 def transitions_reference() -> str:
-    """The two transition tables."""
     return (
         _transitions("segment is", "event that is legal", TRANSITIONS)
         + _transitions(

@@ -46,7 +46,6 @@ class Handshakes:
         return lambda: _Arriving(self, make)
 
     def begin(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
-        """Somebody has connected."""
         if len(self._under_way) >= self._under_way_max:
             self._displace(next(iter(self._under_way)))
         loop = asyncio.get_running_loop()
@@ -123,7 +122,6 @@ class _Arriving(asyncio.Protocol):
         self._early += data
 
     def eof_received(self) -> bool | None:
-        """So did the end."""
         self._has_ended = True
         return None
 

@@ -50,7 +50,6 @@ class Peer:
 
     @property
     def where(self) -> str:
-        """The same for every peer."""
         if self.address:
             return self.address
         return "a process of this machine" if self.uid is None else f"user {self.uid}"

@@ -47,7 +47,6 @@ class Tokens:
 
     @property
     def names(self) -> set[str]:
-        """Of whom there are tokens."""
         return {grant.name for grant in self._grants.values()}
 
     def find(self, token: str) -> tuple[bytes, Grant] | None:
@@ -65,7 +64,6 @@ class Tokens:
 
 
 def digest_of(token: str) -> bytes:
-    """What is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 

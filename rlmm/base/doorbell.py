@@ -18,11 +18,9 @@ class Doorbell:
 
     @property
     def waiters(self) -> int:
-        """How many tasks wait now."""
         return len(self._waiters)
 
     async def wait(self) -> None:
-        """Wait for the next ring."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiters[waiter] = None
         try:

@@ -26,7 +26,6 @@ class DurationStatistics:
 
     @property
     def count(self) -> int:
-        """How often in all."""
         return sum(self.counts)
 
     def up_to(self) -> Mapping[str, int]:

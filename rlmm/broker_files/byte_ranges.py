@@ -19,7 +19,6 @@ class ByteRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many."""
         return self.end - self.start
 
     def content_range(self, size: int) -> str:

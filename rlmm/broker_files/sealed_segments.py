@@ -52,7 +52,6 @@ class SealedFile(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Of the whole file."""
         return self.identity.size_bytes
 
 

@@ -26,7 +26,6 @@ class CommandGroup(click.Group):
     """The root group: finds subcommands when they are asked for, and is the boundary for errors."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All subcommands, by name."""
         return sorted({*super().list_commands(ctx), *SUBCOMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -66,12 +66,10 @@ class Key:
 
     @property
     def env(self) -> str:
-        """Its environment variable."""
         return ENV_PREFIX + self.name.upper()
 
     @property
     def flag(self) -> str:
-        """Its flag."""
         return _KAFKA_FLAGS.get(self.name, "--" + self.name.replace("_", "-"))
 
     @property

@@ -114,7 +114,6 @@ class ProcessSettings:
 
     @property
     def cluster_broker(self) -> int | None:
-        """The broker of `cluster:N`."""
         match = _CLUSTER.fullmatch(self.assignment)
         return None if match is None else _numbered("assignment", match.group(1))
 

@@ -113,7 +113,6 @@ class BrokerWatch:
         self._trouble = ""
 
     def statistics(self) -> WatchStatistics:
-        """What the cluster said."""
         return WatchStatistics(
             self._broker_id,
             self._answers,

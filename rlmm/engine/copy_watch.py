@@ -74,7 +74,6 @@ class CopyWatch:
 
     @property
     def interval_s(self) -> float:
-        """How often it is asked."""
         return min(_INTERVAL_S_MAX, self._warn_s / _LOOKS_OF_WARNING)
 
     async def run(self) -> None:
@@ -115,7 +114,6 @@ class CopyWatch:
         self._warned = late
 
     def statistics(self) -> CopyingStatistics:
-        """What the cluster said."""
         return CopyingStatistics(
             self._answers,
             self._failures,

@@ -215,7 +215,6 @@ class Engine:
 
     @property
     def assignment(self) -> Assignment:
-        """What is answered for."""
         return self._pump.assignment
 
     def reconcile(self, assignment: Assignment) -> int:
@@ -381,7 +380,6 @@ class Engine:
         return standing_of(self._pump, self._gate)
 
     def statistics(self) -> EngineStatistics:
-        """How the engine stands."""
         kept = None if self._keeper is None else self._keeper.statistics()
         restored, snapshots = kept or (None, None)
         return EngineStatistics(

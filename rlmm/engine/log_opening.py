@@ -76,7 +76,6 @@ class OpeningLog:
 
     @property
     def trouble(self) -> str:
-        """Why it is not reached."""
         return f"not open yet, after {self._age_s():.0f} s: waiting for {self._what()}"
 
     def _age_s(self) -> float:
@@ -103,14 +102,12 @@ class OpeningLog:
         return found, max(0.001, deadline_s - loop.time())
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """See `MetadataLog`."""
         log, left_s = await self._reached(timeout_s)
         return await log.identity(timeout_s=left_s)
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> Mapping[int, LogBounds | LogError]:
-        """See `MetadataLog`."""
         try:
             log, left_s = await self._reached(timeout_s)
         except LogUnavailable as error:
@@ -120,7 +117,6 @@ class OpeningLog:
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """See `MetadataLog`."""
         log, left_s = await self._reached(timeout_s)
         return await log.read(partition, position, timeout_s=left_s, bytes_max=bytes_max)
 
@@ -132,7 +128,6 @@ class OpeningLog:
         return await read_aside(log, partition, position, timeout_s=left_s, bytes_max=bytes_max)
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
-        """See `MetadataLog`."""
         try:
             log, left_s = await self._reached(timeout_s)
         except LogUnavailable as error:
@@ -161,7 +156,6 @@ class OpeningLog:
             wake(found)
 
     def statistics(self) -> LogStatistics:
-        """See `MetadataLog`."""
         found = self._found()
         return LogStatistics() if found is None else found.statistics()
 

@@ -284,7 +284,6 @@ class Service:
         return self._end
 
     def statistics(self) -> ServiceStatistics:
-        """How the process stands."""
         return ServiceStatistics(
             time.monotonic() - self._begin_s,
             self._asked,

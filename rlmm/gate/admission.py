@@ -144,7 +144,6 @@ class Gate:
 
     @property
     def assignment(self) -> Assignment:
-        """What may be asked for."""
         return self._assignment
 
     def shards(self) -> Mapping[int, GatedShard]:

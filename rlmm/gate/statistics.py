@@ -71,7 +71,6 @@ class QuestionOutcomes:
         self._others: Counter[type[RlmmError]] = Counter()
 
     def refused(self, error: RlmmError) -> None:
-        """A question met *error*."""
         if isinstance(error, NotReady):
             self._not_ready[str(error.reason)] += 1
         else:

@@ -107,7 +107,6 @@ class HttpApi:
         }
 
     def application(self) -> web.Application:
-        """What is served."""
         application = web.Application(
             middlewares=[self._guarded], client_max_size=self._settings.client_max_size
         )
@@ -280,7 +279,6 @@ class HttpApi:
 
 
 def answered(shown: View, status: int = 200) -> web.Response:
-    """An answer in JSON."""
     text = json.dumps(shown, ensure_ascii=True)
     return web.Response(
         text=text + "\n", status=status, content_type="application/json", headers=NO_STORE
@@ -288,7 +286,6 @@ def answered(shown: View, status: int = 200) -> web.Response:
 
 
 def refusal(error: RlmmError, status: int | None = None) -> web.Response:
-    """An error in JSON."""
     status = status or status_of(error)
     response = answered({"error": error_view(error)}, status)
     response.headers.update(headers_of(error, status))

@@ -69,20 +69,17 @@ class ServedConnection(asyncio.Protocol):
         self.inner.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
         if self._is_taken:
             self._connections.leave(self)
             self.inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Something came."""
         if self._is_taken:
             if self.quiet_s is not None and self.begun_s is None:
                 self.begun_s = asyncio.get_running_loop().time()
             self.inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Nothing more comes."""
         return self.inner.eof_received() if self._is_taken else None
 
     def pause_writing(self) -> None:
@@ -91,7 +88,6 @@ class ServedConnection(asyncio.Protocol):
         self.inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """It does again."""
         self.blocked_s = None
         self.inner.resume_writing()
 
@@ -150,7 +146,6 @@ class Connections:
         return True
 
     def leave(self, served: ServedConnection) -> None:
-        """It is over."""
         if self._open.pop(served.inner, None) is None:
             return
         self._figures.connections = len(self._open)

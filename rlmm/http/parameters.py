@@ -35,7 +35,6 @@ class Parameter:
 
 
 def read_text(name: str, text: str) -> str:
-    """Any text but none."""
     if not text:
         msg = f"{name} must not be empty"
         raise InvalidArgument(msg)
@@ -43,7 +42,6 @@ def read_text(name: str, text: str) -> str:
 
 
 def read_uuid(name: str, text: str) -> Uuid:
-    """An id as Kafka writes it."""
     try:
         return Uuid.parse(text)
     except InvalidArgument as error:

@@ -70,7 +70,6 @@ def _segment_or_none(found: SegmentMetadata | None) -> View:
 
 
 def segment(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
-    """The segment of an id."""
     return _segment_or_none(reads.segment(segment_id_of(values)))
 
 
@@ -95,7 +94,6 @@ def highest_offset(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
 
 
 def size(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
-    """Bytes of all segments."""
     partition, epoch = partition_of(values), values.get("epoch")
     found = reads.size(partition) if epoch is None else reads.size_of_epoch(partition, epoch)
     return {"size_bytes": found}

@@ -27,7 +27,6 @@ ANY_OBJECT: Final[View] = {"type": "object"}
 
 
 def nullable(schema: View) -> View:
-    """The same, or nothing."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return {**schema, "type": [kind, "null"]}
@@ -35,17 +34,14 @@ def nullable(schema: View) -> View:
 
 
 def array(of: View) -> View:
-    """Any number of them."""
     return {"type": "array", "items": of}
 
 
 def words(known: Iterable[str]) -> View:
-    """One of these words."""
     return {"enum": list(known)}
 
 
 def counts() -> View:
-    """Counts by something."""
     return {"type": "object", "additionalProperties": COUNT}
 
 
@@ -60,7 +56,6 @@ def shape(**fields: View) -> View:
 
 
 def ref(name: str) -> View:
-    """The schema of this name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

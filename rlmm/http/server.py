@@ -85,7 +85,6 @@ class HttpServer:
         await self.close()
 
     async def begin(self) -> None:
-        """Listen, if anywhere."""
         address = self._settings.address
         if address is None:
             return

@@ -42,7 +42,6 @@ class JsonLinesBody:
         return ""
 
     def element(self, text: str, *, is_first: bool) -> str:
-        """One more object."""
         return f"{text}\n"
 
     def end(self, count: int) -> str:
@@ -60,7 +59,6 @@ class JsonArrayBody(JsonLinesBody):
     content_type = JSON
 
     def begin(self) -> str:
-        """Its bracket."""
         return "["
 
     def element(self, text: str, *, is_first: bool) -> str:
@@ -68,7 +66,6 @@ class JsonArrayBody(JsonLinesBody):
         return f"\n{text}" if is_first else f",\n{text}"
 
     def end(self, count: int) -> str:
-        """The other bracket."""
         return "\n]\n"
 
     def broken(self) -> str:

@@ -96,9 +96,7 @@ class Rights:
 class ClusterFacts(Protocol):
     """A cluster that can be asked. Nothing here changes anything. Errors are those of a log."""
 
-    async def cluster_id(self) -> str:
-        """Who it is."""
-        ...
+    async def cluster_id(self) -> str: ...
 
     async def brokers(self) -> Collection[int]:
         """Ids of the brokers that are there."""

@@ -48,7 +48,6 @@ VERDICT_WORDS = frozenset(
 
 
 def kind_of(happened: EventRecord) -> EventKind:
-    """What kind of record it is."""
     match happened.event:
         case SegmentMetadata():
             return EventKind.SEGMENT
@@ -98,7 +97,6 @@ class EventFilter:
         return happened.partition is not None and self.partitions.allows(happened.partition)
 
     def allows(self, happened: EventRecord) -> bool:
-        """Whether it is meant."""
         event, partition = happened.event, happened.partition
         if self.kinds and kind_of(happened) not in self.kinds:
             return False

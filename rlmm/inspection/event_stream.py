@@ -38,9 +38,7 @@ class EventReader(Protocol):
     """One metadata partition, read as far as it was told; it can read on."""
 
     @property
-    def position(self) -> int:
-        """Next offset to read."""
-        ...
+    def position(self) -> int: ...
 
     @property
     def log_start(self) -> int:
@@ -68,16 +66,13 @@ class JudgedEventReader:
 
     @property
     def position(self) -> int:
-        """See `EventReader`."""
         return self._replay.shard.position
 
     @property
     def log_start(self) -> int:
-        """See `EventReader`."""
         return self._replay.log_start
 
     async def happened(self) -> AsyncIterator[EventRecord]:
-        """See `EventReader`."""
         async for chunk in self._replay.chunks():
             if self._progress is not None:
                 self._progress(self._place, self.position, self._replay.end)
@@ -85,7 +80,6 @@ class JudgedEventReader:
                 yield one
 
     def go_on(self) -> None:
-        """See `EventReader`."""
         self._replay.go_on(ReplayEnd())
 
 

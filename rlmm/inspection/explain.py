@@ -68,7 +68,6 @@ class Explanation:
 
     @property
     def found(self) -> SegmentMetadata | None:
-        """The answer of the look-up."""
         return None if self.look_up is None else self.look_up.found
 
     @property

@@ -98,7 +98,6 @@ class LogCleaner:
         """The time of the youngest of these."""
 
     def see(self, happened: EventRecord, key: bytes | None) -> None:
-        """Take in one record."""
         if happened.offset >= self._bound:
             return
         if key is not None:

@@ -110,7 +110,6 @@ def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
 
 
 def _before_slots(view: EpochView | None, offset: int) -> LookupMiss | None:
-    """Why no slot is looked at."""
     if view is None:
         return LookupMiss.EPOCH_UNKNOWN
     if view.highest is None:

@@ -40,7 +40,6 @@ class PartitionSummary:
 
     @property
     def segments(self) -> int:
-        """All of them."""
         return self.started + self.finished + self.being_deleted
 
 
@@ -48,9 +47,7 @@ class Moment(Protocol):
     """The tiered state at one moment. Asked by one task at a time."""
 
     @property
-    def identity(self) -> LogIdentity:
-        """Whose state it is."""
-        ...
+    def identity(self) -> LogIdentity: ...
 
     @property
     def positions(self) -> Mapping[int, int]:

@@ -74,7 +74,6 @@ class MomentDiff:
             yield PartitionPair(partition, self.metadata_partition, old, new)
 
     def hear(self, happened: EventRecord) -> None:
-        """An event in between."""
         self.verdicts[words_of(happened)[0]] += happened.next_offset - happened.offset
         if happened.partition is not None:
             self._touched.add(happened.partition)

@@ -38,7 +38,6 @@ class BoundedEvents:
         self.count = 0
 
     def add(self, line: HistoryLine) -> None:
-        """One more."""
         self.count += 1
         if len(self._first) < LINES_MAX // 2:
             self._first.append(line)

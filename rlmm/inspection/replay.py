@@ -63,15 +63,11 @@ PLACES_AT_ONCE = 4
 class EventLog(Protocol):
     """The reading half of `rlmm.log.protocol.MetadataLog`; each of those is one."""
 
-    async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """Who it is."""
-        ...
+    async def identity(self, *, timeout_s: float) -> LogIdentity: ...
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
-    ) -> Mapping[int, LogBounds | LogError]:
-        """What each partition holds."""
-        ...
+    ) -> Mapping[int, LogBounds | LogError]: ...
 
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
@@ -294,7 +290,6 @@ class ShardsMoment:
         self.positions = {place: one.shard.position for place, one in replays.items()}
 
     async def user_partitions(self) -> list[PartitionSummary]:
-        """See `Moment`."""
         shards = [one.shard for one in self.replays.values()]
         return in_order(
             summary_of(shard, partition) for shard in shards for partition in shard.partitions()
@@ -303,7 +298,6 @@ class ShardsMoment:
     async def segments(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> AsyncIterator[list[SegmentMetadata]]:
-        """See `Moment`."""
         shard, after = await self.state(partition), None
         while True:
             page = shard.page(partition, epoch, after=after, limit=PAGE)
@@ -314,7 +308,6 @@ class ShardsMoment:
             after = page.after
 
     async def state(self, partition: TopicIdPartition) -> Shard:
-        """See `Moment`."""
         place = place_of(partition, self.identity.partition_count)
         replay = self.replays.get(place)
         if replay is None:

@@ -108,7 +108,6 @@ class SegmentTotals:
     by_state: dict[str, int] = field(default_factory=lambda: {one.name: 0 for one in STATES})
 
     def add(self, segment: SegmentMetadata) -> None:
-        """One more."""
         self.segments += 1
         self.size_bytes += segment.size_bytes
         self.by_state[segment.state.name] += 1

@@ -109,7 +109,6 @@ def _watermarks(
 
 
 def watermarks_of(shard: Shard, partition: TopicIdPartition) -> dict[int, int]:
-    """By leader epoch."""
     return {epoch: highest for one, epoch, highest in shard.watermarks() if one == partition}
 
 

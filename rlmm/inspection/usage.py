@@ -53,7 +53,6 @@ class SegmentSum:
     size_bytes: int = 0
 
     def add(self, segment: SegmentMetadata) -> None:
-        """Count it in."""
         self.segments += 1
         self.size_bytes += segment.size_bytes
 

@@ -42,7 +42,6 @@ class DescribeBrokerRequest(Request[DescribedBroker]):
         self._broker = broker
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.array([self._broker], lambda broker: _write_broker(out, broker))
         out.boolean(False)
         out.boolean(False)
@@ -107,7 +106,6 @@ class LogDirsRequest(Request[DescribedLogDirs]):
     api = MessageType("DescribeLogDirs", 35, (4, 3))
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.array(None, out.text)
         out.no_tags()
 

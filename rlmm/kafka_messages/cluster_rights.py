@@ -50,7 +50,6 @@ class DescribeClusterRequest(Request[ClusterRights]):
     api = MessageType("DescribeCluster", 60, (0,))
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.boolean(True)
         out.no_tags()
 

@@ -81,7 +81,6 @@ class FetchRequest(Request[FetchAnswer]):
         self._bytes_max = bytes_max
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.int32(CONSUMER_REPLICA_ID)
         out.int32(self._wait_ms)
         out.int32(_BYTES_MIN)

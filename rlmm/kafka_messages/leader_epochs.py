@@ -33,7 +33,6 @@ class EpochEndsRequest(Request[dict[str, dict[int, EpochEnd]]]):
         self._epochs = epochs
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.int32(CONSUMER_REPLICA_ID)
         out.array(self._epochs.items(), lambda asked: self._write_topic(out, *asked))
         out.no_tags()

@@ -107,7 +107,6 @@ class MetadataRequest(Request[ClusterMetadata]):
         self._has_operations = has_operations
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.array(self._topics, lambda name: self._write_topic(out, name))
         out.boolean(False)
         out.boolean(self._has_operations)
@@ -184,7 +183,6 @@ class TopicOffsetsRequest(Request[dict[str, dict[int, ListedOffset]]]):
         self._isolation = isolation
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.int32(CONSUMER_REPLICA_ID)
         out.int8(self._isolation)
         out.array(self._partitions.items(), lambda wanted: self._write_topic(out, *wanted))
@@ -221,7 +219,6 @@ class ListOffsetsRequest(Request[dict[int, ListedOffset]]):
         self._of_topics = TopicOffsetsRequest({topic: partitions}, end)
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         self._of_topics.write(out, version)
 
     def read(self, answer: MessageReader, version: int) -> dict[int, ListedOffset]:

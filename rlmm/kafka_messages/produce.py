@@ -31,7 +31,6 @@ class InitProducerIdRequest(Request[ProducerId]):
     api = MessageType("InitProducerId", 22, (2,))
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.text(None)
         out.int32(_NO_TRANSACTION_TIMEOUT_MS)
         out.no_tags()
@@ -72,7 +71,6 @@ class ProduceRequest(Request["ProduceResult | None"]):
         self._timeout_ms = timeout_ms
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.text(None)
         out.int16(_ACKS_ALL)
         out.int32(self._timeout_ms)

@@ -45,7 +45,6 @@ class CreateTopicsRequest(Request[TopicRequestOutcome]):
         self._timeout_ms = timeout_ms
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.array([self._topic], lambda topic: self._write_topic(out, topic))
         out.int32(self._timeout_ms)
         out.boolean(False)
@@ -122,7 +121,6 @@ class DescribeTopicsRequest(Request[list[DescribedTopic]]):
         self._names = names
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.array(self._topics, lambda topic: self._write_topic(out, topic))
         out.boolean(False)
         out.boolean(False)
@@ -185,7 +183,6 @@ class AlterTopicRequest(Request[TopicRequestOutcome]):
         self._is_only_checked = is_only_checked
 
     def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
         out.array([self._topic], lambda topic: self._write_topic(out, topic))
         out.boolean(self._is_only_checked)
         out.no_tags()

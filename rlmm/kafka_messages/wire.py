@@ -36,19 +36,15 @@ class MessageReader:
         self._at = start
 
     def int8(self) -> int:
-        """One byte, signed."""
         return self._number(_INT8)
 
     def int16(self) -> int:
-        """Two bytes, signed."""
         return self._number(_INT16)
 
     def int32(self) -> int:
-        """Four bytes, signed."""
         return self._number(_INT32)
 
     def int64(self) -> int:
-        """Eight bytes, signed."""
         return self._number(_INT64)
 
     def boolean(self) -> bool:
@@ -67,7 +63,6 @@ class MessageReader:
         raise ValueError(msg)
 
     def uuid(self) -> Uuid:
-        """A topic id."""
         return Uuid(self.take(UUID_BYTES))
 
     def nullable_bytes(self) -> bytes | None:
@@ -99,11 +94,9 @@ class MessageReader:
         return [item() for _ in range(count)]
 
     def tags(self) -> dict[int, bytes]:
-        """The tagged fields, unread."""
         return {self.uvarint(): self.take(self.uvarint()) for _ in range(self.uvarint())}
 
     def take(self, size: int) -> bytes:
-        """The next *size* bytes."""
         at = self._skip(size)
         return self._data[at : at + size]
 
@@ -128,23 +121,18 @@ class MessageWriter:
         self._parts: list[bytes] = []
 
     def int8(self, value: int) -> None:
-        """One byte, signed."""
         self._parts.append(_INT8.pack(value))
 
     def int16(self, value: int) -> None:
-        """Two bytes, signed."""
         self._parts.append(_INT16.pack(value))
 
     def int32(self, value: int) -> None:
-        """Four bytes, signed."""
         self._parts.append(_INT32.pack(value))
 
     def int64(self, value: int) -> None:
-        """Eight bytes, signed."""
         self._parts.append(_INT64.pack(value))
 
     def boolean(self, value: bool) -> None:
-        """One byte."""
         self._parts.append(b"\x01" if value else b"\x00")
 
     def uvarint(self, value: int) -> None:
@@ -157,7 +145,6 @@ class MessageWriter:
         self._parts.append(bytes(coded))
 
     def uuid(self, value: Uuid) -> None:
-        """A topic id."""
         self._parts.append(bytes(value))
 
     def nullable_bytes(self, value: bytes | None) -> None:
@@ -181,7 +168,6 @@ class MessageWriter:
             write(item)
 
     def int32_array(self, values: Iterable[int]) -> None:
-        """Numbers of four bytes."""
         self.array(values, self.int32)
 
     def no_tags(self) -> None:
@@ -189,7 +175,6 @@ class MessageWriter:
         self._parts.append(b"\x00")
 
     def done(self) -> bytes:
-        """All that was written."""
         return b"".join(self._parts)
 
 
@@ -215,8 +200,7 @@ class Request(Generic[T]):
     api: MessageType
 
     @abstractmethod
-    def write(self, out: MessageWriter, version: int) -> None:
-        """Write the body."""
+    def write(self, out: MessageWriter, version: int) -> None: ...
 
     @abstractmethod
     def read(self, answer: MessageReader, version: int) -> T:

@@ -49,33 +49,27 @@ class BlockingMetadata:
         self._loop = loop
 
     def reconcile(self, desired: Assignment, *, timeout_s: float = 30.0) -> Mapping[int, str]:
-        """See `RemoteLogMetadata.reconcile`."""
         return self._wait(self._metadata.reconcile(desired, timeout_s=timeout_s))
 
     def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float = 30.0) -> None:
-        """See `RemoteLogMetadata.wait_ready`."""
         self._wait(self._metadata.wait_ready(partition, timeout_s=timeout_s))
 
     def wait_all_ready(self, *, timeout_s: float = 30.0) -> list[int]:
-        """See `RemoteLogMetadata.wait_all_ready`."""
         return self._wait(self._metadata.wait_all_ready(timeout_s=timeout_s))
 
     def add_segment(
         self, segment: SegmentMetadata, *, timeout_s: float | None = None
     ) -> WrittenEvent:
-        """See `RemoteLogMetadata.add_segment`."""
         return self._wait(self._metadata.add_segment(segment, timeout_s=timeout_s))
 
     def update_segment(
         self, update: SegmentUpdate, *, timeout_s: float | None = None
     ) -> WrittenEvent:
-        """See `RemoteLogMetadata.update_segment`."""
         return self._wait(self._metadata.update_segment(update, timeout_s=timeout_s))
 
     def put_partition_delete(
         self, delete: PartitionDelete, *, timeout_s: float | None = None
     ) -> WrittenEvent:
-        """See `RemoteLogMetadata.put_partition_delete`."""
         return self._wait(self._metadata.put_partition_delete(delete, timeout_s=timeout_s))
 
     def store(
@@ -84,7 +78,6 @@ class BlockingMetadata:
         *,
         timeout_s: float | None = None,
     ) -> WrittenEvent | StoredNotAssigned:
-        """See `RemoteLogMetadata.store`."""
         return self._wait(self._metadata.store(event, timeout_s=timeout_s))
 
     def segment_for(
@@ -97,7 +90,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """See `RemoteLogMetadata.segment_for`."""
         return self._wait(
             self._metadata.segment_for(
                 partition,
@@ -117,7 +109,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata | RlmmError | None]:
-        """See `RemoteLogMetadata.segments_for`."""
         return self._wait(
             self._metadata.segments_for(
                 lookups, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -132,7 +123,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """See `RemoteLogMetadata.segment`."""
         return self._wait(
             self._metadata.segment(
                 segment_id, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -149,7 +139,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """See `RemoteLogMetadata.next_segment_with_txn_index`."""
         return self._wait(
             self._metadata.next_segment_with_txn_index(
                 partition,
@@ -170,7 +159,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int | None:
-        """See `RemoteLogMetadata.highest_offset`."""
         return self._wait(
             self._metadata.highest_offset(
                 partition,
@@ -190,7 +178,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata]:
-        """See `RemoteLogMetadata.segments`."""
         return self._wait(
             self._metadata.segments(
                 partition,
@@ -212,7 +199,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> Page:
-        """See `RemoteLogMetadata.page`."""
         return self._wait(
             self._metadata.page(
                 partition,
@@ -234,7 +220,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int:
-        """See `RemoteLogMetadata.size`."""
         return self._wait(
             self._metadata.size(
                 partition,
@@ -253,7 +238,6 @@ class BlockingMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> PartitionDelete | None:
-        """See `RemoteLogMetadata.partition_delete`."""
         return self._wait(
             self._metadata.partition_delete(
                 partition, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
@@ -261,27 +245,21 @@ class BlockingMetadata:
         )
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """See `RemoteLogMetadata.is_ready`."""
         return self._call(lambda: self._metadata.is_ready(partition))
 
     def assigned(self) -> Assignment:
-        """See `RemoteLogMetadata.assigned`."""
         return self._call(self._metadata.assigned)
 
     def read_token(self) -> dict[int, int]:
-        """See `RemoteLogMetadata.read_token`."""
         return self._call(self._metadata.read_token)
 
     def snapshot_positions(self) -> dict[int, int]:
-        """See `RemoteLogMetadata.snapshot_positions`."""
         return self._call(self._metadata.snapshot_positions)
 
     def write_snapshots(self) -> FlushResult:
-        """See `RemoteLogMetadata.write_snapshots`."""
         return self._wait(self._metadata.write_snapshots())
 
     def statistics(self) -> EngineStatistics:
-        """See `RemoteLogMetadata.statistics`."""
         return self._call(self._metadata.statistics)
 
     def _call(self, function: Callable[[], T]) -> T:

@@ -89,7 +89,6 @@ class RemoteLogMetadata:
         return await self._engine.wait_settled(generation, timeout_s=limit_s)
 
     def assigned(self) -> Assignment:
-        """What is answered for."""
         return self._engine.assignment
 
     async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float = 30.0) -> None:
@@ -333,7 +332,6 @@ class RemoteLogMetadata:
         return self._engine.incidents
 
     def statistics(self) -> EngineStatistics:
-        """How everything stands."""
         return self._engine.statistics()
 
 

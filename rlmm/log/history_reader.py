@@ -36,13 +36,11 @@ class HistoryReader:
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> Mapping[int, LogBounds | LogError]:
-        """See `MetadataLog.bounds`."""
         return await self._log.bounds(partitions, timeout_s=timeout_s)
 
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int
     ) -> RecordSet | None:
-        """See `MetadataLog.read`."""
         return await read_aside(
             self._log, partition, position, timeout_s=timeout_s, bytes_max=bytes_max
         )

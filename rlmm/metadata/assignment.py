@@ -62,7 +62,6 @@ class Assignment:
 
     @classmethod
     def nothing(cls) -> Assignment:
-        """No partition."""
         return cls(frozenset())
 
     @classmethod

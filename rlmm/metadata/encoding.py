@@ -115,7 +115,6 @@ def encode_custom(custom_metadata: bytes | None) -> bytes:
 
 
 def encode_epochs(epochs: Epochs) -> bytes:
-    """The epoch array, rising."""
     return encode_varint(len(epochs) + 1) + b"".join(_EPOCH.pack(*pair) for pair in epochs)
 
 

@@ -57,7 +57,6 @@ class Uuid(bytes):
     __slots__ = ()
 
     def __new__(cls, value: bytes) -> Self:
-        """Take exactly 16 bytes."""
         if len(value) != UUID_BYTES:
             msg = f"a uuid has {UUID_BYTES} bytes, got {len(value)}"
             raise InvalidArgument(msg)

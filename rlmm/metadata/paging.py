@@ -145,7 +145,6 @@ class Order:
         """When it was asked for last; `KeptOrders` counts."""
 
     def give_up(self) -> None:
-        """Hold nothing any more."""
         self.is_given_up = True
         self.keys, self.ahead = SortedKeys(), None
 

@@ -43,7 +43,6 @@ class Tally:
 
     @property
     def offsets(self) -> int:
-        """All offsets passed."""
         return (
             self.applied
             + self.duplicate
@@ -54,7 +53,6 @@ class Tally:
         )
 
     def add(self, other: Tally) -> None:
-        """Count *other* in."""
         self.applied += other.applied
         self.duplicate += other.duplicate
         self.rejected += other.rejected
@@ -63,7 +61,6 @@ class Tally:
         self.missing += other.missing
 
     def count(self, verdict: Verdict) -> None:
-        """Count one event."""
         match verdict:
             case Applied():
                 self.applied += 1

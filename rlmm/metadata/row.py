@@ -180,13 +180,11 @@ def finish_of(row: bytes) -> int:
 
 
 def start_of(row: bytes) -> int:
-    """Start offset."""
     offset: int = _INT64.unpack_from(row, KEPT_AT)[0]
     return offset
 
 
 def end_of(row: bytes) -> int:
-    """Last offset, inclusive."""
     offset: int = _INT64.unpack_from(row, END_AT)[0]
     return offset
 
@@ -198,7 +196,6 @@ def event_timestamp_of(row: bytes) -> int:
 
 
 def size_of(row: bytes) -> int:
-    """Segment size in bytes."""
     custom_at = ONE_EPOCH_CUSTOM_AT if row[EPOCHS_AT] == ONE_EPOCH else _custom_at(row)
     size: int = _INT32.unpack_from(row, custom_at - 4)[0]
     return size

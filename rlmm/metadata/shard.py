@@ -54,12 +54,10 @@ class Shard(Protocol):
     """All state of one metadata partition. Not for use from several threads at once."""
 
     @property
-    def partition(self) -> int:
-        """The metadata partition."""
+    def partition(self) -> int: ...
 
     @property
-    def position(self) -> int:
-        """Next offset to apply."""
+    def position(self) -> int: ...
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
         """
@@ -209,5 +207,4 @@ class Shard(Protocol):
     def validate(self) -> list[str]:
         """Every broken internal rule, in words; empty when the state is sound."""
 
-    def statistics(self) -> ShardStatistics:
-        """How the shard stands."""
+    def statistics(self) -> ShardStatistics: ...

@@ -90,7 +90,6 @@ class ShardAnswers:
         return _found(partition, state, state.next_with_txn_index(epoch, offset))
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """The watermark of *epoch*."""
         return self._state(partition).highest(epoch)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
@@ -124,7 +123,6 @@ class ShardAnswers:
         return self._state(partition).size_of_epoch(epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
-        """Bytes of all segments."""
         return self._state(partition).size_bytes
 
     def segment_counts(self) -> tuple[int, int, int]:

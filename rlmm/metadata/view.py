@@ -80,34 +80,28 @@ class PartitionViews:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """See `Shard.segment_for`."""
         self._require_ready(partition)
         return self._shard.segment_for(partition, epoch, offset)
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """See `Shard.next_segment_with_txn_index`."""
         self._require_ready(partition)
         return self._shard.next_segment_with_txn_index(partition, epoch, offset)
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """See `Shard.highest_offset`."""
         self._require_ready(partition)
         return self._shard.highest_offset(partition, epoch)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """See `Shard.segments`."""
         self._require_ready(partition)
         return self._shard.segments(partition)
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """See `Shard.segments_of_epoch`."""
         self._require_ready(partition)
         return self._shard.segments_of_epoch(partition, epoch)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """See `Shard.size_of_epoch`."""
         self._require_ready(partition)
         return self._shard.size_of_epoch(partition, epoch)
 

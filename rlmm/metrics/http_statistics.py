@@ -25,5 +25,4 @@ class HttpCounters:
         """Connections that were ended from here, by reason."""
 
     def count(self, path: str, status: int) -> None:
-        """One more answer."""
         self.answers[path, status] += 1

@@ -77,7 +77,6 @@ class Scrape:
     user_partitions_max: int
 
     def clusters(self) -> Iterator[EngineMetrics]:
-        """Every engine."""
         for name, engine in (self.service.engines if self.service else {}).items():
             yield EngineMetrics(name, engine, self)
 

@@ -42,20 +42,17 @@ class ServedProcess(Protocol):
     def end(self) -> str:
         """Why nothing is answered any more."""
 
-    def statistics(self) -> ServiceStatistics:
-        """How it stands."""
+    def statistics(self) -> ServiceStatistics: ...
 
 
 class SidecarFigures(Protocol):
     """What the frame server says of itself."""
 
     @property
-    def connections(self) -> Mapping[str, int]:
-        """Open now, by state."""
+    def connections(self) -> Mapping[str, int]: ...
 
     @property
-    def connections_max(self) -> int:
-        """As many may be."""
+    def connections_max(self) -> int: ...
 
     @property
     def accepted(self) -> int:
@@ -70,36 +67,30 @@ class SidecarFigures(Protocol):
         """Connections that were ended from here, by reason."""
 
     @property
-    def answered(self) -> Mapping[str, int]:
-        """Requests by method."""
+    def answered(self) -> Mapping[str, int]: ...
 
     @property
     def refusals(self) -> Mapping[tuple[str, str], int]:
         """Requests that were refused, by method and code."""
 
     @property
-    def waiting(self) -> int:
-        """Requests that wait."""
+    def waiting(self) -> int: ...
 
     @property
-    def waiting_bytes(self) -> int:
-        """Memory that they may take."""
+    def waiting_bytes(self) -> int: ...
 
     @property
     def abandoned(self) -> int:
         """Waiting requests whose client went away."""
 
     @property
-    def bytes_in(self) -> int:
-        """Bytes that came."""
+    def bytes_in(self) -> int: ...
 
     @property
-    def bytes_out(self) -> int:
-        """Bytes that went."""
+    def bytes_out(self) -> int: ...
 
     @property
-    def held_bytes(self) -> int:
-        """Of unfinished frames."""
+    def held_bytes(self) -> int: ...
 
     @property
     def greeting_bytes(self) -> int:

@@ -28,7 +28,6 @@ class Disk:
         return os.open(path, flags | os.O_CLOEXEC, 0o644)
 
     def close(self, descriptor: int) -> None:
-        """Close what `open` gave."""
         os.close(descriptor)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:

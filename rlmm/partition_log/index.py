@@ -103,11 +103,9 @@ class SegmentIndex:
             self._time_offsets.append(self.max_timestamp_offset - self.base_offset)
 
     def offset_bytes(self) -> bytes:
-        """The `.index` file."""
         return _big_endian(self.offsets).tobytes()
 
     def time_bytes(self) -> bytes:
-        """The `.timeindex` file."""
         return b"".join(map(_TIME_ENTRY.pack, self._times, self._time_offsets))
 
     def offset_before_time(self, timestamp_ms: int) -> int:

@@ -83,7 +83,6 @@ class PartitionLog(LogReads):
         self._append_count = 0
 
     def statistics(self) -> PartitionStatistics:
-        """Figures as they are now."""
         store = self._store
         return PartitionStatistics(
             self.log_start,

@@ -53,7 +53,6 @@ class LogReads:
 
     @property
     def topic(self) -> str:
-        """Name of the topic."""
         return self._store.name.topic
 
     @property
@@ -68,7 +67,6 @@ class LogReads:
 
     @property
     def path(self) -> Path:
-        """The partition's folder."""
         return self._store.folder
 
     @property
@@ -98,7 +96,6 @@ class LogReads:
 
     @property
     def recovered(self) -> LogRecoveryResult:
-        """What opening it took."""
         return self._store.recovered
 
     # reading

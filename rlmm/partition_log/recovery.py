@@ -87,7 +87,6 @@ class Recovery:
         return self._scan_from(first)
 
     def outcome(self) -> LogRecoveryResult:
-        """What it took."""
         return LogRecoveryResult(
             self._is_clean,
             self._scanned_bytes,

@@ -99,7 +99,6 @@ class PartitionStore:
 
     @property
     def active(self) -> Segment:
-        """The segment that grows."""
         return self._segments[-1]
 
     def end(self) -> LogPosition:
@@ -198,7 +197,6 @@ class PartitionStore:
         return segment
 
     def blocking_save_epochs(self, epochs: EpochStarts) -> None:
-        """Write the leader epochs."""
         self.place.disk.replace_file(
             self.folder / EPOCH_CHECKPOINT,
             format_epochs(epochs.entries),

@@ -41,8 +41,7 @@ _USEC = 1_000_000
 
 
 class _Engine(Protocol):
-    def standing(self) -> EngineStatus:
-        """What it can be asked now."""
+    def standing(self) -> EngineStatus: ...
 
 
 class SupervisedProcess(Protocol):
@@ -98,7 +97,6 @@ class NotifySocket:
         return True
 
     def close(self) -> None:
-        """Nothing is sent any more."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -164,7 +162,6 @@ class SupervisorNotices:
             self._socket.close()
 
     def stopping(self) -> None:
-        """The end has begun."""
         if self._socket is not None:
             failure = self._standing().failure
             self._socket.send("STOPPING=1", f"STATUS={_line(failure or 'stopping')}")

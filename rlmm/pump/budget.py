@@ -158,7 +158,6 @@ class Budget:
             raise OverBudget(msg)
 
     def statistics(self) -> BudgetStatistics:
-        """As measured last."""
         return BudgetStatistics(
             self._resident,
             self._alert,

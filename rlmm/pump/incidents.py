@@ -89,7 +89,6 @@ class Incidents:
 
     @property
     def forgotten(self) -> int:
-        """How many had to make room."""
         return self._forgotten.total()
 
     def note(self, metadata_partition: int, entries: Iterable[Entry], now_ms: int) -> None:

@@ -200,7 +200,6 @@ class Pump:
 
     @property
     def assignment(self) -> Assignment:
-        """What is desired."""
         return self._assignment
 
     def reconcile(self, assignment: Assignment) -> int:
@@ -323,7 +322,6 @@ class Pump:
         return None if follower is None else await follower.freeze(of)
 
     def statistics(self) -> PumpStatistics:
-        """How reading goes."""
         tally = replace(self._ended)
         for follower in self._followers.values():
             tally.add(follower.tally)

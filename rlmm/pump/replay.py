@@ -102,7 +102,6 @@ class Replay:
         return self._inherited is None
 
     def progress(self, now_s: float) -> ReplayProgress:
-        """How it stands."""
         return ReplayProgress(
             self.shard.partition,
             self.shard.position,

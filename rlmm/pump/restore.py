@@ -15,12 +15,10 @@ class RestoredState(Protocol):
     """A state that was kept, and what it was made of."""
 
     @property
-    def shard(self) -> Shard:
-        """The state."""
+    def shard(self) -> Shard: ...
 
     @property
-    def history(self) -> ReplayHistory:
-        """What it was made of."""
+    def history(self) -> ReplayHistory: ...
 
 
 class StateRestore(Protocol):

@@ -87,7 +87,6 @@ class VerdictWaits:
         return waiter
 
     def hear(self, report: Report) -> None:
-        """The reader has gone on."""
         if self._appending:
             self._kept.extend(report.entries)
         self._position = report.next_offset

@@ -113,7 +113,6 @@ class Batch:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who stamped the records."""
         return TimestampType(self._header[5] & LOG_APPEND_TIME_BIT != 0)
 
     @property

@@ -63,7 +63,6 @@ class RetentionSettings:
     def of(
         cls, topic: TopicFacts | None, offsets: PartitionOffsets | None, only_local_bytes: int = 0
     ) -> RetentionSettings:
-        """As the cluster tells them."""
         return cls(
             None if topic is None else number(topic.setting("retention.ms")),
             None if topic is None else number(topic.setting("retention.bytes")),
@@ -73,7 +72,6 @@ class RetentionSettings:
 
     @property
     def unknown(self) -> list[str]:
-        """What nobody told."""
         told = {
             "retention.ms": self.retention_ms,
             "retention.bytes": self.retention_bytes,

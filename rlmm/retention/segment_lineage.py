@@ -47,7 +47,6 @@ class Lineage:
 
 
 def finished_of(segments: Iterable[SegmentMetadata]) -> list[SegmentMetadata]:
-    """Those that can be read."""
     return [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
 
 

@@ -36,5 +36,4 @@ class AssignmentCounts:
 
     @property
     def all(self) -> Partitions:
-        """What anybody holds."""
         return frozenset(self._holders)

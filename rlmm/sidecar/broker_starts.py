@@ -172,7 +172,6 @@ class BrokerSessions:
 
     @property
     def connections(self) -> int:
-        """That speak for it."""
         return sum(start.connections for start in self._starts.values())
 
     @property
@@ -245,7 +244,6 @@ class BrokerSessions:
         self.changed.ring()
 
     def statistics(self) -> BrokerStatistics:
-        """How it stands."""
         count = None if self.partitions is None else len(self.partitions)
         return BrokerStatistics(count, self.connections, self.takeovers, self.superseded)
 

@@ -155,5 +155,4 @@ class BrokerAssignments:
                 raise
 
     def statistics(self) -> Mapping[int, BrokerStatistics]:
-        """How each broker stands."""
         return {number: one.statistics() for number, one in self._brokers.items()}

@@ -94,7 +94,6 @@ class ProcessEngines:
     # ----------------------------------------------------------------------------- engines
 
     def all(self) -> Collection[Engine]:
-        """Every engine there is now."""
         return () if self._service is None else tuple(self._service.engines.values())
 
     def of_cluster(self, cluster_id: str) -> Engine | None:

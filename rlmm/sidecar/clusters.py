@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 class Engines(Protocol):
     """The engines of the process."""
 
-    def all(self) -> Collection[Engine]:
-        """Every engine there is now."""
+    def all(self) -> Collection[Engine]: ...
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
         """The engine that follows, or is to follow, this cluster; `None` while none is known to."""

@@ -91,7 +91,6 @@ class ClientConnection(asyncio.BufferedProtocol):
     # --------------------------------------------------------------------- from the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody has connected."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         settings = self._around.settings
@@ -108,7 +107,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         return self._around.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Some bytes have come."""
         self._take(bytes(self._around.buffer[:nbytes]))
 
     def _take(self, data: bytes) -> None:
@@ -158,7 +156,6 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._pause_reading()
 
     def resume_writing(self) -> None:
-        """It has taken them."""
         self.blocked_s = None
         if self._closing:
             return
@@ -331,7 +328,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def abort(self, reason: str | None = None) -> None:
-        """End now."""
         if reason is not None:
             self._figures.cut_off[reason] += 1
         self._closing = True
@@ -350,7 +346,6 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def waits(self) -> WaitingRequests:
-        """What is under way."""
         return self._waits
 
     @property

@@ -224,7 +224,6 @@ def require_sound(method: str, args: Args, bounds: RequestLimits) -> None:
 
 
 def partitions_of(method: str, args: Args) -> list[TopicIdPartition]:
-    """What a read is about."""
     if method == "segments_for":
         return [partition for partition, _, _ in read_lookups(args[0])]
     return [read_partition(args[0])]
@@ -266,7 +265,6 @@ def event_partition(event: Any) -> TopicIdPartition:
 
 
 def event_broker(event: Any) -> int:
-    """The broker that says so."""
     broker_id: int = event.broker_id
     return broker_id
 

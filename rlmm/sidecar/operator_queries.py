@@ -145,7 +145,6 @@ class OpenImage:
         return image_head_value(ImageHead(position, len(data), first))
 
     async def _make(self, session: ClientSession, partition: TopicIdPartition) -> tuple[int, bytes]:
-        """Position and image."""
         reads, engine = session.reads(), session.engine()
         shard = reads.state_of(partition)
         segments = sum(shard.segment_counts_of(partition))

@@ -125,7 +125,6 @@ class ClientSession:
         return self._client is None or self._around.door.is_valid(self._client)
 
     def leave(self) -> None:
-        """The connection is over."""
         self.image.close()
         self._leave_broker()
         if self._client is not None:
@@ -257,7 +256,6 @@ class ClientSession:
             raise
 
     def _optional(self, method: str, args: Args) -> object:
-        """A read with options."""
         METHODS[method].require_count(args)
         options = read_read_options(args[-1], self._bounds.timeout_ms_max)
         question = args[:-1]

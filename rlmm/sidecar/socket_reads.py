@@ -71,7 +71,6 @@ class SocketReaders:
             self._epoll.unregister(fd)
 
     def close(self) -> None:
-        """Read from nobody any more."""
         self._loop.remove_reader(self._epoll.fileno())
         self._takers.clear()
         self._epoll.close()
@@ -151,12 +150,10 @@ class EventLoopSockets:
     """The same for what the event loop reads and writes itself."""
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
-        """It has begun already."""
         del take, transport
         return NO_FILE
 
     def resume(self, fd: int, take: Take, transport: asyncio.Transport) -> None:
-        """Read on."""
         del fd, take
         transport.resume_reading()
 
@@ -169,7 +166,6 @@ class EventLoopSockets:
         """The transport knows that it is about to be closed."""
 
     def send(self, fd: int, data: bytes, transport: asyncio.Transport) -> None:
-        """Write *data*."""
         del fd
         transport.write(data)
 

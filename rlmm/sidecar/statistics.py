@@ -90,7 +90,6 @@ class FrameServerCounters:
         return self.greeting_bytes <= settings.greeting_bytes_max
 
     def refuse(self, method: str | None, error: RlmmError) -> None:
-        """A request met *error*."""
         name = method if method is not None and method in METHODS else OTHER
         self.refusals[name, error.code] += 1
 

@@ -218,5 +218,4 @@ class WaitingRequests:
             task.cancel()
 
     def tasks(self) -> list[asyncio.Task[object]]:
-        """What is under way."""
         return list(self._tasks.values())

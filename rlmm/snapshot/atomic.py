@@ -29,7 +29,6 @@ class SnapshotDisk(Disk):
         source.replace(target)
 
     def size(self, descriptor: int) -> int:
-        """How many bytes a file has."""
         return os.fstat(descriptor).st_size
 
     def free_bytes(self, folder: Path) -> int:

@@ -137,7 +137,6 @@ class _Content:
         return len(self._waiting) - self._at
 
     def add(self, inflated: bytes | bytearray) -> None:
-        """Take what comes next."""
         del self._waiting[: self._at]
         self._at = 0
         self._waiting += inflated

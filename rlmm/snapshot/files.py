@@ -70,7 +70,6 @@ class SnapshotFile:
         return header
 
     def pieces(self, size: int = 1 << 20) -> Iterator[bytes]:
-        """Yield the file as it is."""
         read = SnapshotReadPass(self._read_at)
         left = self.size
         while left:

@@ -64,7 +64,6 @@ class Refusals:
         self._kinds: dict[Path, RefusalKind] = {}
 
     def note(self, refusal: SnapshotRefusal) -> None:
-        """Count one and remember it."""
         self._counts[refusal.kind] += 1
         self._latest.append(refusal)
         self._kinds[refusal.path] = refusal.kind
@@ -84,5 +83,4 @@ class Refusals:
 
     @property
     def latest(self) -> tuple[SnapshotRefusal, ...]:
-        """The latest, oldest first."""
         return tuple(self._latest)

@@ -107,7 +107,6 @@ class SnapshotStore:
         return self._saved.get(partition)
 
     def statistics(self) -> StoreStatistics:
-        """How the folder stands."""
         return StoreStatistics(
             self._restored, self._refusals.counts, self._refusals.latest, dict(self._saved)
         )

@@ -125,7 +125,6 @@ class SnapshotWriter:
         return FlushResult(tuple(done[True]), tuple(done[False]), tuple(done[None]), failed)
 
     def statistics(self) -> SnapshotWriterStatistics:
-        """How the snapshots stand."""
         return SnapshotWriterStatistics(
             self._written,
             self._written_bytes,

@@ -76,17 +76,14 @@ class Brokers:
         await self._topics.close()
 
     async def cluster_id(self) -> str:
-        """See `Cluster`."""
         return (await self._topics.metadata([])).cluster_id
 
     async def brokers(self) -> Collection[int]:
-        """See `Cluster`."""
         return sorted(one.node_id for one in (await self._topics.metadata([])).brokers)
 
     # ------------------------------------------------------------------------------- topics
 
     async def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """See `Cluster`."""
         told = await self._topics.metadata(None if names is None else sorted(names))
         found = {one.name: one for one in told.topics if one.code == ErrorCode.NONE}
         settings = await self._settings(sorted(found))
@@ -161,7 +158,6 @@ class Brokers:
     # ------------------------------------------------------------------- brokers and rights
 
     async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:
-        """See `Cluster`."""
         told = await self._of_broker(broker, DescribeBrokerRequest(broker))
         if told is None or told.code != ErrorCode.NONE:
             return None
@@ -171,7 +167,6 @@ class Brokers:
         }
 
     async def log_dirs(self) -> list[LogDir]:
-        """See `Cluster`."""
         told = await asyncio.gather(*map(self._log_dirs_of, await self.brokers()))
         return [one for of_broker in told for one in of_broker]
 

@@ -154,7 +154,6 @@ class FoldersLog:
         return chosen.logs[0]
 
     async def close(self) -> None:
-        """Give back every file."""
         await self._closing.aclose()
 
     # ------------------------------------------------------------------------- other replicas

@@ -224,7 +224,6 @@ class FoldersSource:
         return moment
 
     async def close(self) -> None:
-        """See `Source`."""
         await self.log.close()
         if self.cluster is not None:
             await self.cluster.close()

@@ -20,9 +20,7 @@ class StateSource(Protocol):
     """One of the three. Opened for one command, and closed by it."""
 
     @property
-    def kind(self) -> StateSourceKind:
-        """Which of the three it is."""
-        ...
+    def kind(self) -> StateSourceKind: ...
 
     @property
     def where(self) -> str:
@@ -57,6 +55,4 @@ class StateSource(Protocol):
         """
         ...
 
-    async def close(self) -> None:
-        """Give back everything."""
-        ...
+    async def close(self) -> None: ...

@@ -53,7 +53,6 @@ class ReplayBar:
 
     @property
     def done(self) -> int:
-        """Records that were read."""
         return sum(at - self._starts[place] for place, (at, _) in self._reached.items())
 
     @property

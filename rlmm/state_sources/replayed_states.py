@@ -63,12 +63,10 @@ class ReplayedPartition:
 
     @property
     def shard(self) -> Shard:
-        """The state."""
         return self.replay.shard
 
     @property
     def history(self) -> ReplayHistory:
-        """What the state is made of."""
         return history_of(self.base, self.shard.statistics())
 
 
@@ -99,7 +97,6 @@ class ReplayedStates:
         self._turn = asyncio.Lock()
 
     def held(self) -> Mapping[int, ReplayedPartition]:
-        """Everything that was read."""
         return self._held
 
     async def identity(self) -> LogIdentity:

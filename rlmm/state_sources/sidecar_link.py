@@ -68,7 +68,6 @@ class SidecarLink:
 
     @property
     def where(self) -> str:
-        """The service's address."""
         return str(self._address)
 
     @property
@@ -112,7 +111,6 @@ class SidecarLink:
         raise AssertionError("the last attempt returns or raises")
 
     async def close(self) -> None:
-        """Hang up."""
         if self._connection is not None:
             self._connection.end(SidecarUnavailable("this has hung up"))
 

@@ -63,7 +63,6 @@ class SidecarLog:
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> Mapping[int, LogBounds | LogError]:
-        """See `ReadableLog`."""
         self._require_role()
         identity = await self.identity(timeout_s=timeout_s)
         asked = list(partitions)

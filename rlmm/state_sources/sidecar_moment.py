@@ -74,7 +74,6 @@ class SidecarMoment:
     async def segments(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> AsyncIterator[list[SegmentMetadata]]:
-        """See `Moment`."""
         self._require_read(partition)
         after: bytes | None = None
         while True:

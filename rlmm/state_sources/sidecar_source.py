@@ -66,11 +66,9 @@ class ServiceStateSource:
 
     @property
     def where(self) -> str:
-        """See `Source`."""
         return self._link.where
 
     async def close(self) -> None:
-        """See `Source`."""
         await self._link.close()
         if self.cluster is not None:
             await self.cluster.close()

@@ -112,5 +112,4 @@ class SnapshotCache:
         return True
 
     async def close(self) -> None:
-        """Give the folder back."""
         await in_own_thread("snapshot-cache", partial(self._held.close))

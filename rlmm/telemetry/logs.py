@@ -107,7 +107,6 @@ class LogLines(logging.StreamHandler[TextIO]):
 
     @property
     def form(self) -> LogFormat:
-        """How lines look now."""
         return self._settings.format
 
     def statistics(self) -> LinesStatistics:

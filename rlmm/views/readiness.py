@@ -88,7 +88,6 @@ class ProcessStatus:
 
     @property
     def detail(self) -> str:
-        """The same for people."""
         if self.failure or self.end:
             return self.failure or self.end
         if self.opening:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def partition_view(partition: TopicIdPartition) -> View:
-    """A user partition."""
     return {
         "topic_id": str(partition.topic_id),
         "topic": partition.topic,

@@ -21,7 +21,6 @@ def iso_time(ms: int | None) -> str | None:
 
 
 def base64_text(value: bytes | None) -> str | None:
-    """Bytes as text."""
     return None if value is None else base64.b64encode(value).decode("ascii")
 
 

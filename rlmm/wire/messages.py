@@ -100,7 +100,6 @@ def answer_frame(request_id: int, result: object, frame_bytes_max: int = FRAME_B
 
 
 def packed(value: object) -> PackedResult:
-    """*value* as it is sent."""
     return PackedResult(_local.pack(value))
 
 
@@ -144,7 +143,6 @@ def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
 
 
 def read_answer(payload: bytes | memoryview) -> Response:
-    """What a server sent."""
     message = _unpack(payload)
     if type(message) is not list or len(message) != 3:
         msg = f"an answer is an array of id, error and result, got {form(message)}"

@@ -88,7 +88,6 @@ class ImageHead(NamedTuple):
 
 
 def summary_page_value(page: SummaryPage) -> list[object]:
-    """A page of user partitions."""
     return [page.position, page.is_whole, [_summary(one) for one in page.summaries], page.after]
 
 
@@ -100,7 +99,6 @@ def _summary(one: PartitionFigures) -> list[object]:
 
 
 def read_summary_page(value: object) -> SummaryPage:
-    """A page of user partitions."""
     position, is_whole, summaries, after = array(value, "a page of user partitions", 4)
     return SummaryPage(
         uint63(position, "the position of a page"),
@@ -136,12 +134,10 @@ def read_summary_key(value: object) -> bytes | None:
 
 
 def image_head_value(head: ImageHead) -> list[object]:
-    """The beginning of an image."""
     return list(head)
 
 
 def read_image_head(value: object) -> ImageHead:
-    """The beginning of an image."""
     position, size, first = array(value, "an image", 3)
     return ImageHead(
         uint63(position, "the position of an image"),
@@ -151,7 +147,6 @@ def read_image_head(value: object) -> ImageHead:
 
 
 def read_bytes(value: object, what: str) -> bytes:
-    """Some bytes."""
     if type(value) is not bytes:
         refuse(what, "bytes", value)
     return value

@@ -33,7 +33,6 @@ class OddMap:
 
 
 def form(value: object) -> str:
-    """What kind of value it is."""
     if type(value) is int:
         return str(value)
     if type(value) is OddMap:
@@ -50,7 +49,6 @@ def refuse(what: str, expected: str, value: object) -> NoReturn:
 
 
 def int32(value: object, what: str) -> int:
-    """A number of 32 bits."""
     if type(value) is not int or not INT32_MIN <= value <= INT32_MAX:
         refuse(what, "a 32-bit integer", value)
     return value
@@ -64,7 +62,6 @@ def uint31(value: object, what: str) -> int:
 
 
 def int64(value: object, what: str) -> int:
-    """A number of 64 bits."""
     if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
         refuse(what, "a 64-bit integer", value)
     return value
@@ -85,14 +82,12 @@ def text(value: object, what: str, chars_max: int) -> str:
 
 
 def flag(value: object, what: str) -> bool:
-    """True or false."""
     if type(value) is not bool:
         refuse(what, "true or false", value)
     return value
 
 
 def uuid(value: object, what: str) -> Uuid:
-    """16 bytes."""
     if not isinstance(value, bytes) or len(value) != UUID_BYTES:
         refuse(what, f"{UUID_BYTES} bytes", value)
     return bytes.__new__(Uuid, value)
@@ -114,7 +109,6 @@ def array_up_to(value: object, what: str, size_max: int) -> list[object]:
 
 
 def mapping(value: object, what: str) -> dict[object, object]:
-    """A map."""
     if type(value) is not dict:
         refuse(what, "a map", value)
     return value

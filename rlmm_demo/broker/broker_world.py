@@ -113,7 +113,6 @@ class BrokerWorld(DemoWorld):
         return offsets
 
     def log_folder(self) -> Path:
-        """The broker's own."""
         return self._broker.data
 
     def copy_words(self) -> list[str]:
@@ -152,7 +151,6 @@ class BrokerWorld(DemoWorld):
         clients.append(self._broker.bootstrap, METADATA_TOPIC, place, values)
 
     def metadata_flags(self) -> list[str]:
-        """The topic itself."""
         return ["--bootstrap-server", self._broker.bootstrap]
 
     def lose_metadata(self) -> str:

@@ -49,12 +49,10 @@ class BrokerProcess:
 
     @property
     def bootstrap(self) -> str:
-        """Host and port."""
         return f"127.0.0.1:{self._ports[0].getsockname()[1]}"
 
     @property
     def data(self) -> Path:
-        """The folder of partitions."""
         return self._folder / "data"
 
     def start(self) -> None:

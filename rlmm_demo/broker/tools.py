@@ -56,5 +56,4 @@ class KafkaTools:
 
 
 def shown(name: str, words: Sequence[str]) -> str:
-    """A command as one types it."""
     return f"kafka-{name} --bootstrap-server broker:9092 {' '.join(words)}"

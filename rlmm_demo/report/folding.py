@@ -99,7 +99,6 @@ def _runs(columns: dict[int, LaneMark]) -> list[tuple[int, int, LaneMark]]:
 
 
 def path(cells: Iterable[tuple[float, float]], top: float, height: float) -> str:
-    """All cells as one path."""
     y, down = coordinate(top), coordinate(height)
     return "".join(
         f"M{coordinate(start)} {y}h{(wide := coordinate(max(end - start, 0.5)))}v{down}h-{wide}z"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def report_page(story: DemoStory) -> str:
-    """The page of *story*."""
     parts = (
         _top(story),
         element(

@@ -169,5 +169,4 @@ class DemoStory:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
         return sum(screen.seconds for screen in self.screens)

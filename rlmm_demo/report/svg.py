@@ -114,7 +114,6 @@ def label(x: float, y: float, text: str, class_: str = "", **more: object) -> Ma
 
 
 def line(start: tuple[float, float], end: tuple[float, float], class_: str) -> Markup:
-    """A straight line."""
     (x1, y1), (x2, y2) = start, end
     return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_)
 

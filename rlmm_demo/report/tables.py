@@ -183,5 +183,4 @@ def versions_list(versions: Iterable[tuple[str, str]]) -> Markup:
 
 
 def notes(*lines: str | None) -> Markup:
-    """Paragraphs of small print."""
     return join(*(element("p", said, class_="note") for said in lines if said))

@@ -21,7 +21,6 @@ _GONE = "payments"
 
 
 def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """Rebuild, compare, audit."""
     with stage.screen("disaster", _CLAIM) as screen:
         answers = world.answers()
         segments = world.segments()

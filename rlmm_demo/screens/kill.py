@@ -19,7 +19,6 @@ _CLAIM = (
 
 
 def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """The same answers, sooner."""
     with stage.screen("kill", _CLAIM) as screen:
         words = ["snapshot", "write", "--data-dir"]
         screen.command(f"rlmm {' '.join(words)} rlmm-data; kill -9 {world.service.pid}")

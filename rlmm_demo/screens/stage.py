@@ -42,7 +42,6 @@ class DemoScreen:
             click.echo(f"  $ {line}")
 
     def tell(self, text: str = "") -> None:
-        """Lines of what was found."""
         for line in text.splitlines() or [""]:
             self.lines.append(line)
             click.echo(f"    {line}".rstrip())
@@ -60,7 +59,6 @@ class DemoScreen:
             self.trouble = f"not so: {what}"
 
     def fail(self, why: str) -> None:
-        """The claim was not shown."""
         self.trouble = self.trouble or why
         click.echo(f"  {tick(is_shown=False)} {why}")
 

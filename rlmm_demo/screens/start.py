@@ -17,7 +17,6 @@ _DEADLINE_S, _PAUSE_S = 30.0, 0.05
 
 
 def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """Broker, service and store."""
     claim = (
         "An unmodified Kafka broker asks rlmm for the metadata of its tier: two folders of jars."
         if world.has_broker

@@ -128,7 +128,6 @@ class _Asking:
         self._thread.start()
 
     def end(self) -> None:
-        """Ask no more."""
         self._is_over.set()
         self._thread.join(_DEADLINE_S)
 

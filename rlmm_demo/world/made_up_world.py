@@ -60,7 +60,6 @@ class MadeUpWorld(DemoWorld):
     reader = "the data source of Spark" if has_spark() else "a reader of record batches"
 
     def start(self) -> dict[str, str]:
-        """Store and service."""
         self.open_store()
         self.start_service()
         self.service.wait_ready()
@@ -72,7 +71,6 @@ class MadeUpWorld(DemoWorld):
         return []
 
     def log_folder(self) -> Path:
-        """As a broker has it."""
         return self.folder / "broker"
 
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:

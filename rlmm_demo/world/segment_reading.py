@@ -29,7 +29,6 @@ Row = tuple[int, int, bytes]
 
 
 def rows_by_spark(asked: dict[str, Any]) -> Iterator[Row]:
-    """By the data source."""
     settings = ExecutionSettings(
         "local[2]", conf={"spark.local.dir": asked["folder"]}, cache_folder=asked["folder"]
     )
@@ -74,7 +73,6 @@ def _committed(log: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def main() -> None:
-    """Print every row."""
     asked = json.loads(sys.argv[1])
     rows = rows_by_spark(asked) if asked["hasSpark"] else rows_by_hand(asked)
     for partition, offset, value in rows:

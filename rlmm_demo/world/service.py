@@ -58,7 +58,6 @@ class DemoService:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
         return self._process.pid
 
     def status(self) -> dict[str, Any]:

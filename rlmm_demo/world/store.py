@@ -31,8 +31,7 @@ class DemoStore(Protocol):
     yardstick: str
     """What a copy is compared with."""
 
-    def flags(self) -> list[str]:
-        """For a command of ours."""
+    def flags(self) -> list[str]: ...
 
     def options(self) -> dict[str, str]:
         """For the data source of Spark."""
@@ -40,14 +39,12 @@ class DemoStore(Protocol):
     def properties(self) -> dict[str, str]:
         """For the storage manager of a broker."""
 
-    def sizes(self) -> dict[str, int]:
-        """Every object and its size."""
+    def sizes(self) -> dict[str, int]: ...
 
     def upload(self, files: Iterable[Path]) -> None:
         """Put files beside the tier, as the plainest program would, and take them away again."""
 
-    def copy(self, key: str, new: str) -> None:
-        """Copy one object."""
+    def copy(self, key: str, new: str) -> None: ...
 
 
 class FolderStore:
@@ -61,7 +58,6 @@ class FolderStore:
         folder.mkdir(parents=True, exist_ok=True)
 
     def flags(self) -> list[str]:
-        """For a command of ours."""
         return ["--store", str(self._folder)]
 
     def options(self) -> dict[str, str]:
@@ -73,7 +69,6 @@ class FolderStore:
         return {"rsm.config.storage.root": str(self._folder)}
 
     def sizes(self) -> dict[str, int]:
-        """Every object and its size."""
         files = (path for path in self._folder.rglob("*") if path.is_file())
         return {path.relative_to(self._folder).as_posix(): path.stat().st_size for path in files}
 
@@ -86,7 +81,6 @@ class FolderStore:
         shutil.rmtree(beside)
 
     def copy(self, key: str, new: str) -> None:
-        """Copy one object."""
         (self._folder / new).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self._folder / key, self._folder / new)
 
@@ -102,7 +96,6 @@ class BucketStore:
         self._client = _client(endpoint)
 
     def flags(self) -> list[str]:
-        """For a command of ours."""
         return [
             "--store", f"s3://{_BUCKET}/", "--endpoint", self._endpoint, "--region", "us-east-1",
             "--path-style",
@@ -127,7 +120,6 @@ class BucketStore:
         }
 
     def sizes(self) -> dict[str, int]:
-        """Every object and its size."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=_BUCKET)
         return {one["Key"]: one["Size"] for page in pages for one in page.get("Contents", [])}
 
@@ -141,7 +133,6 @@ class BucketStore:
             self._client.delete_object(Bucket=_BUCKET, Key=key)
 
     def copy(self, key: str, new: str) -> None:
-        """Copy one object."""
         source = {"Bucket": _BUCKET, "Key": key}
         self._client.copy_object(Bucket=_BUCKET, Key=new, CopySource=source)
 

@@ -64,8 +64,7 @@ class DemoWorld(ABC):
         """Start everything; what it is, and its version."""
 
     @abstractmethod
-    def service_flags(self) -> list[str]:
-        """Of `rlmm serve`."""
+    def service_flags(self) -> list[str]: ...
 
     @abstractmethod
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:

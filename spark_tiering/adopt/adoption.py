@@ -204,7 +204,6 @@ class _Work:
         return TopicStatus.REFUSED if self._way == "adopt" else TopicStatus.LEFT_OPEN
 
     def tell(self, outcome: TopicOutcome) -> None:
-        """One more topic is done."""
         self._topics.append(outcome)
         self._listeners.on_topic(outcome)
 

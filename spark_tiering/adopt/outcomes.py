@@ -85,7 +85,6 @@ class TopicStatus(StrEnum):
 
     @property
     def is_closed(self) -> bool:
-        """Whether no window is open."""
         return self is not TopicStatus.LEFT_OPEN
 
 

@@ -45,19 +45,16 @@ class AdoptionWindowActions(Protocol):
     """
 
     @property
-    def job_id(self) -> str:
-        """Who works on it."""
+    def job_id(self) -> str: ...
 
     # ----------------------------------------------------------------------------------- time
 
-    def now_ms(self) -> int:
-        """The wall clock."""
+    def now_ms(self) -> int: ...
 
     def elapsed_ms(self) -> int:
         """A clock that does not step."""
 
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
+    def wait(self, seconds: float) -> None: ...
 
     def why_stop(self) -> str:
         """Why copying is to end, empty while there is no reason; windows are closed then."""

@@ -54,7 +54,6 @@ class AdoptionReport:
         return [one.topic for one in self.topics if not one.standing.is_closed]
 
     def document(self) -> dict[str, Any]:
-        """All of it, for programs."""
         return {
             "version": VERSION,
             "jobId": self.job_id,

@@ -39,7 +39,6 @@ class AdoptedPartition(NamedTuple):
 
     @property
     def digest(self) -> str | None:
-        """Of its metadata."""
         return None if self.image is None else self.image.digest
 
 

@@ -79,31 +79,25 @@ class AdoptionTopicActions:
 
     @property
     def job_id(self) -> str:
-        """See `WindowHands.job_id`."""
         return self._at.job_id
 
     # ----------------------------------------------------------------------------------- time
 
     def now_ms(self) -> int:
-        """See `WindowHands.now_ms`."""
         return self._at.now_ms()
 
     def elapsed_ms(self) -> int:
-        """See `WindowHands.elapsed_ms`."""
         return time.monotonic_ns() // 1_000_000
 
     def wait(self, seconds: float) -> None:
-        """See `WindowHands.wait`."""
         time.sleep(seconds)
 
     def why_stop(self) -> str:
-        """See `WindowHands.why_stop`."""
         return self._signs.why_stop()
 
     # ---------------------------------------------------------------------------- the journal
 
     def why_not_ours(self) -> str:
-        """See `WindowHands.why_not_ours`."""
         try:
             is_ours = self._life.claims.check(self._topic)
         except StoreError as error:
@@ -111,18 +105,15 @@ class AdoptionTopicActions:
         return "" if is_ours else "it is not this job's any more"
 
     def journal(self) -> AdoptionJournal | None:
-        """See `WindowHands.journal`."""
         return self._book.newest()
 
     def first_journal(
         self, settings: Mapping[str, str], log_starts: Mapping[int, int]
     ) -> AdoptionJournal:
-        """See `WindowHands.first_journal`."""
         cluster_id = self._cluster.cluster_id
         return self._book.first(self._book.newest(), cluster_id, self.job_id, settings, log_starts)
 
     def write(self, journal: AdoptionJournal) -> None:
-        """See `WindowHands.write`."""
         self._book.write(journal)
 
     # ---------------------------------------------------------------------------- the cluster
@@ -140,19 +131,16 @@ class AdoptionTopicActions:
         return told if self._topic.topic_id in ids else None
 
     def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
-        """See `WindowHands.change`."""
         self._cluster.alter_topic_settings(
             self._topic.name, change.given, change.unset, is_only_checked=is_only_checked
         )
 
     def why_too_old(self) -> str:
-        """See `WindowHands.why_too_old`."""
         return self._cluster.why_too_old()
 
     def latest_tiered(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int]:
-        """See `WindowHands.latest_tiered`."""
         return self._cluster.offsets(partitions, LATEST_TIERED)
 
     def _is_topic(self, name: str) -> bool:
@@ -161,7 +149,6 @@ class AdoptionTopicActions:
     # ------------------------------------------------------------------- metadata and copies
 
     def look(self) -> tuple[AdoptedPartition, ...]:
-        """See `WindowHands.look`."""
         seen = look_around(self._at)
         images = {one.partition: one for one in seen.image.partitions}
         found = []
@@ -186,11 +173,9 @@ class AdoptionTopicActions:
         return RoundPreview(len(plan.in_turn()), "; ".join(left[:3]))
 
     def hindrances(self) -> tuple[str, ...]:
-        """See `WindowHands.hindrances`."""
         return self._hindered
 
     def copy_round(self, rest_bytes: int) -> AdoptionRound | None:
-        """See `WindowHands.copy_round`."""
         planned = self._planned()
         plan = planned.plan
         if plan.is_empty or (rest_bytes and plan.cost.bytes <= rest_bytes):
@@ -211,7 +196,6 @@ class AdoptionTopicActions:
         return PlannedCopyJob(plan, seen)
 
     def end_open(self) -> OpenCopiesResult:
-        """See `WindowHands.end_open`."""
         seen = look_around(self._at)
         sources = {one: surveyed.source for one, surveyed in seen.surveyed.items()}
         evidence = evidence_of(self._at, seen)

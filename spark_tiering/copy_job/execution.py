@@ -49,7 +49,6 @@ class WaveSize(NamedTuple):
 
     @property
     def units_max(self) -> int:
-        """Of whatever size."""
         return max(self.units, self.small_units)
 
     def is_full(self, units: int, size_bytes: int) -> bool:

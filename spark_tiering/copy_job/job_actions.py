@@ -42,11 +42,9 @@ class NoFiles:
     """Files of a partition that the source does not have; copies that are whole read none."""
 
     def facts(self) -> Mapping[str, SourceFileFacts]:
-        """There are none."""
         return {}
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """There is nothing to read."""
         return b""
 
 
@@ -78,14 +76,12 @@ class CopyJobActions:
         return "" if is_ours else f"topic {partition.topic} is not this job's any more"
 
     def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:
-        """See `Hands.started_event`."""
         opened = self._opened.get(SegmentId(partition, copy.uuid))
         return opened or self._plan.started_event(partition, copy, self._at.now_ms())
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
     ) -> CopyUnit:
-        """See `Hands.unit`."""
         request, surveyed = self._at.request, self._seen.surveyed.get(partition)
         task = CopyTask(
             partition,
@@ -115,7 +111,6 @@ class CopyJobActions:
     def copy(
         self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
-        """See `Hands.copy`."""
         by_unit_id = {unit.task.unit_id: unit.uuid for unit in units}
 
         def came_back(result: CopyResult | UnitLost) -> None:
@@ -135,7 +130,6 @@ class CopyJobActions:
             _log.warning("%s: copies that wait cannot be told, and are made: %s", why, error)
 
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
-        """See `Hands.delete_objects`."""
         segment_id = SegmentId(partition, copy.uuid)
         prefix = self._plan.rules.prefix
         found = delete_objects(self._at.store, segment_id, copy.start_offset, prefix)

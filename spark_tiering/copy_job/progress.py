@@ -34,7 +34,6 @@ class Progress(NamedTuple):
         return None if pace <= 0 else (self.bytes_total - self.bytes) / pace
 
     def line(self) -> str:
-        """As one line for people."""
         left_s = self.left_s
         text = (
             f"{self.segments} of {self.segments_total} segments, "
@@ -76,7 +75,6 @@ class ProgressMeter:
         self._listener(self.progress())
 
     def progress(self) -> Progress:
-        """How far the job is."""
         segments_total, bytes_total = self._total
         return Progress(
             self._segments,

@@ -57,8 +57,7 @@ class CopyActions(Protocol):
     """The parts of a job that reach outside, to who carries out a plan."""
 
     @property
-    def publisher(self) -> EventPublisher:
-        """Where events go."""
+    def publisher(self) -> EventPublisher: ...
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
         """Why the job may not publish about *partition* any more; empty where it may."""

@@ -53,7 +53,6 @@ class JobReport:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
         return max(0, self.ended_ms - self.began_ms) / 1_000
 
     def count(self, fate: CopyFate) -> int:
@@ -66,7 +65,6 @@ class JobReport:
         return sum(one.log_bytes for one in self.receipts)
 
     def document(self) -> dict[str, Any]:
-        """All of it, for programs."""
         return {
             "version": VERSION,
             "jobId": self.job_id,

@@ -84,7 +84,6 @@ class PlanFields:
         return self._fields[name]
 
     def number(self, name: str, least: int = 0, most: int = INT64_MAX) -> int:
-        """A whole number."""
         found = self.value(name)
         if type(found) is not int or not least <= found <= most:
             self._refuse(name, found, f"a whole number from {least} to {most}")
@@ -95,18 +94,15 @@ class PlanFields:
         return None if self.value(name) is None else self.number(name, 0, most)
 
     def flag(self, name: str) -> bool:
-        """True or false."""
         found = self.value(name)
         if not isinstance(found, bool):
             self._refuse(name, found, "true or false")
         return found
 
     def text(self, name: str) -> str:
-        """One line of text."""
         return self._line(name, self.value(name))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
         return tuple(self._line(name, one) for one in self._list(name))
 
     def bytes_or_none(self, name: str) -> bytes | None:

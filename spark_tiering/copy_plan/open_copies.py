@@ -41,7 +41,6 @@ class JudgedOpen(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """Behind its last offset."""
         return self.segment.last_offset + 1
 
 

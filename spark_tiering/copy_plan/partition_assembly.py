@@ -49,7 +49,6 @@ class PartitionAssembly:
 
     @property
     def partition(self) -> TopicIdPartition:
-        """Whose plan it is."""
         return self._draft.source.partition
 
     def settle_ends(self, spend: Callable[[Cost], tuple[NotCopiedReason, str] | None]) -> None:

@@ -55,7 +55,6 @@ class DraftStep(NamedTuple):
 
     @property
     def range(self) -> Range:
-        """Its offsets."""
         if self.going_on is not None:
             return self.going_on.segment.start_offset, self.going_on.next_offset
         assert self.source is not None
@@ -65,7 +64,6 @@ class DraftStep(NamedTuple):
 
     @property
     def action(self) -> SegmentAction:
-        """What it would be."""
         fate = SegmentAction.COPY if self.going_on is None else self.going_on.fate
         assert isinstance(fate, SegmentAction)
         return fate
@@ -112,7 +110,6 @@ class PartitionDrafter:
         self._bytes_above = _bytes_above(source)
 
     def draft(self) -> PartitionDraft:
-        """The draft; called once."""
         image, tier = self._draft.image, self._tier
         opened = (
             [] if image is None else [one for one in image.segments if one.state in OPEN_STATES]

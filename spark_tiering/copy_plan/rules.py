@@ -86,7 +86,6 @@ class Cost(NamedTuple):
     requests: int = 0
 
     def plus(self, other: Cost) -> Cost:
-        """Both together."""
         return Cost(
             self.bytes + other.bytes, self.objects + other.objects, self.requests + other.requests
         )

@@ -42,7 +42,6 @@ class PlanTotals:
         return sum(segments for segments, _ in found), sum(size for _, size in found)
 
     def add(self, plan: PartitionCopyPlan) -> None:
-        """Count one partition in."""
         self.partitions += 1
         for copy in plan.copies:
             self.by_action[copy.action] += 1
@@ -56,7 +55,6 @@ class PlanTotals:
 
 
 def total_sums(plan: CopyPlan) -> PlanTotals:
-    """Of the whole plan."""
     total = PlanTotals()
     for partition in plan.partitions:
         total.add(partition)

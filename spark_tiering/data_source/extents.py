@@ -57,7 +57,6 @@ class ReadExtent:
 
     @property
     def next_offset(self) -> int:
-        """Behind it."""
         return self.last_offset + 1
 
     @property
@@ -98,7 +97,6 @@ class MissingOffsets:
 
     @property
     def offsets(self) -> int:
-        """How many."""
         return self.next_offset - self.first_offset
 
 
@@ -119,7 +117,6 @@ class PartitionListing:
 
     @property
     def name(self) -> PartitionName:
-        """What users call it."""
         return PartitionName(self.partition.topic, self.partition.partition)
 
 

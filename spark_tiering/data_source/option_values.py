@@ -44,7 +44,6 @@ class ReaderOptions:
         return self._left.pop(name.lower(), default).strip()
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """`true` or `false`."""
         text = self.text(name).lower()
         if not text:
             return default
@@ -62,11 +61,9 @@ class ReaderOptions:
         return text
 
     def count(self, name: str, default: int | None = None) -> int | None:
-        """A whole number from 1."""
         return self._amount(name, {"": 1}, default, least=1)
 
     def whole(self, name: str) -> int | None:
-        """A whole number from 0."""
         return self._amount(name, {"": 1}, None, least=0)
 
     def size(self, name: str, default: int) -> int:
@@ -80,7 +77,6 @@ class ReaderOptions:
         return default if found is None else found
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Words between commas."""
         words = tuple(word.strip() for word in self.text(name).split(","))
         return tuple(dict.fromkeys(word for word in words if word))
 
@@ -100,7 +96,6 @@ class ReaderOptions:
         return offsets
 
     def partitions(self, name: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """`{"topic": [0, 1]}`."""
         found = _json(name, self.text(name))
         partitions = []
         for topic, numbers in found.items():

@@ -85,7 +85,6 @@ class Subscription:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing was said."""
         return not (self.topics or self.pattern or self.assigned)
 
     def wants(self, topic: str, partition: int) -> bool:

@@ -153,6 +153,5 @@ def require_nothing_lost(covered: Iterable[RangeCoverage]) -> None:
 
 
 def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
-    """One loss in words."""
     last = missing.next_offset - 1
     return f"{covered.range.held.name}: no offsets {missing.first_offset} to {last}: {missing.why}"

@@ -135,7 +135,6 @@ class QueryPlanner:
         ]
 
     def reading(self, columns: tuple[str, ...], pushed: PushedFilters = EVERYTHING) -> PieceReading:
-        """How tasks read."""
         return PieceReading(
             self._storage,
             columns,

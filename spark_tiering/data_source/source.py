@@ -42,7 +42,6 @@ class RlmmDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What it is asked for by."""
         return NAME
 
     @told_in_one_line
@@ -69,13 +68,11 @@ class RlmmDataSource(DataSource):
 
     @told_in_one_line
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
-        """There is none."""
         del schema, overwrite
         raise ConfigError(NO_WRITER)
 
     @told_in_one_line
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
-        """There is none."""
         del schema, overwrite
         raise ConfigError(NO_WRITER)
 

@@ -73,7 +73,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return format_offsets(self._planning.initial())
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """How much one batch takes."""
         most = self._options.limits.most
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
@@ -93,14 +92,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planning.freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of one batch."""
         driver = self._planning
         found = driver.shares(parse_offsets(start), parse_offsets(end))
         reading = driver.planner.reading(self._columns)
         return [TaskShare(pieces, reading) for pieces in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
         rows = rows_of(partition, self._arrow, fails_on_data_loss=self._options.fails_on_data_loss)
         return iterated_in_one_line(rows)
 
@@ -119,24 +116,19 @@ class RefusedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         raise self._error
 
     def initialOffset(self) -> dict[str, Any]:
-        """Never."""
         self._refuse()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Never."""
         self._refuse()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Never."""
         del start, limit
         self._refuse()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Never."""
         self._refuse()
 
     def read(self, partition: InputPartition) -> NoReturn:
-        """Never."""
         del partition
         self._refuse()
 

@@ -35,7 +35,6 @@ class SegmentPiece:
 
     @property
     def likely_bytes(self) -> int:
-        """How much it is about."""
         return self.extent.likely_bytes // self.count
 
     @property

@@ -82,7 +82,6 @@ def times_column(times_ms: Int64s) -> pa.Array:
 
 
 def numbers_column(numbers: Int64s) -> pa.Array:
-    """Numbers as they are."""
     return pa.array(numbers)
 
 
@@ -94,7 +93,6 @@ class Constant:
         self._made = pa.repeat(self._value, 0)
 
     def column(self, count: int) -> pa.Array:
-        """So many rows of it."""
         if len(self._made) < count:
             self._made = pa.repeat(self._value, count)
         return self._made.slice(0, count)

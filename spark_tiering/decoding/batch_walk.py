@@ -76,7 +76,6 @@ class BatchTable:
         return len(self.start)
 
     def where(self, mask: npt.NDArray[np.bool_] | slice) -> BatchTable:
-        """Some of the rows."""
         return BatchTable(
             self.start[mask],
             self.stop[mask],

@@ -68,7 +68,6 @@ class BatchDecoder:
 
     @property
     def schema(self) -> pa.Schema:
-        """That of all rows."""
         return self._rows.schema
 
     def feed(

@@ -53,7 +53,6 @@ class _Block(NamedTuple):
     """The offset of the record in front of them, -1 for the first of all."""
 
     def part(self, first: int, stop: int) -> _Block:
-        """Some of the rows."""
         some = slice(first, stop)
         fields = self.fields
         return _Block(

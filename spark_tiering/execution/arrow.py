@@ -56,7 +56,6 @@ class ArrowJobs:
     def run(
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
-        """See `SparkJobs`."""
         if self._context is None:
             self._session.addTag(self._group)
         else:
@@ -69,7 +68,6 @@ class ArrowJobs:
             arrive((row[0], bytes(row[1])))
 
     def cancel(self) -> None:
-        """See `SparkJobs`."""
         if self._context is None:
             self._session.interruptTag(self._group)
         else:  # whose tags belong to the thread that has added them

@@ -29,7 +29,6 @@ class InProcess:
 
     @property
     def slots(self) -> int:
-        """As many as were asked for."""
         return self._slots
 
     def run_units(
@@ -38,7 +37,6 @@ class InProcess:
         fn: Callable[[U], R],
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
-        """See `Engine`."""
         tell = on_result or _nobody
         # What cannot be sent to a worker is to be found here as well.
         parcels = [pickle.dumps(unit) for unit in units]
@@ -78,8 +76,7 @@ class InProcess:
         """See `Engine`; what runs is not interrupted."""
         self._is_cancelled = True
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self:
         return self

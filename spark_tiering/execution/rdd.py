@@ -29,11 +29,9 @@ class OutcomeSum(AccumulatorParam[list[Update]]):
     """Outcomes added up, in the process of a task."""
 
     def zero(self, value: list[Update]) -> list[Update]:
-        """None yet."""
         return []
 
     def addInPlace(self, value1: list[Update], value2: list[Update]) -> list[Update]:
-        """Both."""
         return value1 + value2
 
 
@@ -52,7 +50,6 @@ class OutcomeArrivals(OutcomeSum):
         self._round, self._arrive = number, arrive
 
     def addInPlace(self, value1: list[Update], value2: list[Update]) -> list[Update]:
-        """What one task adds."""
         for number, parcel in value2:
             if number == self._round and self._arrive is not None:
                 self._arrive(parcel)
@@ -81,7 +78,6 @@ class RddJobs:
     def run(
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
-        """See `SparkJobs`."""
         self._arrivals.listen(errand.number, arrive)
         self._context.setJobGroup(self._group, f"rlmm: {len(parcels)} units")
         work = partial(_in_task, errand, self._arrived)
@@ -91,7 +87,6 @@ class RddJobs:
             arrive(parcel)
 
     def cancel(self) -> None:
-        """See `SparkJobs`."""
         self._context.cancelJobGroup(self._group)
 
 

@@ -61,8 +61,7 @@ class SparkJobs(Protocol):
         Tells every outcome, also more than once and from any thread, and by the end all of them.
         """
 
-    def cancel(self) -> None:
-        """End the jobs that run now."""
+    def cancel(self) -> None: ...
 
 
 class UnitArrival(NamedTuple):
@@ -112,7 +111,6 @@ class SparkEngine:
         fn: Callable[[U], R],
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
-        """See `Engine`."""
         parcels: list[Parcel] = [(index, _packed(unit)) for index, unit in enumerate(units)]
         gathered: UnitResults[R] = UnitResults(len(parcels), on_result)
         errand = TaskContext(0, _packed(fn))
@@ -217,7 +215,6 @@ class SparkEngine:
         threading.Event().wait(self._jobs.kill_timeout_s + NOTICE_S)
 
     def cancel(self) -> None:
-        """See `Engine`."""
         self._is_cancelled.set()
         self._cancel_jobs()
 

@@ -72,7 +72,6 @@ class UnitLimits:
 
     @property
     def seconds(self) -> float:
-        """Since the unit began."""
         return self._clock() - self._began
 
     def read(self, size_bytes: int) -> None:
@@ -118,7 +117,6 @@ class LimitedFiles:
 
     @property
     def piece_bytes(self) -> int:
-        """How much is read at once."""
         return piece_bytes_of(self._files)
 
     def facts(self) -> Mapping[str, SourceFileFacts]:
@@ -128,7 +126,6 @@ class LimitedFiles:
         return self._facts
 
     def look_again(self) -> Mapping[str, SourceFileFacts]:
-        """The same, as it is now."""
         self._watch.read(0)
         return _sourced(self._files.facts)
 
@@ -196,42 +193,34 @@ class LimitedStore:
         return outcome
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """See `ObjectStore.head`."""
         self._watch.ask()
         return self._store.head(key, is_sum_wanted=is_sum_wanted)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """See `ObjectStore.get`."""
         self._watch.ask()
         return self._store.get(key, first_byte, last_byte)
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """See `ObjectStore.list`."""
         self._watch.ask()
         return self._store.list(prefix)
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
-        """See `ObjectStore.level`."""
         self._watch.ask()
         return self._store.level(prefix)
 
     def delete(self, key: str) -> None:
-        """See `ObjectStore.delete`."""
         self._watch.ask()
         self._store.delete(key)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """See `ObjectStore.open_uploads`."""
         self._watch.ask()
         return self._store.open_uploads(prefix)
 
     def abort_upload(self, upload: OpenUpload) -> None:
-        """See `ObjectStore.abort_upload`."""
         self._watch.ask()
         self._store.abort_upload(upload)
 
     def probe(self, prefix: str) -> StoreTraits:
-        """See `ObjectStore.probe`."""
         self._watch.ask()
         return self._store.probe(prefix)
 

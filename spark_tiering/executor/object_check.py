@@ -34,7 +34,6 @@ class StoredSegmentState(NamedTuple):
 
     @property
     def stored_bytes(self) -> int:
-        """Of all objects."""
         return sum(facts.size_bytes for facts in self.facts.values())
 
 

@@ -147,7 +147,6 @@ class CopyTask:
 
     @property
     def segment_id(self) -> SegmentId:
-        """Of the copy."""
         return SegmentId(self.partition, self.uuid)
 
     @property

@@ -38,7 +38,6 @@ class PaceLimits:
                 raise InvalidArgument(msg)
 
     def share(self, slots: int) -> PaceLimits:
-        """What each of *slots* gets."""
         if slots < 1:
             msg = f"a pace for {slots} slots"
             raise InvalidArgument(msg)

@@ -72,7 +72,6 @@ class Heartbeat:
 
 
 def format_beat(beat: Heartbeat) -> bytes:
-    """The object that a beat is."""
     fields: dict[str, Any] = {
         "number": beat.number,
         "state": beat.state.value,

@@ -77,7 +77,6 @@ class JobStore:
         return f"{self.jobs_folder}{job_id}/{name}"
 
     def beat_key(self, job_id: str, number: int) -> str:
-        """The key of one beat."""
         return self.job_key(job_id, f"beats/{number:020d}.json")
 
     def claims_folder(self, topic: JobTopic) -> str:
@@ -85,7 +84,6 @@ class JobStore:
         return f"{self._folder}claims/{_folder_name(topic)}/"
 
     def claim_key(self, topic: JobTopic, generation: int) -> str:
-        """The key of one claim."""
         return f"{self.claims_folder(topic)}{generation:020d}.json"
 
     @property
@@ -98,7 +96,6 @@ class JobStore:
         return f"{self.all_windows_folder}{_folder_name(topic)}/"
 
     def window_key(self, topic: JobTopic, generation: int) -> str:
-        """The key of one journal."""
         return f"{self.windows_folder(topic)}{generation:020d}.json"
 
     # ------------------------------------------------------------------------------- objects

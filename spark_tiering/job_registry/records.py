@@ -111,7 +111,6 @@ class JobRecords:
 
     @property
     def pause_key(self) -> str:
-        """Where the mark lies."""
         return self._jobs.job_key(self.job_id, PAUSE)
 
     def ask_to_stop(self, by: str) -> None:
@@ -121,7 +120,6 @@ class JobRecords:
         self._jobs.write_once(self.pause_key, content)
 
     def is_asked_to_stop(self) -> bool:
-        """Whether anybody has asked."""
         return self._jobs.is_there(self.pause_key)
 
     def _write(self, name: str, content: bytes) -> None:

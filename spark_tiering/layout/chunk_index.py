@@ -62,7 +62,6 @@ class FixedChunks:
 
     @property
     def stored_bytes(self) -> int:
-        """Length of the object."""
         if not self.count:
             return 0
         return (self.count - 1) * self.stored_chunk_bytes + self.last_stored_chunk_bytes
@@ -112,7 +111,6 @@ class VariableChunks:
 
     @property
     def stored_bytes(self) -> int:
-        """Length of the object."""
         return self._starts[-1]
 
     @property

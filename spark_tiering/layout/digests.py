@@ -44,7 +44,6 @@ class StreamDigest:
         self._crc64nvme = 0
 
     def add(self, piece: bytes | memoryview) -> None:
-        """Take in the next bytes."""
         self.size_bytes += len(piece)
         self._sha256.update(piece)
         self._crc64nvme = continued_crc64nvme(self._crc64nvme, piece)
@@ -75,7 +74,6 @@ def crc64nvme_of_parts(parts: Iterable[tuple[int, int]]) -> int:
 
 
 def crc64nvme_text(crc64nvme: int) -> str:
-    """A sum as S3 writes it."""
     return base64.b64encode(crc64nvme.to_bytes(CRC64_BYTES)).decode("ascii")
 
 

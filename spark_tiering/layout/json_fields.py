@@ -90,11 +90,9 @@ class JsonFields:
         return self._fields[name]
 
     def object(self, name: str) -> JsonFields:
-        """An object."""
         return JsonFields(self.mapping(name), self._path(name))
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """An object, as it is."""
         found = self.value(name)
         if not isinstance(found, dict):
             self.wrong(name, "an object")
@@ -102,14 +100,12 @@ class JsonFields:
         return fields
 
     def text(self, name: str) -> str:
-        """A text."""
         found = self.value(name)
         if not isinstance(found, str):
             self.wrong(name, "a text")
         return found
 
     def flag(self, name: str) -> bool:
-        """True or false."""
         found = self.value(name)
         if not isinstance(found, bool):
             self.wrong(name, "true or false")
@@ -125,7 +121,6 @@ class JsonFields:
         return found
 
     def long(self, name: str, least: int = 0) -> int:
-        """A whole number of 64 bits."""
         return self.number(name, least, INT64_MAX)
 
     def wrong(self, name: str, expected: str) -> NoReturn:

@@ -68,7 +68,6 @@ class KeyRing:
 
     @property
     def ids(self) -> frozenset[str]:
-        """Whose keys are here."""
         return frozenset(self._keys)
 
     def cipher(self, encryption: SegmentEncryption) -> SegmentCipher | LayoutFinding:

@@ -35,7 +35,6 @@ class IndexPlace(NamedTuple):
 
     @property
     def next_position(self) -> int:
-        """The first byte behind it."""
         return self.position + self.size_bytes
 
 
@@ -49,7 +48,6 @@ class SegmentIndexes(NamedTuple):
     transaction: IndexPlace | None
 
     def place(self, part: SegmentPart) -> IndexPlace | None:
-        """Where *part* lies."""
         if part not in INDEX_PARTS:
             msg = f"{part} is no part of the indexes"
             raise InvalidArgument(msg)

@@ -24,19 +24,16 @@ class EmptyMoment:
     positions: Mapping[int, int] = {}
 
     async def user_partitions(self) -> list[PartitionSummary]:
-        """None."""
         return []
 
     async def segments(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> AsyncIterator[list[SegmentMetadata]]:
-        """None."""
         del partition, epoch
         pages: tuple[list[SegmentMetadata], ...] = ()
         for page in pages:
             yield page
 
     async def state(self, partition: TopicIdPartition) -> Shard:
-        """Raises `UnknownPartition`."""
         msg = f"{partition}: nothing was ever stored"
         raise UnknownPartition(msg)

@@ -46,7 +46,6 @@ class TierMoment:
 
     @property
     def identity(self) -> LogIdentity:
-        """Whose metadata it is."""
         return self.moment.identity
 
     @property
@@ -87,7 +86,6 @@ class TierLog:
         self._timeout_s = timeout_s
 
     def identity(self) -> LogIdentity:
-        """Whose log it is."""
         return self._thread.wait(self.readable.identity(timeout_s=self._timeout_s))
 
     def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
@@ -109,7 +107,6 @@ class TierTopics:
         self._thread = thread
 
     def cluster_id(self) -> str:
-        """Who it is."""
         return self._thread.wait(self._cluster.cluster_id())
 
     def brokers(self) -> Collection[int]:

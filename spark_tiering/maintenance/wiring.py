@@ -96,7 +96,6 @@ class _Sources:
             await source.close()
 
     async def close(self) -> None:
-        """Give back everything."""
         await self._close_source()
         if self._cluster is not None:
             await self._cluster.close()  # type: ignore[attr-defined]  # it is ours: `Brokers`

@@ -25,7 +25,6 @@ _BOUNDS = ("from_offset", "to_offset", "from_time_ms", "to_time_ms")
 
 
 def compact(value: object) -> bytes:
-    """Canonical JSON."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -65,13 +64,11 @@ def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes
 
 
 def _said(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without what is empty."""
     inner = {key: _said(one) if isinstance(one, dict) else one for key, one in fields.items()}
     return {key: one for key, one in inner.items() if one not in (None, "", [], {})}
 
 
 def question_fields(question: Question) -> dict[str, Any]:
-    """What was asked."""
     return {
         "topics": list(question.topics),
         "without_topics": list(question.without_topics),
@@ -88,7 +85,6 @@ def question_fields(question: Question) -> dict[str, Any]:
 
 
 def bounds_fields(bounds: RecordBounds) -> dict[str, int | None]:
-    """From where to where."""
     return {name: getattr(bounds, name) for name in _BOUNDS}
 
 
@@ -155,7 +151,6 @@ def partition_fields(one: FrozenPartition) -> dict[str, Any]:
 
 
 def segment_fields(one: FrozenSegment) -> dict[str, Any]:
-    """One row."""
     return {
         "topic": one.partition.topic,
         "topic_id": str(one.partition.topic_id),

@@ -50,7 +50,6 @@ class ReadPlanFault(Exception):
 
 
 def refuse(fault: PlanFault, detail: str) -> NoReturn:
-    """Give up."""
     raise ReadPlanFault(fault, detail[:600])
 
 
@@ -99,32 +98,27 @@ class JsonObject:
         return self.fields[name]
 
     def number(self, name: str, least: int = 0, most: int = INT64_MAX) -> int:
-        """A whole number."""
         found = self.value(name)
         if type(found) is not int or not least <= found <= most:
             self._wrong(name, found, f"a whole number from {least} to {most}")
         return found
 
     def number_or_none(self, name: str, least: int = 0, most: int = INT64_MAX) -> int | None:
-        """A whole number, or null."""
         return None if self.value(name) is None else self.number(name, least, most)
 
     def flag(self, name: str) -> bool:
-        """True or false."""
         found = self.value(name)
         if not isinstance(found, bool):
             self._wrong(name, found, "true or false")
         return found
 
     def text(self, name: str, characters_max: int = TEXT_CHARACTERS_MAX) -> str:
-        """A text."""
         found = self.value(name)
         if not isinstance(found, str) or len(found) > characters_max:
             self._wrong(name, found, "a text")
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
         found = self.rows(name)
         if not all(isinstance(one, str) for one in found):
             self._wrong(name, found, "texts")
@@ -142,7 +136,6 @@ class JsonObject:
         return uuid
 
     def member(self, name: str, members: type[_Member]) -> _Member:
-        """A word of a closed list."""
         found = self.value(name)
         by_word = {one.value: one for one in members}
         if not isinstance(found, str) or found not in by_word:
@@ -150,7 +143,6 @@ class JsonObject:
         return by_word[found]
 
     def rows(self, name: str) -> list[Any]:
-        """A list of whatever."""
         found = self.value(name)
         if not isinstance(found, list):
             self._wrong(name, found, "a list")
@@ -158,14 +150,12 @@ class JsonObject:
         return rows
 
     def objects(self, name: str, names: Collection[str] | None = None) -> list[JsonObject]:
-        """A list of objects."""
         return [
             JsonObject(one, f"{self._where}.{name}[{at}]", names)
             for at, one in enumerate(self.rows(name))
         ]
 
     def inner(self, name: str, names: Collection[str] | None = None) -> JsonObject:
-        """An object."""
         return JsonObject(self.value(name), f"{self._where}.{name}", names)
 
     def pairs(

@@ -95,7 +95,6 @@ def told_by_manifests(
 
 
 def read_manifests(task: ManifestTask) -> ManifestContents:
-    """Carry out one unit."""
     store = process_store(task.store)
     told = ManifestContents([], [])
     for one in task.manifests:

@@ -34,9 +34,7 @@ class PlanMoment(Protocol):
     """The metadata at one moment: `spark_tiering.maintenance.tier.TierMoment` is one."""
 
     @property
-    def identity(self) -> LogIdentity:
-        """Whose metadata it is."""
-        ...
+    def identity(self) -> LogIdentity: ...
 
     @property
     def positions(self) -> Mapping[int, int]:
@@ -55,9 +53,7 @@ class PlanMoment(Protocol):
 class PlanLog(Protocol):
     """The records of the metadata topic: `spark_tiering.maintenance.tier.TierLog` is one."""
 
-    def identity(self) -> LogIdentity:
-        """Whose log it is."""
-        ...
+    def identity(self) -> LogIdentity: ...
 
     def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
         """What each metadata partition holds."""
@@ -101,12 +97,10 @@ class PastMoment:
         self.positions: Mapping[int, int] = moment.positions
 
     def partitions(self) -> list[PartitionSummary]:
-        """See `PlanMoment`."""
         known = asyncio.run(self._moment.user_partitions())
         return [one for one in known if self._wants(one.partition.topic)]
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """See `PlanMoment`."""
         return asyncio.run(self._moment.state(partition))
 
 

@@ -59,7 +59,6 @@ _SUMMED = [name for name in SCHEMA.names if name not in {"token", "epochs"}]
 
 
 def format_parquet(plan: FrozenPlan) -> bytes:
-    """The table."""
     rows = [segment_fields(one) for one in plan.segments]
     head = head_of(plan)
     head["checksum"] = checksum_of({**head, "segments": rows})

@@ -83,12 +83,10 @@ class FrozenSegment:
 
     @property
     def id(self) -> SegmentId:
-        """Whose it is."""
         return SegmentId(self.partition, self.uuid)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is read."""
         return (self.read_first, self.read_last) == (self.start_offset, self.last_offset)
 
     def cut(self, first: int, last: int) -> FrozenSegment | None:
@@ -180,5 +178,4 @@ class FrozenPlan:
 
     @property
     def gaps(self) -> Iterator[tuple[TopicIdPartition, PlanGap]]:
-        """All of them."""
         return ((one.partition, gap) for one in self.partitions for gap in one.gaps)

@@ -15,7 +15,6 @@ class ManifestsRead(Progress):
     """Manifests, of those that were listed."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} of {self.segments_total} manifests read"
 
 
@@ -23,7 +22,6 @@ class PlanningProgress(Progress):
     """User partitions whose segments were decided about."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} of {self.segments_total} partitions planned"
 
 
@@ -40,5 +38,4 @@ class PlanMeter:
         self._began_s = now_s()
 
     def tell(self, step: type[Progress], done: int, total: int) -> None:
-        """How far a step is."""
         self._listener(step(done, total, 0, 0, 0, self._now_s() - self._began_s))

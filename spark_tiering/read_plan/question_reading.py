@@ -66,7 +66,6 @@ def _of(said: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def question_of(fields: JsonObject) -> Question:
-    """What was asked."""
     fields = JsonObject(fields.fields, "question", _QUESTION)
     names = ("topic", "partition", *_BOUNDS)
     bounds_of = {}
@@ -98,7 +97,6 @@ def _bounds(fields: JsonObject) -> RecordBounds:
 
 
 def facts_of(fields: JsonObject) -> QuestionFacts:
-    """What was known."""
     fields = JsonObject(fields.fields, "facts", _FACTS)
     retention = fields.inner("retention_ms")
     log_starts, histories = {}, {}

@@ -44,7 +44,6 @@ def summary(plan: FrozenPlan, now_ms: int) -> Iterator[str]:
 
 
 def gap_text(partition: TopicIdPartition, gap: PlanGap) -> str:
-    """One gap in words."""
     label = f"{partition.topic}-{partition.partition}"
     if gap.next_offset is None:
         return f"{label} from {gap.first_offset} on: {gap.reason}"
@@ -66,7 +65,6 @@ def _partition_line(one: FrozenPartition, now_ms: int) -> str:
 
 
 def few(lines: Sequence[str], what: str) -> Iterator[str]:
-    """The first ones of many."""
     yield from lines[:LINES_MAX]
     if len(lines) > LINES_MAX:
         yield f"  ... and {len(lines) - LINES_MAX} more {what}"

@@ -48,15 +48,11 @@ UNREAD_SHOWN_MAX = 100
 class PlanCluster(Protocol):
     """The cluster: `spark_tiering.maintenance.tier.TierTopics` is one."""
 
-    def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Topics by name."""
-        ...
+    def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]: ...
 
     def offsets(
         self, partitions: Collection[TopicIdPartition]
-    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """The ends of each."""
-        ...
+    ) -> Mapping[TopicIdPartition, PartitionOffsets]: ...
 
 
 # ------------------------------------------------------------------------------ of the metadata

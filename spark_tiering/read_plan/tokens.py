@@ -67,7 +67,6 @@ class PlanToken:
     reached: Mapping[TopicIdPartition, PlanPosition] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """The token itself."""
         packed = msgpack.packb(self._values(), use_bin_type=True)
         content = packed + hashlib.sha256(packed).digest()[:SUM_BYTES]
         text = PREFIX + base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -103,7 +103,6 @@ def of_manifest(where: str, found: LayoutFinding) -> SegmentUnreadable:
 
 
 def missing(where: str) -> SegmentUnreadable:
-    """There is no such object."""
     return SegmentUnreadable(ReadFault.MISSING, where, "there is no such object")
 
 

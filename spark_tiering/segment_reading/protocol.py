@@ -21,8 +21,7 @@ class SegmentBytes(Protocol):
         """What the log is called where it lies: a key, or the name of a file."""
 
     @property
-    def log_bytes(self) -> int:
-        """How long the log is."""
+    def log_bytes(self) -> int: ...
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
         """
@@ -39,8 +38,7 @@ class SegmentBytes(Protocol):
 class ObjectReader(Protocol):
     """A store for who only looks. See `spark_tiering.stores.protocol.ObjectStore`."""
 
-    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """What is told of an object."""
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent: ...
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
         """The bytes of a range, both ends inclusive."""

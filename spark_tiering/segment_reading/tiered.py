@@ -108,7 +108,6 @@ class TieredSegment:
 
     @property
     def where(self) -> str:
-        """The key of the log."""
         return self.keys[ObjectKind.LOG]
 
     @property

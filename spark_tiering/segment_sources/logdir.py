@@ -65,8 +65,7 @@ class LogDirSource:
             unusable += broker.strays
         return found, unusable
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def close(self) -> None: ...
 
 
 class _Broker(NamedTuple):

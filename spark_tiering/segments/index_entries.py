@@ -42,7 +42,6 @@ class IndexEntries:
         self.advance()
 
     def advance(self) -> None:
-        """Go to the next entry."""
         if self.finding is None:
             self.number += 1
             self.current = next(self._rest, None)

@@ -35,7 +35,6 @@ class OffsetIndexJudge:
         self._check_order()
 
     def note(self, batch: LogBatch) -> None:
-        """Take in the next batch."""
         entry = self._entries.current
         if entry is not None and entry[1] <= batch.position:
             offset, position = self._base_offset + entry[0], entry[1]
@@ -88,7 +87,6 @@ class TimeIndexJudge:
         self._check_order()
 
     def note(self, batch: LogBatch) -> None:
-        """Take in the next batch."""
         entry = self._entries.current
         while entry is not None and batch.last_offset > self._base_offset + entry[1]:
             self._pass(entry)

@@ -75,7 +75,6 @@ class EpochsJudge:
         self._index = -1
 
     def note(self, batch: LogBatch) -> None:
-        """Take in the next batch."""
         while (
             self._index + 1 < len(self._epochs)
             and self._epochs[self._index + 1][1] <= batch.base_offset
@@ -97,7 +96,6 @@ class EpochsOfLog:
         self._added = 0
 
     def note(self, batch: LogBatch) -> None:
-        """Take in the next batch."""
         if self._epochs is None or batch.leader_epoch == self._latest >= 0:
             return
         self._added += 1
@@ -109,5 +107,4 @@ class EpochsOfLog:
 
     @property
     def entries(self) -> Epochs | None:
-        """The history so far."""
         return None if self._epochs is None else self._epochs.entries

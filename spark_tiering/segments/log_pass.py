@@ -103,7 +103,6 @@ class CompanionsOfLog:
         return ended
 
     def close(self) -> None:
-        """Every batch has been seen."""
         self.index.note_time()
 
     @property

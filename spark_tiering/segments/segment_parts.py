@@ -31,7 +31,6 @@ class RebuiltPart:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes there are."""
         return len(self.content)
 
 

@@ -71,7 +71,6 @@ def check_sum(where: str, content: bytes, told: bytes) -> None:
 
 
 def md5_of(content: bytes) -> str:
-    """As inventories write it."""
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 

@@ -59,7 +59,6 @@ class SegmentKey(NamedTuple):
 
     @property
     def segment_id(self) -> SegmentId:
-        """Whose object it is."""
         return SegmentId(self.partition, Uuid(self.uuid))
 
 
@@ -103,7 +102,6 @@ class Prefixes:
         return next(under, None)
 
     def key(self, found: SegmentKey) -> str:
-        """The key that was read."""
         prefix = self.all[found.prefix]
         return object_key(found.segment_id, found.start_offset, KINDS[found.kind], prefix)
 

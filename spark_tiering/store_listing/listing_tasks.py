@@ -65,14 +65,12 @@ class UnrecognizedKeys:
     examples: list[str] = field(default_factory=list)
 
     def add(self, key: str, size_bytes: int) -> None:
-        """One more."""
         self.count += 1
         self.size_bytes += size_bytes
         if len(self.examples) < EXAMPLES_MAX:
             self.examples.append(shown(key))
 
     def join(self, other: UnrecognizedKeys) -> None:
-        """Those of another unit."""
         self.count += other.count
         self.size_bytes += other.size_bytes
         self.examples = [*self.examples, *other.examples][:EXAMPLES_MAX]

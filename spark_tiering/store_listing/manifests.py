@@ -42,7 +42,6 @@ class ListedManifest(NamedTuple):
 
 
 def every_topic(topic: str) -> bool:
-    """Wants each one."""
     del topic
     return True
 

@@ -44,7 +44,6 @@ class NumberedNames:
         self.of: dict[Any, int] = {}
 
     def __call__(self, thing: Any) -> int:
-        """Its number."""
         found = self.of.get(thing)
         if found is None:
             found = self.of[thing] = len(self.of)
@@ -75,7 +74,6 @@ class ObjectRows:
         self.count += 1
 
     def blob(self) -> bytes:
-        """All of them."""
         classes = list(self._classes.of)[:255]
         return make_blob(self._partitions, self._rows, classes=classes)
 
@@ -125,7 +123,6 @@ class ShardPlaces:
     spread: int = 1
 
     def of(self, partition: TopicIdPartition, uuid: bytes) -> int:
-        """Which one."""
         return (zlib.crc32(partition.key) + zlib.crc32(uuid) % self.spread) % self.count
 
 

@@ -58,7 +58,6 @@ class ObjectSet(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Of all that is there."""
         return sum(one.size_bytes for one in self.objects.values())
 
     @property
@@ -67,7 +66,6 @@ class ObjectSet(NamedTuple):
         return max(one.modified_ms for one in self.objects.values())
 
     def keys(self, prefix: str) -> dict[int, str]:
-        """The keys of what is there."""
         return {
             number: object_key(self.segment_id, self.start_offset, KINDS[number], prefix)
             for number in sorted(self.objects)

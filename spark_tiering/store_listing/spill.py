@@ -34,7 +34,6 @@ class RowSpill:
         self.close()
 
     def close(self) -> None:
-        """Remove everything."""
         self._folder.cleanup()
 
     def file(self, name: str) -> Path:

@@ -27,8 +27,7 @@ class ObjectContent(Protocol):
     """Bytes that are known beforehand and can be walked as often as needed."""
 
     @property
-    def sum(self) -> ContentSum:
-        """Length and checksum."""
+    def sum(self) -> ContentSum: ...
 
     def pieces(self) -> Iterator[Piece]:
         """All bytes from the beginning; an `OSError` says that the source failed."""
@@ -42,7 +41,6 @@ class BytesContent:
         self.sum = ContentSum(len(content), continued_crc64nvme(0, content))
 
     def pieces(self) -> Iterator[Piece]:
-        """All of it at once."""
         if self.sum.size_bytes:
             yield self._content
 
@@ -104,7 +102,6 @@ class MeasuredPieces:
 
     @property
     def sum(self) -> ContentSum:
-        """What has passed so far."""
         return ContentSum(self._size_bytes, self._crc64nvme)
 
     def judge(self, expected: ContentSum | None) -> PutRefused | None:

@@ -63,7 +63,6 @@ class S3Calls:
                 self.give_up(answer)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     @property

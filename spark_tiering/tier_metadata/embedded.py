@@ -111,7 +111,6 @@ class EmbeddedMetadata:
         epochs: Mapping[TopicIdPartition, Sequence[int]],
         timeout_s: float,
     ) -> MetadataImage:
-        """See `TierMetadata.image`."""
         images = self._thread.wait(self._images(partitions, epochs, timeout_s))
         images.require_any()
         return MetadataImage(
@@ -167,7 +166,6 @@ class EmbeddedMetadata:
         return {one: errors[place] for place, members in waiting.items() for one in members}
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        """See `TierMetadata.segment`."""
         found, _, _ = self._thread.wait(self._looked(segment_id, {}, timeout_s))
         return found
 
@@ -204,7 +202,6 @@ class EmbeddedMetadata:
     # ------------------------------------------------------------------------------- writing
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata.publish`."""
         return publish_settled(_Writing(self, timeout_s), event)
 
     def publish_all(
@@ -226,7 +223,6 @@ class EmbeddedMetadata:
         return await asyncio.gather(*(self._attempted(event, timeout_s) for event in events))
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata.put_partition_delete`."""
         return self._thread.wait(self._put_delete(delete, timeout_s))
 
     async def _put_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
@@ -252,7 +248,6 @@ class EmbeddedMetadata:
             return error
 
     def written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        """Store *event*, once."""
         return self._thread.wait(self._written(event, timeout_s))
 
     async def _written(

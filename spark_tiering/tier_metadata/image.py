@@ -47,8 +47,7 @@ OF_ONE_PARTITION: Final = (NotReady, NotAssigned, LogError, OverBudget, TooBusy)
 class PartitionAnswers(Protocol):
     """Who answers questions about one user partition; each may raise `UnknownPartition`."""
 
-    def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None:
-        """How far its deletion is."""
+    def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
     def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
         """Every segment, in whatever state."""

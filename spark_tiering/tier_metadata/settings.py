@@ -62,7 +62,6 @@ class SidecarAccess:
 
     @property
     def host_port(self) -> tuple[str, int]:
-        """Where it listens on TCP."""
         host, _, port = self.address.rpartition(":")
         return host.removeprefix("[").removesuffix("]"), int(port)
 

@@ -101,7 +101,6 @@ class SidecarMetadata:
         epochs: Mapping[TopicIdPartition, Sequence[int]],
         timeout_s: float,
     ) -> MetadataImage:
-        """See `TierMetadata.image`."""
         self._tell(partitions)
         places = by_place(partitions, self.partition_count)
         patience_s = timeout_s / (ATTEMPTS * max(1, len(places)))
@@ -117,7 +116,6 @@ class SidecarMetadata:
         )
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        """See `TierMetadata.segment`."""
         self._tell([segment_id.partition])
         try:
             return self._client.segment(segment_id, linearizable=True, timeout_s=timeout_s)
@@ -136,7 +134,6 @@ class SidecarMetadata:
     # ------------------------------------------------------------------------------- writing
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata.publish`."""
         self._tell([event.id.partition])
         return publish_settled(_Writing(self, self._client, timeout_s), event)
 

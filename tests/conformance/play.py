@@ -36,17 +36,14 @@ def update(label: str, state: str, expect: Json = "applied") -> Step:
 
 
 def copied(label: str, start: int, end: int, epochs: dict[str, Json] | None = None) -> list[Step]:
-    """A whole copy."""
     return [add(label, start, end, epochs), update(label, FINISHED)]
 
 
 def deleted(label: str) -> list[Step]:
-    """A whole deletion."""
     return [update(label, DELETE_STARTED), update(label, DELETE_FINISHED)]
 
 
 def ask(op: str, expect: Json, **arguments: Json) -> Step:
-    """Any other step."""
     return {"op": op, **arguments, "expect": expect}
 
 

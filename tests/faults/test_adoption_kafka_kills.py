@@ -154,7 +154,6 @@ def kills() -> list[object]:
 
 @pytest.fixture(scope="module")
 def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """Whoever starts drivers."""
     with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
         yield drivers
 

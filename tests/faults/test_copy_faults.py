@@ -66,7 +66,6 @@ def stub() -> Iterator[ObjectStub]:
 
 @pytest.fixture
 def bucket(stub: ObjectStub) -> Bucket:
-    """Its bucket."""
     return stub_bucket(stub)
 
 

@@ -26,7 +26,6 @@ class Memory:
     """The most that is held from a moment on, by Python, numpy and Arrow together."""
 
     def begin(self) -> None:
-        """Count from here on."""
         tracemalloc.start()
         self._arrow_bytes = pa.total_allocated_bytes()
 

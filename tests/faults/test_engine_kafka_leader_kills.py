@@ -111,7 +111,6 @@ async def kill_leaders(
 
 
 async def read_topic(settings: KafkaSettings) -> Stored:
-    """All that the topic holds."""
     log = await KafkaLog.open(settings)
     try:
         stored: Stored = {}

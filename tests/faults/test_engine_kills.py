@@ -95,7 +95,6 @@ def live_and_die(folder: Path, life: int, lines_read: int, claims: Claims) -> Li
 
 
 async def read_folder(folder: Path) -> Stored:
-    """All that the log holds."""
     log = await FilesLog.open(folder / LOG, partition_count=PLACES, settings=LOG_SETTINGS)
     stored: Stored = {}
     try:

@@ -100,7 +100,6 @@ class Case:
 
 
 def copied(label: str, start: int, last: int, epochs: dict[int, int] | None = None) -> list[Event]:
-    """A finished copy."""
     return [started(label, start, last, epochs), finished(label)]
 
 

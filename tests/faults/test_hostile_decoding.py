@@ -23,7 +23,6 @@ HUGE = [2**31 - 1, 2**31, 2**62, 2**63 - 1, -(2**63), -2, -(2**31)]
 
 
 def values(found: Decoded) -> list[bytes | None]:
-    """What the rows hold."""
     return [row.value for row in found.rows]
 
 

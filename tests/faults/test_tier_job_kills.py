@@ -53,7 +53,6 @@ PHASES = [
 
 @pytest.fixture(scope="module")
 def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """Whoever starts drivers."""
     with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
         yield drivers
 

@@ -78,7 +78,6 @@ class Cluster:
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the nodes say."""
         return [node.log for node in self.nodes.values()]
 
     def kill(self, node_id: int) -> None:

@@ -40,7 +40,6 @@ class CoreStory:
 
     @property
     def topic(self) -> str:
-        """The topic's name."""
         return self.ledger.topic
 
     @classmethod
@@ -164,7 +163,6 @@ class CoreStory:
             assert found == expected, (level, question)
 
     def stock_consumer(self, level: str = "read_uncommitted") -> StockConsumer:
-        """Kafka's own consumer."""
         return StockConsumer(self.kafka.node.jars, self.kafka.bootstrap, self.topic, level)
 
     async def assert_times(self) -> None:

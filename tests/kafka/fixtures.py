@@ -46,8 +46,7 @@ class Talkative(Protocol):
     """What has logs worth showing."""
 
     @property
-    def logs(self) -> list[ProcessLog]:
-        """The logs."""
+    def logs(self) -> list[ProcessLog]: ...
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -143,7 +142,6 @@ class FreshKafka:
         return node
 
     def close(self) -> None:
-        """End all of them."""
         self._closing.close()
 
 
@@ -195,7 +193,6 @@ class StockPeers:
         return peer
 
     def close(self) -> None:
-        """End all of them."""
         self._closing.close()
 
 

@@ -222,5 +222,4 @@ async def offset_at(login: Login, topic: str, timestamp_ms: int, partition: int 
 
 
 def offsets(entries: Iterable[Entry]) -> list[int]:
-    """The offsets of entries."""
     return [one.offset for one in entries]

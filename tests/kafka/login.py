@@ -21,7 +21,6 @@ class FixedToken(AbstractTokenProvider):
         self._token = token
 
     async def token(self) -> str:
-        """The token."""
         return self._token
 
 

@@ -79,7 +79,6 @@ class ReservedPort:
         self.number: int = self._socket.getsockname()[1]
 
     def release(self) -> None:
-        """Give the port back."""
         self._socket.close()
 
 
@@ -120,7 +119,6 @@ class Node:
 
     @property
     def data(self) -> Path:
-        """The folder of partitions."""
         return self.folder / "data"
 
     @property
@@ -155,7 +153,6 @@ class Node:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process runs."""
         return self._process is not None and self._process.is_running
 
     @property

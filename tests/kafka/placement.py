@@ -30,8 +30,7 @@ class Reachable(Protocol):
     """A cluster, by those of its brokers that run."""
 
     @property
-    def login(self) -> Login:
-        """How a client gets in."""
+    def login(self) -> Login: ...
 
     @property
     def tools(self) -> Tools:

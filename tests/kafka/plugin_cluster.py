@@ -129,7 +129,6 @@ class PluginCluster:
         return self
 
     def close(self) -> None:
-        """Leave nothing but files."""
         with contextlib.ExitStack() as closing:
             for sidecar in self.sidecars.values():
                 closing.callback(sidecar.close)

@@ -141,7 +141,6 @@ class LeashedProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     @property

@@ -156,7 +156,6 @@ class SecuredKafka:
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the broker says."""
         return self.node.logs
 
     @property
@@ -225,7 +224,6 @@ class SecuredKafka:
         )
 
     def close(self) -> None:
-        """Leave nothing."""
         self.node.close()
 
     def __enter__(self) -> Self:

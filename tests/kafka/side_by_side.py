@@ -66,7 +66,6 @@ class Question(NamedTuple):
         return {name: value for name, value in given.items() if value is not None}
 
     def of_model(self) -> Operation:
-        """As the model takes it."""
         if self.epoch is None:
             return PartitionCall(self.op, TP)
         if self.offset is None:

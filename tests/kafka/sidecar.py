@@ -58,7 +58,6 @@ class Sidecar:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process runs."""
         return self._process is not None and self._process.is_running
 
     @property

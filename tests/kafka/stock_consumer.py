@@ -26,7 +26,6 @@ class Read(NamedTuple):
     first: int = 0
 
     def form(self) -> Mapping[str, int]:
-        """As the program takes it."""
         return {"read": self.partition, "first": self.first}
 
 
@@ -37,7 +36,6 @@ class OffsetAt(NamedTuple):
     timestamp_ms: int
 
     def form(self) -> Mapping[str, int]:
-        """As the program takes it."""
         return {"time": self.timestamp_ms, "partition": self.partition}
 
 
@@ -47,7 +45,6 @@ class Bounds(NamedTuple):
     partition: int
 
     def form(self) -> Mapping[str, int]:
-        """As the program takes it."""
         return {"bounds": self.partition}
 
 

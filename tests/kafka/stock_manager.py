@@ -101,7 +101,6 @@ class StockPeer:
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the process says."""
         return [self.log]
 
     def _listen(self, stream: IO[str]) -> None:

@@ -23,7 +23,6 @@ def stored(*events: SegmentMetadata | SegmentUpdate) -> list[MetadataEvent]:
 
 
 def begun(one: SegmentId, first: int, last: int) -> SegmentMetadata:
-    """The start of a copy."""
     return started(one, first, last, {0: first})
 
 

@@ -45,11 +45,9 @@ class Maven:
 
     @property
     def calls(self) -> int:
-        """How often it was called."""
         return len(self._calls.read_text().splitlines())
 
     def fetched(self) -> Path:
-        """Ask for the jars."""
         with locked(self.cache):
             return fetched(self.cache, self.pom, self.listing)
 

@@ -96,17 +96,14 @@ class TieredKafka:
 
     @property
     def bootstrap(self) -> str:
-        """Host and port."""
         return self.node.bootstrap
 
     @property
     def login(self) -> Login:
-        """How a client gets in."""
         return self.node.login
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the broker says."""
         return self.node.logs
 
     def tiering_errors(self, position: int = 0) -> list[str]:

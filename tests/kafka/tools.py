@@ -42,15 +42,12 @@ class Tools:
         return run_java(self.jars, main_class, *address, *arguments, deadline_s=deadline_s).out
 
     def topics(self, *arguments: str) -> str:
-        """`kafka-topics`."""
         return self.run(TOPICS, *arguments)
 
     def configs(self, *arguments: str) -> str:
-        """`kafka-configs`."""
         return self.run(CONFIGS, *arguments)
 
     def acls(self, *arguments: str) -> str:
-        """`kafka-acls`."""
         return self.run(ACLS, *arguments)
 
     def consume(self, topic: str, count: int, *arguments: str, partition: int = 0) -> str:

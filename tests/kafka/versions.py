@@ -40,7 +40,6 @@ def pom_of(version: str, cache: Path) -> Path:
 
 
 def listing_of(version: str) -> Path:
-    """The digests of its jars."""
     return HERE / f"jars-{version}.sha256"
 
 

@@ -40,7 +40,6 @@ class Story:
         self._jobs: list[Job] = []
 
     def actors(self, stores: Sequence[MemoryStore]) -> list[Callable[[], object]]:
-        """What each of them does."""
         for number, store in enumerate(stores[: self._rivals], 1):
             # Their first beats are long written when it becomes interesting.
             job = Job(number, MemoryStore(self.objects), WallClock(LATER_MS)).alive()

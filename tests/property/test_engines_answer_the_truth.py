@@ -185,7 +185,6 @@ class EngineMachine(RuleBasedStateMachine):
         self.run(turn())
 
     def pass_time(self, seconds: float) -> None:
-        """Time passes."""
         self.run(asyncio.sleep(seconds))
 
     # ------------------------------------------------------------------------------- events
@@ -199,7 +198,6 @@ class EngineMachine(RuleBasedStateMachine):
         self.does("write", place, value)
 
     def a_transaction_ends(self, place: int) -> None:
-        """A marker."""
         self.does("write_transaction", place, is_committed=True)
 
     def write(self, event: Event, number: int) -> None:
@@ -242,7 +240,6 @@ class EngineMachine(RuleBasedStateMachine):
     # ------------------------------------------------------------------------------- the log
 
     def trim(self, place: int, share: float) -> None:
-        """Retention."""
         self.does("delete_records", place, round(len(self.truth.stored[place]) * share))
 
     def compact(self, place: int, offset: int) -> None:
@@ -266,8 +263,6 @@ class EngineMachine(RuleBasedStateMachine):
         self.at_once(lose)
 
     def recreate(self) -> None:
-        """The topic is another one."""
-
         def recreate() -> None:
             self.truth.begin()
             self.suspects += [shard for _, _, shard, _ in self.shards()]

@@ -47,7 +47,6 @@ TIMES = st.none() | st.integers(0, 60)
 
 @st.composite
 def bounds(draw: st.DrawFn) -> RecordBounds:
-    """Any that may be said."""
     by_time, to_time = draw(st.booleans()), draw(st.booleans())
     first = {"from_time_ms" if by_time else "from_offset": draw(TIMES if by_time else OFFSETS)}
     behind = {"to_time_ms" if to_time else "to_offset": draw(TIMES if to_time else OFFSETS)}

@@ -123,7 +123,6 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule(place=PLACES)
     def hold(self, place: int) -> None:
-        """Its state is there."""
         shard = PythonShard(place)
         for user in USERS:
             if place_of(user) == place:
@@ -135,7 +134,6 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule(place=PLACES, facts=st.lists(FACTS, min_size=1, max_size=6))
     def meet(self, place: int, facts: list[Fact]) -> None:
-        """Judgements."""
         for fact in facts:
             self.gate.meet(place, fact, ReplayProgress(place, 0, 0, 0, 0, 0.0))
             if place in self.begun:
@@ -159,7 +157,6 @@ class GateMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.is_over)
     @rule(odds=st.integers(0, 9))
     def stop(self, odds: int) -> None:
-        """All ends, once in a while."""
         if odds == 0:
             self.gate.stop(Stopped, "over")
             self.is_over = True

@@ -152,7 +152,6 @@ def test_manifest_with_other_bytes_in_it_ends_in_a_value(
 
 
 def places(fields: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of each field."""
     if isinstance(fields, dict):
         for name, value in fields.items():
             yield (*path, name)

@@ -52,7 +52,6 @@ class Stored(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The offset behind it."""
         return self.base_offset + len(self.values)
 
 
@@ -77,7 +76,6 @@ class LogAgainstList(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        """Open the folder as it is."""
         self.registry, self.log = self.loop.run_until_complete(
             open_log(self.root, self.settings, now_ms=lambda: self.clock_ms)
         )
@@ -97,7 +95,6 @@ class LogAgainstList(RuleBasedStateMachine):
         self.loop.run_until_complete(settled())
 
     def teardown(self) -> None:
-        """Leave nothing behind."""
         self.loop.run_until_complete(self.registry.close())
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
@@ -174,7 +171,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule()
     def roll(self) -> None:
-        """Close the active segment."""
         self.loop.run_until_complete(self.log.roll())
 
     @rule(where=CHANCE)

@@ -128,7 +128,6 @@ def rebuilt(
 
 
 def answers(shard: PythonShard) -> list[object]:
-    """Every look-up there is."""
     if not shard.knows(tp()):
         return []
     found: list[object] = []

@@ -58,7 +58,6 @@ def images_of(batches: list[bytes]) -> dict[int, bytes]:
 
 
 def first_offset(batch: bytes) -> int:
-    """Where a batch begins."""
     (found,) = walk(batch)
     assert isinstance(found, Batch)
     return found.base_offset

@@ -113,7 +113,6 @@ class SideBySide:
         assert self.into_model(event) == ours, (event, verdict)
 
     def one_event(self, event: Event) -> None:
-        """An event as a value."""
         self.agree(event, self.views.apply_event(event))
 
     def one_record(self, event: Event, skipped: int) -> None:
@@ -279,7 +278,6 @@ class ShardAgainstModel(RuleBasedStateMachine):
 
     @rule(event=EVENTS)
     def one_event(self, event: Event) -> None:
-        """An event as a value."""
         self.sides.one_event(event)
 
     @rule(event=EVENTS, skipped=st.integers(0, 2))
@@ -292,27 +290,22 @@ class ShardAgainstModel(RuleBasedStateMachine):
         limit=st.none() | st.integers(1, 4),
     )
     def one_batch(self, events: list[tuple[Event, bool]], limit: int | None) -> None:
-        """Several in a batch."""
         self.sides.one_batch(events, limit)
 
     @rule(number=st.integers(0, 50))
     def redelivery(self, number: int) -> None:
-        """Old records come again."""
         self.sides.redelivery(number)
 
     @rule()
     def restore(self) -> None:
-        """From an image."""
         self.sides.restore()
 
     @rule(partition=st.sampled_from(PARTITIONS), call=st.sampled_from(("load", "clear", "mark")))
     def view(self, partition: TopicIdPartition, call: str) -> None:
-        """A reader comes or goes."""
         self.sides.view(partition, call)
 
     @invariant()
     def sides_agree(self) -> None:
-        """After every step."""
         self.sides.gate_agrees()
         self.sides.answers_agree()
 

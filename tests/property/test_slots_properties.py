@@ -14,7 +14,6 @@ STEPS = st.lists(st.tuples(st.sampled_from("pppparl"), OFFSETS), max_size=80)
 
 
 def step(slots: Slots, model: dict[int, bytes], kind: str, offset: int, new: bytes) -> None:
-    """Do the same to both."""
     match kind:
         case "p":
             slots.put(offset, new)

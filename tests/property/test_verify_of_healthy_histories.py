@@ -174,7 +174,6 @@ class Healthy:
 
 
 def worse_than_notes(found: list[Finding]) -> list[str]:
-    """With what is said of them."""
     return [
         f"{one.kind.code} {one.detail}" for one in found if one.kind.severity > Severity.NOTE
     ]  # fmt: skip

@@ -213,7 +213,6 @@ async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) 
 def _writes_in_place(
     disk: SnapshotDisk, path: Path, chunks: Iterable[bytes], _go_on: Callable[[], None]
 ) -> int:
-    """A file is a file."""
     descriptor = disk.open(path, _WRITE)
     position = 0
     try:
@@ -259,7 +258,6 @@ def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
 
 
 def _any_folder(root: Path, identity: object) -> Path:
-    """One cluster has one topic."""
     del identity
     return root
 

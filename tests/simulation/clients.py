@@ -374,7 +374,6 @@ async def wait_ready(world: World, machine: Machine, tier: tiers.Tier, timeout_s
 
 
 def name_of(event: tiers.Written) -> str:
-    """An event for the story."""
     if hasattr(event, "partition"):
         return f"{event.state.name} of {event.partition.topic}-{event.partition.partition}"
     partition = event.id.partition

@@ -160,15 +160,12 @@ class SimulatedPath(PurePosixPath):
         return Platter.mounted[self.parts[1]]
 
     def is_dir(self) -> bool:
-        """Whether it is a folder."""
         return str(self) == "/" or str(self) in self._platter().names
 
     def exists(self) -> bool:
-        """Whether it is there."""
         return self.is_dir() or self.name in self._platter().names.get(str(self.parent), {})
 
     def iterdir(self) -> Iterator[SimulatedPath]:
-        """Yield what is in it."""
         for name in sorted(self._platter().names[str(self)]):
             yield self / name
 

@@ -19,7 +19,6 @@ _LONG_S = LATENESS_S + 6.0
 
 
 def duration_s(world: World) -> float:
-    """How long a failure lasts."""
     if world.random.random() < 0.2:
         return LATENESS_S + (_LONG_S - LATENESS_S) * world.random.random()
     return world.random.choice((0.1, 0.5, 2.0, 5.0)) * world.random.random()

@@ -62,11 +62,9 @@ class Judge:
         """The watermarks that a machine has shown, and at what position."""
 
     def tell(self, who: str, what: str) -> None:
-        """Into the story."""
         self._story.tell(who, what)
 
     def violated(self, invariant: str, detail: str) -> None:
-        """Note what must not be."""
         self.tell("JUDGE", f"{invariant} IS VIOLATED: {detail}")
         self.violations.append(Violation(invariant, detail))
 

@@ -254,7 +254,6 @@ class Machine:
 
     @property
     def folder(self) -> Path:
-        """Where its snapshots are."""
         return self.platter.root / "snapshots"
 
     def replays(self) -> Iterator[tuple[int, Replay]]:

@@ -30,7 +30,6 @@ class Tried:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Tried) -> None:
-        """Count *other* in."""
         self.count += other.count
         self.failed += other.failed
         self.counts.update(other.counts)

@@ -53,7 +53,6 @@ def write(world: World) -> None:
 
 
 def write_many(world: World) -> None:
-    """Several at once."""
     for _ in range(world.random.randrange(2, 5)):
         write(world)
 
@@ -207,7 +206,6 @@ def start(world: World) -> None:
 
 
 def stop(world: World) -> None:
-    """A machine stops in order."""
     machine = world.pick_up()
     if machine is not None:
         world.tell(machine.name, "stops")

@@ -82,7 +82,6 @@ class Tier:
                 self.deletes = event.state + 1
 
     def refused(self, event: Written) -> None:
-        """*event* has no future."""
         if not isinstance(event, PartitionDelete):
             self.segments.pop(event.id.uuid, None)
 

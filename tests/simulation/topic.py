@@ -79,7 +79,6 @@ class SimulatedTopic(MemoryTopic):
         return None if self.topic_id is None else self.lives[self.topic_id]
 
     def identity_of(self, life: Life) -> LogIdentity:
-        """Who the topic is, or was."""
         return LogIdentity(self.cluster_id, life.topic_id, len(life.batches))
 
     def create(self, partition_count: int) -> Uuid:

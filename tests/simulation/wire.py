@@ -151,7 +151,6 @@ class Wire:
         await self._pass("the connection broke")
 
     async def _pass(self, what: str) -> None:
-        """One way, there or back."""
         if self.is_cut and not self.hangs:
             await asyncio.sleep(0)
             raise LogUnavailable(what)

@@ -240,11 +240,9 @@ class World:
 
     @property
     def now_s(self) -> float:
-        """The time."""
         return self.loop.time()
 
     def tell(self, who: str, what: str) -> None:
-        """Into the story."""
         self.story.tell(who, what)
 
     def later(self, delay_s: float, do: Callable[[], None]) -> None:

@@ -66,7 +66,6 @@ class Pki:
     def settings(
         self, client_certificates: ClientCertificates = ClientCertificates.NONE, **options: Any
     ) -> TlsSettings:
-        """What names the files."""
         asks = client_certificates is not ClientCertificates.NONE
         return TlsSettings(
             certificate_file=self.certificate_file,

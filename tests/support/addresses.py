@@ -46,7 +46,6 @@ class RemoteLog(MemoryLog):
         self._is_lost = is_lost
 
     def statistics(self) -> RemoteStatistics:  # type: ignore[override]
-        """Whether anybody answers."""
         return RemoteStatistics(self._remote.fault is None and not self._is_lost())
 
 

@@ -142,11 +142,9 @@ class Adopter:
         return await self._run(topic, lambda at: adopt(at, options))
 
     async def resume(self, topic: str) -> TopicOutcome:
-        """Take its window up."""
         return await self._run(topic, lambda at: resume(at, topic, QUICK))
 
     async def abort(self, topic: str) -> TopicOutcome:
-        """Give its window up."""
         return await self._run(topic, lambda at: abort(at, topic, QUICK))
 
     async def _run(self, topic: str, way: Callable[[Any], AdoptionReport]) -> TopicOutcome:

@@ -61,7 +61,6 @@ def origin_of(value: bytes) -> tuple[int, int, int]:
 
 
 def digest(value: bytes) -> str:
-    """As the process says it."""
     return hashlib.blake2b(value, digest_size=16).hexdigest()
 
 

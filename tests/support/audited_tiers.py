@@ -99,13 +99,11 @@ class AuditedTier:
             self.history.topic.cluster_id = "told"
 
     def close(self) -> None:
-        """End the thread."""
         self.thread.close()
 
     # ------------------------------------------------------------------------------ filling
 
     def say(self, *events: Event) -> None:
-        """Put events into the log."""
         self.thread.wait(self.history.add(*events))
 
     def put(
@@ -208,7 +206,6 @@ class AuditedTier:
 
 
 def nobody_publishes() -> Any:
-    """Nobody publishes."""
     raise AssertionError("an audit publishes nothing")
 
 

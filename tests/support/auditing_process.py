@@ -28,7 +28,6 @@ def most_bytes() -> int:
 
 
 def main() -> None:
-    """Audit, and tell."""
     metadata, inventory = map(Path, sys.argv[1:])
     request = CareRequest(
         source=SourceSettings(log_dirs=(metadata,), partition_count=PLACES), prefix=PREFIX

@@ -44,7 +44,6 @@ class Teller:
         self.answers.set()
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
-        """What it was told to tell."""
         self.asked.append(partition)
         await self.answers.wait()
         if isinstance(self.told, LogError):
@@ -52,7 +51,6 @@ class Teller:
         return self.told
 
     async def run(self) -> None:
-        """There is nothing to run."""
         await asyncio.Event().wait()
 
 
@@ -110,7 +108,6 @@ class Broker:
 
     @property
     def url(self) -> str:
-        """Where it is reached."""
         return self.client.url
 
     async def file(

@@ -52,7 +52,6 @@ def manifest_of(segment: SegmentMetadata) -> Manifest:
 
 
 def contents(segment: SegmentMetadata) -> Mapping[ObjectKind, bytes]:
-    """What lies in each object."""
     manifest = manifest_of(segment)
     return {
         ObjectKind.LOG: bytes(manifest.chunks.stored_bytes),
@@ -62,7 +61,6 @@ def contents(segment: SegmentMetadata) -> Mapping[ObjectKind, bytes]:
 
 
 def listed(segment: SegmentMetadata, modified_ms: int = 0) -> ListedSet:
-    """What a listing has of it."""
     sizes = {kind: len(content) for kind, content in contents(segment).items()}
     return ListedSet(segment.id, segment.start_offset, sizes, modified_ms)
 

@@ -28,7 +28,6 @@ Label = SegmentId | int | str
 
 
 def tp(name: str = "orders", partition: int = 7, topic_id: Uuid = TOPIC_ID) -> TopicIdPartition:
-    """A user partition."""
     return TopicIdPartition(topic_id, name, partition)
 
 
@@ -97,7 +96,6 @@ def finished(
     event_timestamp_ms: int = 0,
     custom_metadata: bytes | None = None,
 ) -> SegmentUpdate:
-    """A copy is complete."""
     return update(
         segment,
         SegmentState.COPY_SEGMENT_FINISHED,

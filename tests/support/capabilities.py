@@ -94,7 +94,6 @@ class CapabilityJudge:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the switch."""
     parser.addoption(
         "--capabilities",
         metavar="FILE",

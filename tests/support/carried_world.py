@@ -70,7 +70,6 @@ class World:
             raise Killed
 
     def plan(self) -> CopyPlan:
-        """What a job plans now."""
         images = [
             image(
                 *(one for one in self.segments.values() if one.id.partition == source.partition),
@@ -135,7 +134,6 @@ class WorldPublisher:
         self._world = world
 
     def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
-        """As `Publisher.start`."""
         return self._publish(segment.id, segment.state, segment)
 
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
@@ -149,7 +147,6 @@ class WorldPublisher:
         state: SegmentState,
         custom_metadata: bytes | None,
     ) -> int | PublishRefusal:
-        """As `Publisher.move`."""
         known = self._world.segments.get(SegmentId(partition, uuid))
         moved = None
         if known is not None:
@@ -166,7 +163,6 @@ class WorldPublisher:
         return [self.move(partition, uuid, state, custom) for uuid, custom in segments]
 
     def state(self, partition: TopicIdPartition, uuid: Uuid) -> SegmentState | None:
-        """As `Publisher.state`."""
         found = self._world.segments.get(SegmentId(partition, uuid))
         return None if found is None else found.state
 
@@ -203,12 +199,10 @@ class WorldHands:
         self._copies = {copy.uuid: copy for _, copy in plan.in_turn()}
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """As `Hands.why_not_ours`."""
         lost_at = self._world.lost_at
         return "lost" if lost_at is not None and self._world.steps >= lost_at else ""
 
     def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:
-        """As `Hands.started_event`."""
         known = self._world.segments.get(SegmentId(partition, copy.uuid))
         return known or self._plan.started_event(partition, copy, 1)
 
@@ -251,7 +245,6 @@ class WorldHands:
         self._world.stopped_units.append(why)
 
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
-        """As `Hands.delete_objects`."""
         self._world.step()
         if copy.start_offset in self._world.undeletable:
             return "store-unavailable: it does not answer"

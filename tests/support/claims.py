@@ -113,7 +113,6 @@ KINDS = (
 
 
 def line_of(claim: Wrote | Answered) -> str:
-    """A claim as one line."""
     words: list[object] = ["wrote" if isinstance(claim, Wrote) else "answered"]
     for part in claim:
         words.extend(part if isinstance(part, Question) else (part,))
@@ -121,7 +120,6 @@ def line_of(claim: Wrote | Answered) -> str:
 
 
 def parse(line: str) -> Wrote | Answered:
-    """The claim of one line."""
     kind, *words = line.split()
     if kind == "wrote":
         place, offset, stamp = map(int, words[:3])
@@ -199,7 +197,6 @@ def judge(stored: Stored, answered: Iterable[Answered]) -> Judgement:
 
 
 def stamp_of(event: Event) -> int:
-    """The number of an event."""
     return event.event_timestamp_ms
 
 

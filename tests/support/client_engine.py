@@ -273,7 +273,6 @@ class ClientEngine:
         return "ok"
 
     async def close(self) -> None:
-        """Close its clients."""
         for client in (self._writer, *self._brokers.values()):
             await client.close()
 

@@ -65,7 +65,6 @@ def shape(value: Any, at: str = "") -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the file."""
     document = {
         name: {"path": ASKED[name][0], "status": answer.status, "shown": answer.shown}
         for name, answer in asyncio.run(answers()).items()

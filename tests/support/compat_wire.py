@@ -89,7 +89,6 @@ async def service(folder: Path) -> AsyncIterator[Wire]:
 
 
 def message_of(frame: bytes) -> list[Any]:
-    """What a frame says."""
     message: Any = msgpack.unpackb(frame[4:], strict_map_key=False)
     assert isinstance(message, list)
     return message
@@ -212,7 +211,6 @@ async def recorded() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Write the file."""
     about = "A conversation in version 1 of the protocol, see README.md."
     lines = ",\n".join(json.dumps(exchange) for exchange in asyncio.run(recorded()))
     text = f'{{\n"about": {json.dumps(about)},\n"exchanges": [\n{lines}\n]}}\n'

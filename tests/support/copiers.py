@@ -88,7 +88,6 @@ class Copier:
 
     @property
     def partition(self) -> TopicIdPartition:
-        """What it fills now."""
         return user_partition(self._number, self._generation)
 
     async def run(self) -> None:

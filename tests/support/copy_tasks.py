@@ -92,12 +92,10 @@ class Time:
     slept: list[float] = field(default_factory=list)
 
     def clock(self) -> float:
-        """The time."""
         self.now_s += self.step_s
         return self.now_s
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
         self.slept.append(seconds)
         self.now_s += seconds
 

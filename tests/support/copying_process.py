@@ -45,12 +45,10 @@ SETTINGS = EngineSettings(snapshot=SnapshotSettings(interval_ms=30, free_bytes_m
 
 
 def say(*words: object) -> None:
-    """Say a line, now."""
     os.write(sys.stdout.fileno(), (" ".join(map(str, words)) + "\n").encode("ascii"))
 
 
 def tell(claim: Wrote | Answered) -> None:
-    """Make a claim."""
     say(line_of(claim))
 
 

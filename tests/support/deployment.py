@@ -73,13 +73,11 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def alerts() -> list[dict[str, Any]]:
-    """Every alert."""
     (rules,) = documents(RULES)
     return [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
 
 
 def dashboard() -> dict[str, Any]:
-    """The dashboard."""
     found: dict[str, Any] = json.loads((tree.ROOT / DASHBOARD).read_text())
     return found
 

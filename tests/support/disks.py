@@ -36,7 +36,6 @@ class FaultyDisk(Disk):
         self._short.append(size)
 
     def heal(self) -> None:
-        """No fault any more."""
         self._faults.clear()
         self._short.clear()
 

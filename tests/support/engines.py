@@ -58,7 +58,6 @@ class World:
     script: LogScript = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the topic."""
         self.topic = MemoryTopic(self.partition_count, clock=LoopClock())
         self.script = LogScript(self.topic)
 
@@ -81,7 +80,6 @@ class World:
         return offset
 
     def log(self, **options: Any) -> MemoryLog:
-        """A log on the topic."""
         return MemoryLog(self.topic, **options)
 
     @asynccontextmanager

@@ -43,13 +43,11 @@ def expired(tier: Command, *more: str) -> Result:
 
 
 def document(result: Result) -> dict[str, Any]:
-    """The report for programs."""
     found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
 def codes(told: dict[str, Any]) -> list[str]:
-    """Of the findings."""
     return [one["code"] for one in told["findings"]]
 
 

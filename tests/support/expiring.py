@@ -61,11 +61,9 @@ class HeldHands:
             raise Died(what)
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """See `Hands`."""
         return self.not_ours.get(partition, "")
 
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
-        """See `Hands`."""
         self.looks.append(segment_id)
         if self.changes.get(segment_id):
             return self.changes[segment_id].pop(0)
@@ -119,7 +117,6 @@ class HeldHands:
         return ""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
-        """See `Hands`."""
         if why := self.failing.get("is-empty"):
             return why
         return not any(one.partition == partition for one in self.segments)

@@ -56,13 +56,11 @@ class FakeConnection:
             answering.cancel()
 
     def abort(self) -> None:
-        """Close."""
         self.is_open = False
         if not self._closed.done():
             self._closed.set_result(None)
 
     async def close(self) -> None:
-        """Close."""
         self.abort()
 
 

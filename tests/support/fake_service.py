@@ -38,7 +38,6 @@ class Served:
 
     @property
     def methods(self) -> list[str]:
-        """What was asked, in order."""
         return [method for method, _ in self.asked]
 
 
@@ -69,7 +68,6 @@ class FakeService:
 
     @property
     def address(self) -> UnixAddress:
-        """Where it is."""
         return UnixAddress(self.path)
 
     @property
@@ -79,7 +77,6 @@ class FakeService:
         return TcpAddress("127.0.0.1", self._server.sockets[0].getsockname()[1])
 
     async def begin(self, *, over_tcp: bool = False) -> None:
-        """Listen."""
         if over_tcp:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         else:
@@ -94,7 +91,6 @@ class FakeService:
         self.path.unlink(missing_ok=True)
 
     def hang_up(self, served: Served) -> None:
-        """End one connection."""
         if served.writer is not None:
             served.writer.transport.abort()
 

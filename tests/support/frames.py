@@ -71,7 +71,6 @@ class FrameClient:
         return await self.next() is None
 
     def close(self) -> None:
-        """Hang up."""
         self.writer.transport.abort()
 
 

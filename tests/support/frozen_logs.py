@@ -33,7 +33,6 @@ class MemoryTierLog:
         self.log_start = 0
 
     def put(self, *events: SegmentMetadata | SegmentUpdate) -> None:
-        """Append *events*."""
         for event in events:
             batches = self._batches[place_of(event.id.partition, len(self._batches))]
             record = Record(len(batches), 0, None, encode_any(event))
@@ -45,18 +44,15 @@ class MemoryTierLog:
             batches.clear()
 
     def identity(self) -> LogIdentity:
-        """Whose log it is."""
         return self._identity
 
     def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
-        """What each partition holds."""
         return {one: LogBounds(self._start(one), len(self._batches[one])) for one in places}
 
     def _start(self, place: int) -> int:
         return min(self.log_start, len(self._batches[place]))
 
     def read(self, place: int, position: int, *, bytes_max: int = 1 << 20) -> RecordSet | None:
-        """All from *position* on."""
         assert bytes_max > 0
         batches = self._batches[place]
         return RecordSet(place, b"".join(batches[position:]), len(batches))

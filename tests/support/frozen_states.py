@@ -136,7 +136,6 @@ def rows(plan: FrozenPlan) -> list[Row]:
 
 
 def gaps(plan: FrozenPlan) -> list[tuple[int, int | None, GapReason]]:
-    """Of all partitions."""
     return [(gap.first_offset, gap.next_offset, gap.reason) for _, gap in plan.gaps]
 
 

@@ -59,7 +59,6 @@ class Outcome:
     crashes: list[Crash] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
-        """Count *other* in."""
         self.counts.update(other.counts)
         self.crashes += other.crashes
 

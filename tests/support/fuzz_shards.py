@@ -40,7 +40,6 @@ class Twins:
 
     @property
     def position(self) -> int:
-        """Where both stand."""
         return self._shard.position
 
     def apply(self, data: bytes) -> None:

@@ -107,7 +107,6 @@ class DenseHistory:
         self.states: dict[SegmentId, SegmentState] = {}
 
     def event(self) -> Event:
-        """The next one."""
         rng = self.rng
         partition = PARTITIONS[0] if rng.random() < 0.85 else rng.choice(PARTITIONS)
         if rng.random() < 0.015:

@@ -44,7 +44,6 @@ class Answer:
 
     @property
     def shown(self) -> Any:
-        """The JSON of it."""
         return json.loads(self.text)
 
     @property
@@ -130,7 +129,6 @@ def process_of(**engines: Engine) -> Service:
 
 
 def no_lines() -> LinesStatistics:
-    """Nothing was logged."""
     return LinesStatistics({}, 0, 0, "")
 
 

@@ -22,7 +22,6 @@ class DeafLog(MemoryLog):
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """As a read, and then some."""
         try:
             return await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
         except asyncio.CancelledError:

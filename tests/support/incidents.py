@@ -48,7 +48,6 @@ class Incident:
 
     @property
     def now_ms(self) -> int:
-        """The clock of who writes."""
         return START_MS + STEP_MS * len(self.records)
 
     def put(self, *events: Event, partition_count: int | None = None) -> None:
@@ -60,14 +59,12 @@ class Incident:
             self.put_bytes(encode_any(event), place)
 
     def put_bytes(self, value: bytes | None, place: int) -> None:
-        """Any record."""
         self.records.append(Written(place, self.now_ms, value))
 
     def begin(
         self, label: str, start: int, last: int, *, of: TopicIdPartition = ORDERS,
         broker_id: int = 1, epoch: int = 0,
     ) -> SegmentId:  # fmt: skip
-        """A copy begins."""
         one = segment_id(label, of)
         self.put(
             started(
@@ -78,14 +75,12 @@ class Incident:
         return one
 
     def end(self, one: SegmentId, *, broker_id: int = 1) -> None:
-        """A copy is finished."""
         self.put(finished(one, broker_id=broker_id, event_timestamp_ms=self.now_ms))
 
     def copy(
         self, label: str, start: int, last: int, *, of: TopicIdPartition = ORDERS,
         broker_id: int = 1, epoch: int = 0,
     ) -> SegmentId:  # fmt: skip
-        """Both."""
         one = self.begin(label, start, last, of=of, broker_id=broker_id, epoch=epoch)
         self.end(one, broker_id=broker_id)
         return one

@@ -82,7 +82,6 @@ class WrittenLog:
 
     @property
     def log(self) -> MemoryLog:
-        """The topic, opened."""
         return MemoryLog(self.topic)
 
     def end_at(self, end: int | None = None, limit_ms: int | None = None) -> int:

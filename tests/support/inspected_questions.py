@@ -26,7 +26,6 @@ class Question(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """As they are typed."""
         return [*self.command.split(), *self.arguments]
 
     def __str__(self) -> str:

@@ -32,11 +32,9 @@ class SteppingClock:
         self.at_ms = START_MS
 
     def now_ms(self) -> int:
-        """What it was set to."""
         return self.at_ms
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
-        """As the system's."""
         return SYSTEM_CLOCK.timeout(timeout_s)
 
 

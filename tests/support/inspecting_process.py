@@ -34,7 +34,6 @@ class MadeLog:
         return {LOG: SourceFileFacts(self.size, 0)}
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes of a range."""
         if name != LOG or start >= self.size:
             return b""
         stop = min(start + size, self.size)

@@ -46,7 +46,6 @@ class _Actor:
         self._is_given_up = False
 
     def begin(self) -> None:
-        """Run up to the first call."""
         self._thread.start()
         self._reached()
 
@@ -93,15 +92,12 @@ class _Told(MemoryStore):
         self.answers: list[str] = []
 
     def put(self, key: str, content: Any) -> Any:
-        """As told."""
         return self._noted(super().put(key, content))
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> Any:
-        """As told."""
         return self._noted(super().head(key, is_sum_wanted=is_sum_wanted))
 
     def get(self, key: str, first_byte: int, last_byte: int) -> Any:
-        """As told."""
         return self._noted(super().get(key, first_byte, last_byte))
 
     def list(self, prefix: str = "") -> Any:
@@ -109,7 +105,6 @@ class _Told(MemoryStore):
         return iter(self._noted(list(super().list(prefix))))
 
     def delete(self, key: str) -> None:
-        """As told."""
         super().delete(key)
         self._noted(None)
 

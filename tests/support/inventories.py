@@ -55,7 +55,6 @@ class Row:
 
     @property
     def modified(self) -> datetime:
-        """When it was written."""
         return datetime.fromtimestamp(self.modified_ms / 1_000, UTC)
 
 
@@ -96,7 +95,6 @@ def table_of(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> pa.Table:
 
 
 def file_bytes(kind: str, rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> bytes:
-    """One file of an inventory."""
     if kind == "CSV":
         return csv_bytes(rows, columns)
     table, out = table_of(rows, columns), io.BytesIO()

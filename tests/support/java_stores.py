@@ -30,12 +30,10 @@ def text(value: str) -> bytes:
 
 
 def block(value: bytes) -> bytes:
-    """Bytes behind their length."""
     return struct.pack(">I", len(value)) + value
 
 
 def der(tag: int, content: bytes) -> bytes:
-    """One element."""
     size = len(content)
     length = bytes([size]) if size < 0x80 else b"\x82" + struct.pack(">H", size)
     return bytes([tag]) + length + content
@@ -67,19 +65,16 @@ def key_entry(alias: str, envelope: bytes, chain: list[bytes]) -> bytes:
 
 
 def jks(*entries: bytes, password: str, version: int = 2) -> bytes:
-    """A store with *entries*."""
     body = b"\xfe\xed\xfe\xed" + struct.pack(">II", version, len(entries)) + b"".join(entries)
     secret = password.encode("utf-16-be")
     return body + hashlib.sha1(secret + b"Mighty Aphrodite" + body).digest()
 
 
 def der_of(pem: bytes) -> bytes:
-    """A certificate as DER."""
     return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
 
 
 def key_der(pem: bytes) -> bytes:
-    """A private key as PKCS#8."""
     key = load_pem_private_key(pem, password=None)
     return key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 

@@ -45,7 +45,6 @@ class HeldSource:
     is_closed: bool = False
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-        """See `Source`."""
         found = [
             FoundPartition(partition, files, high_watermark=self.high_watermark)
             for partition, files in self.files.items()
@@ -53,7 +52,6 @@ class HeldSource:
         return found, list(self.unusable)
 
     def close(self) -> None:
-        """Told apart from open."""
         self.is_closed = True
 
 
@@ -81,7 +79,6 @@ class HeldMetadata:
         epochs: Mapping[TopicIdPartition, Sequence[int]],
         timeout_s: float,
     ) -> MetadataImage:
-        """See `TierMetadata`."""
         self.asked.append((list(partitions), {one: list(found) for one, found in epochs.items()}))
         images = tuple(
             PartitionImage(
@@ -96,7 +93,6 @@ class HeldMetadata:
         )
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata`."""
         if self.error is not None:
             raise self.error
         self.published.append(event)
@@ -105,7 +101,6 @@ class HeldMetadata:
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[PublishedEvent | RlmmError]:
-        """See `TierMetadata`."""
         told: list[PublishedEvent | RlmmError] = []
         for event in events:
             try:
@@ -115,20 +110,17 @@ class HeldMetadata:
         return told
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata`."""
         if self.error is not None:
             raise self.error
         self.deleted.append(delete)
         return PublishedEvent(0, len(self.deleted) - 1, "applied")
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        """See `TierMetadata`."""
         if self.error is not None:
             raise self.error
         return next((one for one in self.segments if one.id == segment_id), None)
 
-    def close(self) -> None:
-        """Nothing is held open."""
+    def close(self) -> None: ...
 
 
 def job_parts(

@@ -28,7 +28,6 @@ class WallClock:
     now_ms: int = NOW_MS
 
     def __call__(self) -> int:
-        """The time."""
         return self.now_ms
 
 
@@ -43,7 +42,6 @@ class Job:
     prefix: str = PREFIX
 
     def __post_init__(self) -> None:
-        """Make what belongs to it."""
         self.job_id = job_id(self.number)
         self.jobs = JobStore(self.store, self.prefix, self.clock)
         self.heart = HeartbeatThread(

@@ -37,7 +37,6 @@ class GivenToken:
         self._token = token
 
     async def token(self) -> str:
-        """The token."""
         return self._token
 
 

@@ -130,7 +130,6 @@ class LargeTier:
                     yield Row(f"{PREFIX}stray-{number}-{stray}", 1, T_MS)
 
     def write_inventory(self, folder: Path) -> Path:
-        """The same as files."""
         files: list[bytes] = []
         held: list[Row] = []
         for row in self.rows():

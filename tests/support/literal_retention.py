@@ -115,7 +115,6 @@ def remaining_breach(segments: Sequence[SegmentMetadata], leader: Leader) -> int
 def expired(  # noqa: PLR0912 - as literal as it is there
     segments: Sequence[SegmentMetadata], leader: Leader, being_copied: Collection[SegmentId] = ()
 ) -> Decided:
-    """One run."""
     if not leader.epochs or not segments:
         return Decided([], None)
     epochs = filtered(leader.epochs)

@@ -54,7 +54,6 @@ class LiteralStates:
         return self.model.caches.get(str(partition)) or CacheModel()
 
     def segments(self) -> dict[SegmentId, SegmentMetadata]:
-        """Every live segment."""
         found = {}
         for partition in self.known.values():
             for one in self.cache(partition).segments.values():

@@ -59,7 +59,6 @@ class MemorySource:
         self.is_closed = False
 
     async def standing(self) -> SourceStatus:
-        """See `StateSource`."""
         if self._standing is not None:
             return self._standing
         return SourceStatus(self.kind, self.where, await self.log.identity(timeout_s=5), ())
@@ -71,12 +70,10 @@ class MemorySource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> Moment:
-        """See `StateSource`."""
         assert wait_s >= 0
         return await replay(self.log, places, timeout_s=5, progress=progress)
 
     async def close(self) -> None:
-        """See `StateSource`."""
         self.is_closed = True
 
 

@@ -41,12 +41,10 @@ class Lost:
         return CliRunner().invoke(cli, ["tier", "rebuild", *flags])
 
     def save(self, *more: str) -> Result:
-        """Make the file of events."""
         self.events.unlink(missing_ok=True)
         return self("--store", str(self.store), "--save", str(self.events), *more)
 
     def apply(self, *more: str) -> Result:
-        """Publish it."""
         return self("--apply", str(self.events), *more)
 
     def compare(self, *more: str) -> dict[str, Any]:
@@ -76,8 +74,6 @@ def counted(document: dict[str, Any]) -> dict[str, int]:
 
 
 def store_partition_delete(lost: Lost, event: Any) -> None:
-    """As a controller does it."""
-
     async def store() -> None:
         folder, snapshots = lost.archive / "log", lost.archive / "snapshots"
         async with open_metadata(folder, snapshots=snapshots) as metadata:

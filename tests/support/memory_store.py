@@ -55,7 +55,6 @@ class MemoryStore:
         self.calls.append((name, key))
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """As `ObjectStore.put`."""
         self._begin("put", key)
         said = self.next_puts.popleft() if self.next_puts else "fine"
         if said == "lost":
@@ -73,16 +72,13 @@ class MemoryStore:
         )
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """As `put`."""
         return self.put(key, BytesContent(b"".join(bytes(piece) for piece in stream.pieces)))
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """As `ObjectStore.head`."""
         self._begin("head", key)
         return self._facts(key) if key in self.objects else ObjectAbsent(key)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """As `ObjectStore.get`."""
         self._begin("get", key)
         if key not in self.objects:
             return ObjectAbsent(key)
@@ -90,14 +86,12 @@ class MemoryStore:
         return found or RangeBeyondObject(key, first_byte)
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """As `ObjectStore.list`."""
         self._begin("list", prefix)
         for key in sorted(self.objects):
             if key.startswith(prefix):
                 yield self._listed(key)
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
-        """As `ObjectStore.level`."""
         self._begin("level", prefix)
         folders = set()
         for key in sorted(self.objects):
@@ -109,23 +103,19 @@ class MemoryStore:
         yield from map(ListedFolder, sorted(folders))
 
     def delete(self, key: str) -> None:
-        """As `ObjectStore.delete`."""
         self._begin("delete", key)
         self.objects.pop(key, None)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """Those that were put there."""
         return (one for one in self.uploads if one.key.startswith(prefix))
 
-    def abort_upload(self, upload: OpenUpload) -> None:
-        """There is none."""
+    def abort_upload(self, upload: OpenUpload) -> None: ...
 
     def probe(self, prefix: str) -> StoreTraits:
         """It does all that it should."""
         return StoreTraits(True, True, True, True)
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def close(self) -> None: ...
 
     def __enter__(self) -> MemoryStore:
         return self

@@ -35,11 +35,9 @@ class Threaded:
         self.blocking = client
 
     def list_segments(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        """All that it iterates over."""
         return self._listed(self.blocking.list_segments, *args, **options)
 
     def list_segments_by_epoch(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        """All that it iterates over."""
         return self._listed(self.blocking.list_segments_by_epoch, *args, **options)
 
     async def _listed(

@@ -129,12 +129,10 @@ class Bucket(Place):
         client.close()
 
     def open_absent(self) -> ObjectStore:
-        """A bucket that nobody made."""
         return self.opened(bucket="nobody-made-this")
 
 
 def bucket_at(endpoint: str, name: str, **known: Any) -> Bucket:
-    """A bucket of a test server."""
     settings = S3Settings(
         name,
         endpoint=endpoint,
@@ -147,7 +145,6 @@ def bucket_at(endpoint: str, name: str, **known: Any) -> Bucket:
 
 
 def stub_bucket(stub: ObjectStub) -> Bucket:
-    """The bucket of a fake."""
     return bucket_at(stub.endpoint, object_stub_requests.BUCKET)
 
 
@@ -163,7 +160,6 @@ def content(size_bytes: int, seed: int = 0) -> BytesContent:
 
 
 def bytes_of(given: BytesContent) -> bytes:
-    """All of a content."""
     return b"".join(given.pieces())
 
 

@@ -35,7 +35,6 @@ class Sink(ThreadingHTTPServer):
 
     @property
     def endpoint(self) -> str:
-        """Where it is asked."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
@@ -43,8 +42,7 @@ class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Sink
 
-    def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+    def log_message(self, *_: object) -> None: ...
 
     def do_PUT(self) -> None:
         """An object, or a part of one."""
@@ -68,7 +66,6 @@ class _Connection(BaseHTTPRequestHandler):
         self._answer(200, {"ETag": '"sink"'})
 
     def do_POST(self) -> None:
-        """An upload begins, or ends."""
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         key, query = self._asked()
         if "uploads" in query:

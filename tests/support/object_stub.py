@@ -55,7 +55,6 @@ class ObjectStub:
 
     @property
     def endpoint(self) -> str:
-        """Where it is asked."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def befall(self, operation: str, *troubles: Trouble) -> None:

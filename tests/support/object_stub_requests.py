@@ -114,12 +114,10 @@ class Connection(BaseHTTPRequestHandler):
 
     @property
     def stub(self) -> ObjectStub:
-        """The store."""
         stub: ObjectStub = self.server.stub  # type: ignore[attr-defined]
         return stub
 
-    def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+    def log_message(self, *_: object) -> None: ...
 
     def answer(self) -> None:
         """Do what a request asks, unless something befalls it."""
@@ -234,19 +232,16 @@ class Connection(BaseHTTPRequestHandler):
         return kept
 
     def on_PutObject(self) -> _Answer:
-        """Write an object."""
         self._check_condition()
         self._check_sum(bytes(self.body))
         return 200, {"ETag": self._keep(bytes(self.body)).etag}, b""
 
     def on_CreateMultipartUpload(self) -> _Answer:
-        """Begin an upload."""
         upload_id = uuid.uuid4().hex
         self.stub.uploads[upload_id] = Begun(self.key, time.time())
         return _xml("InitiateMultipartUploadResult", f"<UploadId>{upload_id}</UploadId>")
 
     def on_UploadPart(self) -> _Answer:
-        """Take a part."""
         begun = self._begun()
         self._check_sum(bytes(self.body))
         begun.parts[int(self.query["partNumber"])] = bytes(self.body)
@@ -263,17 +258,14 @@ class Connection(BaseHTTPRequestHandler):
         return _xml("CompleteMultipartUploadResult", f"<ETag>{self._keep(content).etag}</ETag>")
 
     def on_AbortMultipartUpload(self) -> _Answer:
-        """End an upload."""
         self._begun()
         del self.stub.uploads[self.query["uploadId"]]
         return 204, {}, b""
 
     def on_HeadBucket(self) -> _Answer:
-        """The bucket is there."""
         return 200, {}, b""
 
     def on_HeadObject(self) -> _Answer:
-        """Facts of an object."""
         kept = self._kept()
         told = {"Content-Length": str(len(kept.content)), **self._facts(kept)}
         if self.headers.get("x-amz-checksum-mode") and self.stub.tells_sums:
@@ -281,7 +273,6 @@ class Connection(BaseHTTPRequestHandler):
         return 200, told, b""
 
     def on_GetObject(self) -> _Answer:
-        """A range of an object."""
         kept = self._kept()
         if kept.storage_class == "GLACIER" and not kept.restore:
             raise _Refused(403, "InvalidObjectState")
@@ -296,12 +287,10 @@ class Connection(BaseHTTPRequestHandler):
         return 206, {"Content-Range": span, **self._facts(kept)}, content
 
     def on_DeleteObject(self) -> _Answer:
-        """Take an object away."""
         self.stub.objects.pop(self.key, None)
         return 204, {}, b""
 
     def on_ListObjectsV2(self) -> _Answer:
-        """A page of keys."""
         after = base64.b64decode(self.query.get("continuation-token", "")).decode()
         keys = self._level(self._keys(self.stub.objects, ""), after)
         text = "".join(map(self._listed, keys[:PAGE_KEYS]))

@@ -48,7 +48,6 @@ class OddLog(MemoryLog):
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> dict[int, LogBounds | LogError]:
-        """As ever, and counted."""
         self.bounds_asked += 1
         return await super().bounds(partitions, timeout_s=timeout_s)
 

@@ -106,7 +106,6 @@ class Operator:
         return (*self.of_sidecar, *self.of_cluster)
 
     async def __call__(self, *arguments: str) -> Done:
-        """`rlmm ...`."""
         return await asyncio.to_thread(self._run, arguments)
 
     async def tier(self, command: str, *arguments: str) -> Done:
@@ -193,12 +192,10 @@ async def assert_spark_has(
 
 
 def place_of(entry: Entry) -> tuple[int, int]:
-    """Where a record stands."""
     return entry.partition, entry.offset
 
 
 def entry_of_row(row: Mapping[str, Any]) -> Entry:
-    """A row of the data source."""
     at = row["timestamp"].replace(tzinfo=UTC)
     headers = tuple((one["key"], one["value"]) for one in row["headers"] or ())
     milliseconds = (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

@@ -215,7 +215,6 @@ def planned(
 
 
 def ranges(plan: PartitionCopyPlan) -> list[tuple[str, int, int]]:
-    """What is done, in order."""
     return [(one.action.value, one.start_offset, one.last_offset + 1) for one in plan.copies]
 
 

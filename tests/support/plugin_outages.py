@@ -190,7 +190,6 @@ class Story:
         await asyncio.gather(*starting)
 
     async def start_broker(self) -> None:
-        """Start it on the same port."""
         begun_ms = 1_000 * time.time()
         await asyncio.to_thread(self.kafka.node.start)
         self.clients.broker.set()

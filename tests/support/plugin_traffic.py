@@ -125,7 +125,6 @@ class Reading:
         self._broker = broker
 
     async def run(self) -> None:
-        """Read for ever."""
         seen = 0
         while True:
             await self._writing.beyond(seen)

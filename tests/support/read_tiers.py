@@ -36,7 +36,6 @@ def usual_log() -> WrittenLog:
 
 
 def store_in(folder: Path) -> LocalStore:
-    """Where objects are."""
     return LocalStore(LocalSettings(folder / "tier"))
 
 

@@ -84,7 +84,6 @@ class KeyFiles:
 
     @property
     def settings(self) -> KeyRingSettings:
-        """Where it is."""
         return KeyRingSettings(str(self.ring))
 
 

@@ -48,7 +48,6 @@ class Copies:
 
     @property
     def open(self) -> set[Uuid]:
-        """Begun and not finished."""
         return self.begun.keys() - self.finished
 
     def repeated(self, besides: Iterable[Uuid] = ()) -> dict[Range, list[Uuid]]:

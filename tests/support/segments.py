@@ -52,7 +52,6 @@ class MemoryFiles:
 
     @classmethod
     def of_folder(cls, folder: Path) -> MemoryFiles:
-        """What a folder holds now."""
         return cls({path.name: path.read_bytes() for path in folder.iterdir()})
 
     def without(self, *endings: str) -> MemoryFiles:
@@ -62,7 +61,6 @@ class MemoryFiles:
         )
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """Every file by its name."""
         sizes = {name: len(content) for name, content in self.contents.items()}
         return {
             name: SourceFileFacts(size, MODIFIED_MS)
@@ -70,7 +68,6 @@ class MemoryFiles:
         }
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes of a file."""
         self.largest_read = max(self.largest_read, size)
         content = self.contents.get(name, b"")[start : start + size]
         self.bytes_read[name] = self.bytes_read.get(name, 0) + len(content)

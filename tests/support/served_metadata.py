@@ -51,7 +51,6 @@ class ServedMetadata:
 
     @property
     def access(self) -> SidecarAccess:
-        """How it is reached."""
         return SidecarAccess(self.address, timeout_ms=30_000)
 
     def place_of(self, partition: object) -> int:

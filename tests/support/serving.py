@@ -56,7 +56,6 @@ class Serving:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._process.pid
 
     @property
@@ -77,7 +76,6 @@ class Serving:
         await self.until(f"{count} of {count} are")
 
     def send(self, how: signal.Signals) -> None:
-        """Send a signal."""
         self._process.send_signal(how)
 
     async def end(self, how: signal.Signals | None = None, deadline_s: float = DEADLINE_S) -> int:

@@ -40,7 +40,6 @@ METADATA_PARTITION = 3
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
     config.addinivalue_line(
         "markers", "breaks_shards: breaks a shard on purpose; none is checked afterwards"
     )
@@ -144,7 +143,6 @@ class Tier:
         size_bytes: int = 1024,
         txn_index_empty: bool = False,
     ) -> Verdict:
-        """Its copy starts."""
         segment = segment_id(label, self.partition)
         self._labels[segment.uuid] = label
         return self.event(
@@ -159,7 +157,6 @@ class Tier:
         )
 
     def finish(self, label: str) -> Verdict:
-        """Its copy is complete."""
         return self.event(finished(segment_id(label, self.partition)))
 
     def copy(
@@ -179,7 +176,6 @@ class Tier:
         return self.finish(label)
 
     def begin_delete(self, *labels: str) -> None:
-        """Their deletion begins."""
         for label in labels:
             self.event(delete_started(segment_id(label, self.partition)))
 
@@ -198,11 +194,9 @@ class Tier:
         return self._label(self.shard.next_segment_with_txn_index(self.partition, epoch, offset))
 
     def highest(self, epoch: int) -> int | None:
-        """The watermark."""
         return self.shard.highest_offset(self.partition, epoch)
 
     def size(self, epoch: int) -> int:
-        """Bytes of the epoch."""
         return self.shard.size_of_epoch(self.partition, epoch)
 
     def listed(self) -> list[str]:
@@ -226,7 +220,6 @@ class Tier:
         return {self._labels[uuid] for uuid in view.unreferenced}
 
     def segment(self, label: str) -> SegmentMetadata | None:
-        """The segment itself."""
         return self.shard.segment(segment_id(label, self.partition))
 
     def image(self) -> bytes | None:

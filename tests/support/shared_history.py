@@ -73,7 +73,6 @@ class TopicIds:
 
     @property
     def of_payments(self) -> TopicIdPartition:
-        """The one of `payments`."""
         return TopicIdPartition(self.payments, "payments", 0)
 
 
@@ -87,7 +86,6 @@ class SharedHistory:
 
     @property
     def now_ms(self) -> int:
-        """The clock of the writer."""
         return START_MS + STEP_MS * len(self.records)
 
     @property
@@ -112,7 +110,6 @@ class SharedHistory:
         self, label: str, partition: TopicIdPartition, start: int, last: int,
         epochs: dict[int, int] | None = None, *, broker_id: int = 1, custom: bytes | None = None,
     ) -> None:  # fmt: skip
-        """A whole copy."""
         one = segment_id(label, partition)
         self._put(
             started(

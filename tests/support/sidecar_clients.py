@@ -44,7 +44,6 @@ async def add(client: FrameClient, segment: SegmentMetadata) -> Any:
 
 
 async def copy(client: FrameClient, label: int, start: int = 0, last: int = 99) -> SegmentMetadata:
-    """A whole copy."""
     segment = started(segment_id(label, ORDERS), start, last)
     await add(client, segment)
     await client.call("update_segment", *update_value(finished(segment.id)))

@@ -60,7 +60,6 @@ async def looking_into(
 
 
 def world_of(*events: Event, partition_count: int = PLACES) -> World:
-    """A topic with these events."""
     world = World(partition_count)
     world.store(*events)
     return world

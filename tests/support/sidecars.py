@@ -38,26 +38,21 @@ class FixedEngines:
     accepted: list[tuple[str, str | None]] = field(default_factory=list)
 
     def all(self) -> Collection[Engine]:
-        """They."""
         return self.engines
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
-        """The one of this cluster."""
         for engine in self.engines:
             if engine.identity is not None and engine.identity.cluster_id == cluster_id:
                 return engine
         return None
 
     def name_of(self, engine: Engine) -> str:
-        """Its number."""
         return str(self.engines.index(engine))
 
     def is_learned(self, engine: Engine) -> bool:
-        """None is."""
         return False
 
     def missing(self) -> Mapping[str, str]:
-        """None is."""
         return {}
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
@@ -68,7 +63,6 @@ class FixedEngines:
         raise WrongCluster(f"asked for is cluster {cluster_id}, served is {', '.join(served)}")
 
     def is_followed(self, engine: Engine) -> bool:
-        """As it was said."""
         return self.follows_brokers
 
 
@@ -80,7 +74,6 @@ class RoleDoor(Authenticator):
         self._role = role
 
     def identify(self, peer: Peer, token: str | None) -> Client:
-        """Whoever has that role."""
         return Client("somebody", Role(token or self._role), is_limited=False)
 
 
@@ -97,12 +90,10 @@ class Listening:
 
     @property
     def tcp(self) -> tuple[str, int]:
-        """Its TCP address."""
         host, port = self.sidecar.addresses[0]
         return host, port
 
     async def stop(self) -> None:
-        """End it, in order."""
         self.task.cancel()
         await asyncio.wait([self.task])
 

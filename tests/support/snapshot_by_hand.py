@@ -99,24 +99,20 @@ class Bytes:
         self.at = 0
 
     def require_end(self) -> None:
-        """All of them are read."""
         if self.at != len(self.content):
             raise ValueError("something behind the end")
 
     def take(self, size: int) -> bytes:
-        """The next ones."""
         self.at += size
         if self.at > len(self.content):
             raise ValueError("too short")
         return self.content[self.at - size : self.at]
 
     def unpack(self, form: struct.Struct | str) -> tuple[Any, ...]:
-        """The next ones, as numbers."""
         found = form if isinstance(form, struct.Struct) else struct.Struct(form)
         return found.unpack(self.take(found.size))
 
     def varint(self) -> int:
-        """The next number."""
         number = shift = 0
         while (byte := self.take(1)[0]) >= 0x80:
             number |= (byte & 0x7F) << shift
@@ -125,7 +121,6 @@ class Bytes:
 
 
 def crc32c(content: bytes) -> int:
-    """CRC-32C, bit by bit."""
     crc = 0xFFFFFFFF
     for byte in content:
         crc ^= byte

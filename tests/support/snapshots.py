@@ -86,7 +86,6 @@ def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> Pytho
 
 
 def frozen_of(shard: Shard, history: ReplayHistory = HISTORY) -> ShardImages:
-    """The shard as it is now."""
     return ShardImages(shard.partition, shard.position, history, list(shard.image_parts()))
 
 
@@ -141,7 +140,6 @@ async def saved_at(root: Path, *copies: int) -> list[Path]:
 
 
 def damage(path: Path, how: Callable[[bytes], bytes]) -> None:
-    """Change what is in a file."""
     path.write_bytes(how(path.read_bytes()))
 
 
@@ -170,7 +168,6 @@ class FakeSource:
     """Which were asked for, in order."""
 
     def positions(self) -> Mapping[int, int]:
-        """Those that may be saved."""
         return {
             partition: shard.position
             for partition, shard in self.shards.items()
@@ -178,7 +175,6 @@ class FakeSource:
         }
 
     async def freeze(self, partition: int) -> ShardImages | None:
-        """The shard as it is now."""
         self.frozen.append(partition)
         shard = self.shards.get(partition)
         if shard is None:

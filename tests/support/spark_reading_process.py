@@ -87,7 +87,6 @@ def read_by_spark(
 
 
 def main(folder: Path) -> None:
-    """What the process does."""
     from spark_tiering.execution.session import open_session  # noqa: PLC0415 - large
     from spark_tiering.execution.settings import ExecutionSettings  # noqa: PLC0415
 

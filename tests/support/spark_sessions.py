@@ -97,7 +97,6 @@ def _listens(port: int) -> bool:
 
 @pytest.fixture(scope="session")
 def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The server."""
     folder = tmp_path_factory.mktemp("connect")
     (port,) = free_ports(1)
     conf = {
@@ -121,7 +120,6 @@ def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[SparkSession]:
-    """The session."""
     from spark_tiering.execution.session import open_session  # noqa: PLC0415 - large
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:

@@ -63,7 +63,6 @@ class ThroughClient:
     async def segments(
         self, partition: TopicIdPartition, epoch: int | None = None, **options: Any
     ) -> list[SegmentMetadata]:
-        """A listing."""
         if epoch is None:
             listed = self._client.list_segments(partition, **options)
         else:

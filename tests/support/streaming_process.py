@@ -25,7 +25,6 @@ def most_kb() -> int:
 
 
 async def streamed(sidecar: str) -> dict[str, int]:
-    """What was counted."""
     source = await ServiceStateSource.open(SourceSettings(sidecar=sidecar))
     moment = await source.now()
     segments = pages = most = before = 0

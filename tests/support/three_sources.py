@@ -26,7 +26,6 @@ def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now_ms: int) -> None:
 
 
 def called(*arguments: str, output: str = "json") -> Result:
-    """One command."""
     return CliRunner().invoke(cli, [*arguments, "--output", output], catch_exceptions=False)
 
 

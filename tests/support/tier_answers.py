@@ -25,7 +25,6 @@ class Answers(NamedTuple):
 
 
 def answers_of(moment: TierMoment, offsets: int = 260, epochs: int = 7) -> Answers:
-    """What *moment* answers."""
     found = Answers({}, {}, {}, [])
     for one in moment.partitions():
         partition, shard = one.partition, moment.state(one.partition)

@@ -34,7 +34,6 @@ class Command:
 
     @property
     def store(self) -> list[str]:
-        """Flags of the store."""
         return ["--store", str(self.place.folder / "store")]
 
     def flags(self, **changes: str | None) -> list[str]:
@@ -54,15 +53,12 @@ class Command:
         return flags
 
     def __call__(self, *arguments: str) -> Result:
-        """Call it in this process."""
         return CliRunner().invoke(cli, ["tier", *arguments])
 
     def run(self, *more: str, **changes: str | None) -> Result:
-        """`rlmm tier run`."""
         return self("run", *self.flags(**changes), *more)
 
     def plan(self, *more: str, **changes: str | None) -> Result:
-        """`rlmm tier plan`."""
         return self("plan", *self.flags(**changes), *more)
 
 

@@ -101,7 +101,6 @@ class TierPlace:
             )
 
     def file(self, name: str, partition: TopicIdPartition = ORDERS) -> Path:
-        """One file of the broker's."""
         return self.log_dir / f"{partition.topic}-{partition.partition}" / name
 
     # ------------------------------------------------------------------------------- jobs
@@ -133,7 +132,6 @@ class TierPlace:
             yield at
 
     def plan(self, **changes: Any) -> CopyPlan:
-        """What a job would do now."""
         with self.opened(**changes) as at:
             return make_job_plan(at).plan
 
@@ -147,7 +145,6 @@ class TierPlace:
         on_plan: Callable[[CopyPlan], None] = lambda plan: None,
         **changes: Any,
     ) -> JobReport:
-        """A whole job."""
         with self.opened(engine, later_ms, **changes) as at:
             return run_job(at, plan, why_stop=why_stop, on_plan=on_plan)
 
@@ -172,7 +169,6 @@ class TierPlace:
         }
 
     def claims(self) -> list[str]:
-        """What was claimed."""
         return list(self.objects(f"{JOBS}claims/"))
 
     # ------------------------------------------------------------------------------ invariants
@@ -300,7 +296,6 @@ class WatchedUnits(InProcess):
         self._lost = lost
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `ExecutionEngine`."""
         tell = on_result or (lambda outcome: None)
         outcomes = []
         for index, unit in enumerate(units):

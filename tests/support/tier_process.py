@@ -143,7 +143,6 @@ class Points:
         self._lock = threading.Lock()
 
     def passed(self, name: str) -> None:
-        """Something took effect."""
         if threading.current_thread().name == HEART:
             return  # it beats by the clock
         with self._lock:

@@ -61,16 +61,13 @@ class TieredBytes:
 
     @property
     def log(self) -> bytes:
-        """What the log was."""
         return self.parts[SegmentPart.LOG]
 
     @property
     def keys(self) -> dict[ObjectKind, str]:
-        """Of its objects."""
         return object_keys(self.segment.id, self.segment.start_offset, PREFIX)
 
     def open(self) -> TieredSegment:
-        """It, to be read."""
         return open_tiered(self.store, self.segment, (PREFIX,), key_ring())
 
     def change(self, kind: ObjectKind, at: int, content: bytes | None = None) -> None:

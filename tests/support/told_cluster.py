@@ -44,17 +44,14 @@ class ToldCluster:
             raise LogUnavailable("no broker answers")
 
     async def cluster_id(self) -> str:
-        """See `Cluster`."""
         self._here()
         return "told"
 
     async def brokers(self) -> Collection[int]:
-        """See `Cluster`."""
         self._here()
         return self.brokers_there
 
     async def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """See `Cluster`."""
         self._here()
         return {
             name: topic
@@ -63,24 +60,20 @@ class ToldCluster:
         }
 
     async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:
-        """See `Cluster`."""
         self._here()
         return self.of_brokers.get(broker)
 
     async def offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """See `Cluster`."""
         self._here()
         return {one: self.ends[one] for one in partitions if one in self.ends}
 
     async def log_dirs(self) -> list[LogDir]:
-        """See `Cluster`."""
         self._here()
         return self.dirs
 
     async def rights(self, topics: Collection[str]) -> Rights:
-        """See `Cluster`."""
         self._here()
         del topics
         return self.told_rights

@@ -32,7 +32,6 @@ class ToldDemo:
 
     @property
     def screens(self) -> dict[str, str]:
-        """What each screen said."""
         parts = _HEAD.split(self.text)[1:]
         return {
             title: said for _, title, said in zip(parts[::3], parts[1::3], parts[2::3], strict=True)

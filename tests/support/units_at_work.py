@@ -51,7 +51,6 @@ def work(unit: Unit) -> object:
 
 
 def fail(unit: Unit) -> object:
-    """Raise."""
     msg = "the disk\nis on fire"
     raise ValueError(msg)
 

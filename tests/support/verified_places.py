@@ -78,11 +78,9 @@ class Stored:
 
     @property
     def keys(self) -> dict[ObjectKind, str]:
-        """Of its objects."""
         return object_keys(self.segment.id, self.segment.start_offset, self.place.prefix)
 
     def get(self, kind: ObjectKind) -> bytes:
-        """An object."""
         got = process_store(self.place.store_settings).get(self.keys[kind], 0, 1 << 31)
         assert isinstance(got, bytes)
         return got
@@ -95,14 +93,12 @@ class Stored:
             store.put(self.keys[kind], BytesContent(content))
 
     def flip(self, kind: ObjectKind, at: int) -> None:
-        """One bit of an object."""
         body = bytearray(self.get(kind))
         body[at] ^= 1
         self.put(kind, bytes(body))
 
     @property
     def manifest(self) -> Manifest:
-        """What it says."""
         found = parse_manifest(self.get(ObjectKind.MANIFEST))
         assert isinstance(found, Manifest)
         return found
@@ -137,13 +133,11 @@ class Stored:
         self.put(ObjectKind.INDEXES, bytes(body))
 
     def part(self, part: SegmentPart) -> bytes:
-        """An index."""
         place = self.manifest.indexes.place(part)
         assert place is not None
         return self.get(ObjectKind.INDEXES)[place.position : place.next_position]
 
     def seal(self, key_id: str) -> None:
-        """Encrypt it where it lies."""
         seal_segment(
             process_store(self.place.store_settings), self.segment, self.place.prefix, key_id
         )

@@ -67,7 +67,6 @@ class Golden:
     meaning: dict[str, object]
 
     def entry(self) -> dict[str, object]:
-        """The frame as JSON."""
         return {
             "name": self.name,
             "direction": self.direction,

@@ -109,7 +109,6 @@ def _questions() -> _Requests:
 
 
 def _events() -> _Requests:
-    """The same of events."""
     epochs, size, state, flag = 6, 7, 9, 10
 
     def segment(at: int, value: object) -> tuple[str, list[object]]:
@@ -136,8 +135,6 @@ def _events() -> _Requests:
 
 
 def _options() -> _Requests:
-    """The same of options."""
-
     def read(value: object) -> tuple[str, list[object]]:
         return "segment_for", [PART, 0, 0, value]
 

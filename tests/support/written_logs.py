@@ -194,7 +194,6 @@ class WrittenLog:
         self._add(marker, self.next_offset + 1)
 
     def roll(self) -> None:
-        """Begin a new segment."""
         if self.segments[-1][1]:
             self.segments.append((self.next_offset, bytearray()))
 
@@ -358,7 +357,6 @@ class WrittenLog:
 
 
 def moment(time_ms: int) -> datetime:
-    """The time of a record."""
     return _EPOCH + timedelta(milliseconds=time_ms)
 
 

@@ -75,7 +75,6 @@ class Topic:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[RemoteLogMetadata]:
-        """The library, ready."""
         async with open_metadata(MemoryLog(self.memory), settings=SETTINGS) as metadata:
             await metadata.wait_ready(TP, timeout_s=WAIT_S)
             yield metadata
@@ -96,7 +95,6 @@ def begun_in_a_thread(call: Callable[[], object]) -> Future[object]:
 
 
 def in_a_thread(call: Callable[[], object]) -> asyncio.Future[object]:
-    """The same, to be awaited."""
     return asyncio.wrap_future(begun_in_a_thread(call))
 
 

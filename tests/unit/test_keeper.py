@@ -28,11 +28,9 @@ class OneState:
         self.shard.apply_event(started("a"))
 
     def positions(self) -> Mapping[int, int]:
-        """Where it stands."""
         return {0: self.shard.position}
 
     async def freeze(self, partition: int) -> tuple[int, ReplayHistory, list[Callable[[], bytes]]]:
-        """The state as it is now."""
         assert partition == 0
         return self.shard.position, ReplayHistory(), list(self.shard.image_parts())
 
@@ -65,7 +63,6 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
 
 
 def keeper_in(folder: Path) -> SnapshotKeeper:
-    """A keeper of one state."""
     made = SnapshotKeeper(
         folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, lambda: None
     )

@@ -114,7 +114,6 @@ def own_threads() -> set[threading.Thread]:
 
 
 async def copied(metadata: RemoteLogMetadata) -> None:
-    """A segment is copied."""
     await metadata.add_segment(started("a"))
     await metadata.update_segment(finished("a"))
 

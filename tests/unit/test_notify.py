@@ -50,7 +50,6 @@ class FixedEngine:
     stands: EngineStatus = STANDING
 
     def standing(self) -> EngineStatus:
-        """So."""
         return self.stands
 
 
@@ -94,7 +93,6 @@ class Hearing:
 
 @pytest.fixture(params=["path", "abstract"])
 def hearing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hearing]:
-    """A supervisor that listens."""
     name = f"@rlmm-test-{os.getpid()}-{request.node.name}"[:90]
     listening = Hearing(str(tmp_path / "notify") if request.param == "path" else name)
     yield listening
@@ -111,7 +109,6 @@ def notices(
 
 
 def run(steps: Coroutine[None, None, None]) -> None:
-    """Run in virtual time."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(steps)
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 async def lasting() -> None:
-    """A part as it should be."""
     await asyncio.Event().wait()
 
 

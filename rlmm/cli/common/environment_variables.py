@@ -20,7 +20,6 @@ class CalledAsFlag(click.Option):
     """
 
     def resolve_envvar_value(self, ctx: Context) -> str | None:
-        """See `click.Option`."""
         if ctx.auto_envvar_prefix is None:
             return None
         flag = max(self.opts, key=len).removeprefix("--").replace("-", "_").upper()
@@ -34,6 +33,5 @@ class ExplicitFlag(CalledAsFlag):
     """
 
     def resolve_envvar_value(self, ctx: Context) -> str | None:
-        """None."""
         del ctx
         return None

@@ -81,7 +81,6 @@ class _Parsed(click.ParamType):  # type: ignore[type-arg]  # it takes none when 
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """What the text means."""
         if not isinstance(value, str):
             return value
         try:

@@ -30,7 +30,6 @@ class SharedOption(click.Option):
 
 
 def flag_of(name: str) -> str:
-    """As it is typed."""
     return f"--{name.replace('_', '-')}"
 
 

@@ -35,13 +35,9 @@ if TYPE_CHECKING:
 class AnswerScreen(Protocol):
     """Where answers are shown, one in place of, or below, the one before."""
 
-    async def show(self, answer: CommandAnswer, now_ms: int) -> None:
-        """One answer."""
-        ...
+    async def show(self, answer: CommandAnswer, now_ms: int) -> None: ...
 
-    def trouble(self, error: RlmmError) -> None:
-        """There is none this time."""
-        ...
+    def trouble(self, error: RlmmError) -> None: ...
 
 
 class JsonAnswerLines:
@@ -51,13 +47,11 @@ class JsonAnswerLines:
         self._out = out or AnswerStream()
 
     async def show(self, answer: CommandAnswer, now_ms: int) -> None:
-        """See `AnswerScreen`."""
         dated = replace(answer, head={"at": iso_time(now_ms), **answer.head})
         self._out.add([await document_of(dated), "\n"])
         self._out.flush()
 
     def trouble(self, error: RlmmError) -> None:
-        """See `AnswerScreen`."""
         tell(error)
 
 
@@ -70,7 +64,6 @@ class WatchView:
         self._last = ""
 
     async def show(self, answer: CommandAnswer, now_ms: int) -> None:
-        """See `AnswerScreen`."""
         table = StringIO()
         await write_answer(answer, self._settings, table)
         foot = {} if answer.foot is None else answer.foot()
@@ -79,7 +72,6 @@ class WatchView:
         self._draw(self._last)
 
     def trouble(self, error: RlmmError) -> None:
-        """See `AnswerScreen`."""
         self._draw(f"{error_line(error)}\n\n{self._last}")
 
     def _draw(self, text: str) -> None:

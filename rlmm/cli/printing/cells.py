@@ -86,7 +86,6 @@ def states_text(counts: Mapping[str, int]) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes: 512 B, 1.5 GiB."""
     amount, unit = float(abs(size)), 0
     while amount >= 1_024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1_024, unit + 1

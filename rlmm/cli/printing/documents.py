@@ -58,24 +58,20 @@ class JsonPrinter:
         self._has_items = False
 
     def begin(self) -> Iterable[str]:
-        """See `Printer`."""
         head = "".join(
             f"{json_text(k)}: {json_text(v)},\n " for k, v in document_head(self._answer).items()
         )
         return [f'{{{head}"items": [']
 
     def item(self, item: View) -> Iterable[str]:
-        """See `Printer`."""
         before = ",\n  " if self._has_items else "\n  "
         self._has_items = True
         return [before, json_text(item)]
 
     def pause(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """See `Printer`."""
         rest = "".join(f",\n {json_text(k)}: {json_text(v)}" for k, v in foot.items())
         return ["\n ]" if self._has_items else "]", rest, "}\n"]
 
@@ -84,19 +80,15 @@ class JsonLines:
     """An item a line."""
 
     def begin(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def item(self, item: View) -> Iterable[str]:
-        """See `Printer`."""
         return [json_text(item), "\n"]
 
     def pause(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
 
@@ -108,21 +100,17 @@ class YamlPrinter:
         self._has_items = False
 
     def begin(self) -> Iterable[str]:
-        """See `Printer`."""
         return ["".join(yaml_lines(document_head(self._answer)))]
 
     def item(self, item: View) -> Iterable[str]:
-        """See `Printer`."""
         before = "" if self._has_items else "items:\n"
         self._has_items = True
         return [before, "".join(_entry(item, ""))]
 
     def pause(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """See `Printer`."""
         return ["" if self._has_items else "items: []\n", "".join(yaml_lines(foot))]
 
 

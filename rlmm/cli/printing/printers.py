@@ -19,17 +19,13 @@ class Printer(Protocol):
         """What stands before the items."""
         ...
 
-    def item(self, item: View) -> Iterable[str]:
-        """One more item."""
-        ...
+    def item(self, item: View) -> Iterable[str]: ...
 
     def pause(self) -> Iterable[str]:
         """The next item takes its time: what was held back until now."""
         ...
 
-    def end(self, foot: View) -> Iterable[str]:
-        """All items are there."""
-        ...
+    def end(self, foot: View) -> Iterable[str]: ...
 
 
 def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:

@@ -54,15 +54,12 @@ class _Separated:
         return [self._row(one.key for one in self._columns)] if self._has_headers else []
 
     def item(self, item: View) -> Iterable[str]:
-        """See `Printer`."""
         return [self._row(_text(value_at(item, one.key), one.form) for one in self._columns)]
 
     def pause(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def _row(self, texts: Iterable[str]) -> str:

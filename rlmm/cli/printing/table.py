@@ -46,11 +46,9 @@ class TablePrinter:
         self._widths: list[int] | None = None
 
     def begin(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def item(self, item: View) -> Iterable[str]:
-        """See `Printer`."""
         row = [cell(_value(item, one), one.form) for one in self._columns]
         if self._widths is not None:
             return [self._line(row, self._widths)]
@@ -58,11 +56,9 @@ class TablePrinter:
         return self._first_page() if len(self._page) >= PAGE else ()
 
     def pause(self) -> Iterable[str]:
-        """See `Printer`."""
         return self._first_page() if self._page else ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """See `Printer`."""
         yield from self._first_page()
         if self._settings.is_quiet:
             return
@@ -135,20 +131,16 @@ class ScreenPrinter:
         self._items: list[View] = []
 
     def begin(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def item(self, item: View) -> Iterable[str]:
-        """See `Printer`."""
         self._items.append(item)
         return ()
 
     def pause(self) -> Iterable[str]:
-        """See `Printer`."""
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """See `Printer`."""
         assert self._answer.text is not None, self._answer
         document = {**head_of(self._answer), "items": self._items, **foot}
         for line in self._answer.text(document):

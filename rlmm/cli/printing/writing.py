@@ -54,7 +54,6 @@ class AnswerStream:
         )
 
     def add(self, texts: Iterable[str]) -> None:
-        """Take texts."""
         for text in texts:
             if not self._held:
                 self._since_s = time.monotonic()

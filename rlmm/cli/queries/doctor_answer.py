@@ -43,7 +43,6 @@ def required_cluster(looking: QueryContext, command: str) -> ClusterFacts:
 
 
 async def doctor_findings(looking: QueryContext, cluster: ClusterFacts) -> list[Finding]:
-    """The same as findings."""
     topics = dict(await cluster.topics())
     metadata = topics.pop(METADATA_TOPIC, None)
     brokers: dict[int, Mapping[str, ClusterSetting] | None] = {}

@@ -161,7 +161,6 @@ def _places(asked: Collection[int], count: int) -> list[int]:
 
 
 async def _ends(looking: QueryContext, places: Collection[int]) -> dict[int, int]:
-    """Where each log ends now."""
     found: dict[int, int] = {}
     bounds = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
     for place, bound in bounds.items():
@@ -194,7 +193,6 @@ async def _told(
 async def _wanted(
     reader: EventReader, asking: EventsQuestion, first: int, shown: _Shown
 ) -> AsyncGenerator[EventRecord]:
-    """From where it is to begin."""
     from_ms = None if asking.begin is None else asking.begin.time_ms
     has_begun = False
     async for one in reader.happened():

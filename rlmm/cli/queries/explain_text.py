@@ -24,7 +24,6 @@ _SLOTS_SAY = {
 
 
 def explain_text(document: View) -> Iterator[str]:
-    """The whole screen."""
     asked: Any = document["asked"]
     explained: Any = document["explained"]
     findings: Any = document["items"]
@@ -105,7 +104,6 @@ def _look_ups(explained: Any) -> Iterator[str]:
 
 
 def _way(look_up: Any) -> str:
-    """How it came to its answer."""
     slot, says = look_up["slot_offset"], look_up["slots_say"]
     if look_up["rule"] == "slot":
         return f"the slot at {slot} has it"

@@ -67,7 +67,6 @@ class _Read:
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, item: View) -> None:
-        """One line that is shown."""
         verdict = str(item["verdict"])
         self.counts[verdict] = self.counts.get(verdict, 0) + 1
 

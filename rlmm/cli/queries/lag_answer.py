@@ -123,7 +123,6 @@ async def lag_answer(
 
 
 def _summary(document: View) -> Iterator[str]:
-    """Totals in words."""
     yield from _notes(document)
     totals = document["totals"]
     assert isinstance(totals, dict), totals

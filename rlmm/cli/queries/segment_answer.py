@@ -228,7 +228,6 @@ def _answered(lookup: View) -> str:
 
 
 def segment_lines(item: View) -> Iterator[str]:
-    """One segment on a screen."""
     epochs, stored, objects = item["epochs"], item["stored"], item["objects"]
     assert isinstance(epochs, list), epochs
     size, start, last = item["size_bytes"], item["start_offset"], item["last_offset"]

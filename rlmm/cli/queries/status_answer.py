@@ -71,7 +71,6 @@ class WatchedStatus:
         self._last: dict[object, tuple[int, int]] = {}
 
     async def __call__(self, looking: QueryContext) -> CommandAnswer:
-        """One more look."""
         answer = await status_answer(looking)
         assert isinstance(answer.items, list), "a list of places"
         items = [self._with_rate(item, looking.now_ms) for item in answer.items]

@@ -67,7 +67,6 @@ class _Asked:
         self.notes: list[str] = []
 
     async def ask(self, looking: QueryContext, partitions: Sequence[TopicIdPartition]) -> None:
-        """Once for all."""
         cluster = looking.source.cluster
         if cluster is None or not looking.is_now:
             self.notes.append("retention is not known: no --bootstrap-server, or a past moment")
@@ -162,7 +161,6 @@ async def usage_answer(
 
 
 def _summary(document: View) -> Iterator[str]:
-    """Totals in words."""
     totals, topic = document["totals"], document.get("metadata_topic")
     assert isinstance(totals, dict), totals
     yield (

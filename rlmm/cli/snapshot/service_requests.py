@@ -70,7 +70,6 @@ class SnapshotReports:
 
 
 def plain(asked: SnapshotOutcome) -> dict[str, Any]:
-    """As a document says it."""
     flushed = asked.flushed
     found: dict[str, Any] = {
         "written": list(flushed.written),

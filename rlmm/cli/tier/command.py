@@ -80,7 +80,6 @@ class TierGroup(click.Group):
     """Finds the commands of `rlmm.cli.tier_maintenance` when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All of them, by name."""
         return sorted({*super().list_commands(ctx), *CARE})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -39,7 +39,6 @@ class _Limit(click.ParamType):  # type: ignore[type-arg]  # it takes none when i
         self._amount = amount
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """In milliseconds, or bytes."""
         if isinstance(value, str) and _PLAIN.fullmatch(value.strip()):
             value = int(value)
         if isinstance(value, int):

@@ -250,12 +250,10 @@ class _Envelope:
         return self
 
     def build_request_header(self, correlation_id: int, client_id: str) -> _Header:
-        """The header to send."""
         header = request_header(self._api, self.version, correlation_id, client_id)
         return _Header(header, correlation_id)
 
     def encode(self) -> bytes:
-        """The body to send."""
         out = MessageWriter()
         self._request.write(out, self.version)
         return out.done()

@@ -63,8 +63,7 @@ class FetchTurns(Protocol):
     def cover(self, partitions: list[int]) -> dict[int, PendingRead]:
         """The reads to ask for next, in order; they are this broker's from now on."""
 
-    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
-        """How to ask."""
+    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest: ...
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
         """Take the answer, with pauses for others; true when a reader got something."""

@@ -76,7 +76,6 @@ class Fetcher:
 
     @property
     def pending(self) -> int:
-        """How many reads wait."""
         return sum(map(len, self._waiting.values()))
 
     def bind(self, topic_id: Uuid) -> None:

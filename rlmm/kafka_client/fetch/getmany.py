@@ -148,7 +148,6 @@ class GetmanyFetcher:
                 read.answer.exception()  # it is told, or nobody wants to know
 
     def _ended(self, read: PendingRead, done: asyncio.Task[None], what: str) -> None:
-        """Notice a task that died."""
         if not done.cancelled() and done.exception() is not None:
             self.deaths += 1
             answer(read, LogUnavailable(report_death(done, what)))
@@ -292,7 +291,6 @@ class GetmanyFetcher:
         await asyncio.wait({task}, timeout=2 * STOP_S)
 
     async def close(self) -> None:
-        """Stop all consumers."""
         await asyncio.gather(*(follower.stop() for follower in self._followers.values()))
 
 

@@ -37,7 +37,6 @@ class HistoryReads:
         """Requests, bytes and deaths of sources that are no more."""
 
     def all(self) -> list[ReadSource]:
-        """Those that there are."""
         return [self.main] if self._aside is None else [self.main, self._aside]
 
     def counts(self) -> tuple[int, int, int]:

@@ -46,8 +46,7 @@ class ReadSource(Protocol):
     """How often something that should go on fetching was found dead."""
 
     @property
-    def pending(self) -> int:
-        """How many reads wait."""
+    def pending(self) -> int: ...
 
     def bind(self, topic_id: Uuid) -> None:
         """Belong to the topic of this id from now on."""

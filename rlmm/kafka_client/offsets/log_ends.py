@@ -29,7 +29,6 @@ class LogEnd(NamedTuple):
     isolation: int = READ_UNCOMMITTED
 
     def request_of(self, partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-        """The request to one leader."""
         return TopicOffsetsRequest(partitions, self.time, self.isolation)
 
     def told(self, offset: int) -> int | None:

@@ -134,7 +134,6 @@ class IdempotentProducer:
             self._start(partition, lane)
 
     async def _run(self, partition: int, lane: PartitionAppends) -> None:
-        """Send until nothing waits."""
         backoff = Backoff(RETRY, asyncio.get_running_loop().time)
         while lane.is_wanted():
             view = self._cluster.view

@@ -37,8 +37,7 @@ class TokenProvider(Protocol):
     should be a `LogNotPermitted` or a `LogUnavailable`; it reaches the caller as it is.
     """
 
-    async def token(self) -> str:
-        """A token that is valid now."""
+    async def token(self) -> str: ...
 
 
 class _Tokens(AbstractTokenProvider):

@@ -141,11 +141,9 @@ class FilesLog:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
         return self._registry.path
 
     def statistics(self) -> FilesLogStatistics:
-        """How the folder stands."""
         return FilesLogStatistics(*self._registry.statistics())
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:

@@ -30,7 +30,6 @@ _WAY_OUT: Final = (
 
 
 async def nothing(_: str) -> frozenset[str]:
-    """Where no memory is."""
     return frozenset()
 
 

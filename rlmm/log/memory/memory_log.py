@@ -146,7 +146,6 @@ class MemoryLog:
         return self._append_now(held, value)
 
     def statistics(self) -> MemoryLogStatistics:
-        """What the topic holds."""
         held = list(self._topic.partitions)
         return MemoryLogStatistics(
             len(held),

@@ -81,7 +81,6 @@ class MemoryPartition:
 
     @property
     def bounds(self) -> LogBounds:
-        """[log_start, next_offset)."""
         return LogBounds(self.log_start, self.next_offset)
 
     def store(self, data: bytes, record_count: int = 1) -> int:

@@ -260,6 +260,5 @@ class Audit:
         return self._spill.file("orphans.jsonl")
 
     def orphans(self) -> Iterator[UnknownObjectSet]:
-        """From the first one on."""
         with self.orphans_file.open() as lines:
             yield from read_list(lines, "orphans", self.report.store, self._prefixes.all)

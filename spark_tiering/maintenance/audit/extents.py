@@ -36,7 +36,6 @@ class OffsetSpans:
         self.count = 0
 
     def add(self, first: int, last: int) -> None:
-        """One more."""
         self.count += 1
         if len(self.told) < SPANS_MAX:
             self.told.append(OffsetSpan(first, last))

@@ -154,7 +154,6 @@ def ends_below(last_offset: int | None, facts: AuditPartitionFacts) -> bool:
 
 
 def why_orphan(proof: OrphanProof, facts: AuditPartitionFacts) -> str:
-    """The proof in words."""
     return {
         OrphanProof.SEGMENT_DELETED: "the metadata has the end of its deletion",
         OrphanProof.PARTITION_DELETED: "the metadata has the deletion of its partition",

@@ -64,7 +64,6 @@ class OrphanReceipt(NamedTuple):
     detail: str = ""
 
     def document(self) -> dict[str, Any]:
-        """As a row for programs."""
         one = self.orphan
         return {
             "topic": one.partition.topic,
@@ -81,7 +80,6 @@ class OrphanReceipt(NamedTuple):
         }
 
     def line(self) -> str:
-        """For people."""
         one = self.orphan
         said = f": {self.detail}" if self.detail else ""
         return f"  {self.fate.value}: {one.main}, {len(one.kinds)} objects{said}"
@@ -99,7 +97,6 @@ class OrphanDeletionResult:
 
     @property
     def counts(self) -> Counter[OrphanFate]:
-        """How many have each fate."""
         return Counter(one.fate for one in self.receipts)
 
     @property
@@ -109,7 +106,6 @@ class OrphanDeletionResult:
         return not self.left and not self.stopped and set(self.counts) <= fine
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "isDryRun": self.is_dry,
             "fates": {fate.value: count for fate, count in sorted(self.counts.items())},

@@ -19,7 +19,6 @@ class StoreListingProgress(Progress):
     """Objects that were found. How many there are is a guess."""
 
     def line(self) -> str:
-        """As one line for people."""
         pace = self.segments / self.elapsed_s if self.elapsed_s > 0 else 0.0
         about = f" of about {self.segments_total}" if self.segments_total > self.segments else ""
         return f"{self.segments}{about} objects found, {pace:.0f} a second"
@@ -29,7 +28,6 @@ class MetadataReadProgress(Progress):
     """Objects that were found, while the metadata is read."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} objects found; the metadata is read, {self.elapsed_s:.0f} s so far"
 
 
@@ -37,7 +35,6 @@ class ComparisonProgress(Progress):
     """Parts, of about as many objects each, that were held beside the metadata."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} of {self.segments_total} parts compared with the metadata"
 
 
@@ -45,7 +42,6 @@ class OrphanDeletionProgress(Progress):
     """Orphans that were dealt with; of a dry run, too."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} orphans dealt with, {self.failed} of them kept or refused"
 
 
@@ -69,7 +65,6 @@ class AuditMeter:
         self._expected = objects
 
     def found(self, objects: int) -> None:
-        """So many more are there."""
         if not objects:
             return
         self._found += objects
@@ -86,12 +81,10 @@ class AuditMeter:
         self._parts = count
 
     def compared(self) -> None:
-        """One more of them."""
         self._compared += 1
         self._tell(ComparisonProgress, self._compared, self._parts)
 
     def dealt(self, *, is_kept: bool) -> None:
-        """With one more orphan."""
         self._dealt += 1
         self._kept += is_kept
         self._tell(OrphanDeletionProgress, self._dealt, UNKNOWN, self._kept)

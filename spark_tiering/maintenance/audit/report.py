@@ -72,7 +72,6 @@ class AuditReport:
 
     @property
     def overall(self) -> AuditVerdict:
-        """The verdict on the whole."""
         return self._overall([kind for kind, count in self.findings.counts.items() if count])
 
     def _overall(self, counted: list[FindingKind]) -> AuditVerdict:
@@ -100,7 +99,6 @@ class AuditReport:
         return self._overall(counted) is AuditVerdict.CLEAN
 
     def amount(self, verdict: SetVerdict) -> OrphanAmount:
-        """Of all topics."""
         total = OrphanAmount()
         for topic in self.topics:
             total = total.plus(topic.amounts.get(verdict, OrphanAmount()))
@@ -112,7 +110,6 @@ class AuditReport:
 
     @property
     def all(self) -> OrphanAmount:
-        """Of all verdicts."""
         total = OrphanAmount()
         for verdict in SetVerdict:
             total = total.plus(self.amount(verdict))
@@ -121,7 +118,6 @@ class AuditReport:
     # ---------------------------------------------------------------------------- documents
 
     def document(self) -> dict[str, Any]:
-        """All of it, for programs."""
         return {
             "format": FORMAT,
             "version": VERSION,

@@ -63,7 +63,6 @@ class SegmentFact(NamedTuple):
 
     @property
     def id(self) -> SegmentId:
-        """Which one."""
         return SegmentId(self.partition, Uuid(self.uuid))
 
 
@@ -92,7 +91,6 @@ class SegmentRows:
         self.count = 0
 
     def add(self, fact: SegmentFact) -> None:
-        """One more."""
         self._rows += _SEGMENT.pack(
             self._partitions(fact.partition),
             fact.start_offset,
@@ -106,7 +104,6 @@ class SegmentRows:
         self.count += 1
 
     def blob(self) -> bytes:
-        """All of them."""
         return make_blob(self._partitions, self._rows)
 
 

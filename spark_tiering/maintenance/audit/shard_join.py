@@ -74,7 +74,6 @@ class OrphanAmount(NamedTuple):
     size_bytes: int = 0
 
     def plus(self, other: OrphanAmount) -> OrphanAmount:
-        """Both."""
         return OrphanAmount(
             self.sets + other.sets,
             self.objects + other.objects,
@@ -113,14 +112,12 @@ class FindingSample:
             self.counts[kind] += times
 
     def join(self, other: FindingSample) -> None:
-        """Those of another unit."""
         self.counts.update(other.counts)
         for kind, told in other.told.items():
             mine = self.told.setdefault(kind, [])
             mine += told[: EXAMPLES_MAX - len(mine)]
 
     def all(self) -> Iterator[Finding]:
-        """The worst first."""
         for kind in sorted(self.told, key=lambda one: (-one.severity, one.code)):
             yield from self.told[kind]
 

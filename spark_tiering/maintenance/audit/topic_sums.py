@@ -49,12 +49,10 @@ class TopicSums:
 
     @property
     def segments(self) -> int:
-        """All that the metadata has."""
         return self.finished + self.started + self.being_deleted
 
     @property
     def all(self) -> OrphanAmount:
-        """All objects."""
         total = OrphanAmount()
         for one in self.amounts.values():
             total = total.plus(one)
@@ -62,7 +60,6 @@ class TopicSums:
 
     @property
     def mean_bytes(self) -> int:
-        """Of a finished segment."""
         return self.finished_bytes // self.finished if self.finished else 0
 
     def add_partition(self, summary: PartitionSummary) -> None:
@@ -77,7 +74,6 @@ class TopicSums:
             self.last_event_ms = max(self.last_event_ms, delete.event_timestamp_ms)
 
     def add_segment(self, segment: SegmentMetadata) -> None:
-        """A segment of the topic."""
         self.last_event_ms = max(self.last_event_ms, segment.event_timestamp_ms)
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:
             self.finished += 1
@@ -88,11 +84,9 @@ class TopicSums:
             self.being_deleted += 1
 
     def add_amount(self, verdict: SetVerdict, amount: OrphanAmount) -> None:
-        """Objects of the topic."""
         self.amounts[verdict] = self.amounts.get(verdict, OrphanAmount()).plus(amount)
 
     def document(self, price: float | None) -> dict[str, Any]:
-        """As a row for programs."""
         there = self.all
         return {
             "topic": self.topic,
@@ -135,7 +129,6 @@ class TopicSummaries:
         return found
 
     def all(self) -> list[TopicSums]:
-        """By name."""
         return [self._all[topic] for topic in sorted(self._all)]
 
 

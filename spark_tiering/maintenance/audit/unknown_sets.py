@@ -54,12 +54,10 @@ class UnknownObjectSet(NamedTuple):
 
     @property
     def main(self) -> str:
-        """What its keys share."""
         return self.prefix + main_key(self.id, self.start_offset)
 
 
 def format_loose(one: UnknownObjectSet) -> str:
-    """One line."""
     fields = {
         "topic": one.partition.topic,
         "topicId": str(one.partition.topic_id),

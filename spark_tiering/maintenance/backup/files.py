@@ -51,9 +51,7 @@ LINES, TABLE = ".jsonl", ".parquet"
 class BackupWriter(Protocol):
     """Takes a backup, record by record."""
 
-    def add(self, row: BackupRow | LostOffsets) -> None:
-        """The next record."""
-        ...
+    def add(self, row: BackupRow | LostOffsets) -> None: ...
 
 
 def is_table(path: Path) -> bool:
@@ -122,7 +120,6 @@ class _Writing:
         self._put = put
 
     def add(self, row: BackupRow | LostOffsets) -> None:
-        """The next record."""
         self.digest.add(row)
         self._put(row)
 

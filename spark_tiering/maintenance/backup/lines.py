@@ -121,7 +121,6 @@ def row_fields(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 
 def line_of(fields: Mapping[str, Any]) -> bytes:
-    """An object as one line."""
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 

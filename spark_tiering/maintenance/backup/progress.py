@@ -15,7 +15,6 @@ class ExportProgress(Progress):
     """Events in a file, of the offsets that there are."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} of {self.segments_total} offsets read"
 
 
@@ -23,7 +22,6 @@ class AppendProgress(Progress):
     """Events in a log, of those in a file."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} of {self.segments_total} events appended"
 
 
@@ -31,7 +29,6 @@ class ReadBack(Progress):
     """Events that were found in the log as they are in the file."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} of {self.segments_total} events read back"
 
 
@@ -48,5 +45,4 @@ class BackupMeter:
         self._began_s = now_s()
 
     def tell(self, step: type[Progress], done: int, total: int) -> None:
-        """How far a step is."""
         self._listener(step(done, total, 0, 0, 0, self._now_s() - self._began_s))

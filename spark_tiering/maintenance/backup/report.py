@@ -37,7 +37,6 @@ class ExportedPartition:
     lost: int = 0
 
     def fields(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "firstOffset": self.extent.first_offset,
             "nextOffset": self.extent.next_offset,
@@ -75,7 +74,6 @@ class BackupExportReport:
         return missing + [lost_finding(one) for one in self.lost]
 
     def lines(self) -> Iterator[str]:
-        """For people."""
         assert self.footer is not None
         identity = self.header.identity
         yield (
@@ -106,7 +104,6 @@ class BackupExportReport:
         yield from finding_lines(self.findings)
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
         assert self.footer is not None
         return {
             "format": "rlmm-tier-backup-export",
@@ -152,7 +149,6 @@ class ImportReport:
 
     @property
     def findings(self) -> list[Finding]:
-        """What the backup lacks."""
         missing = [
             Finding(UNREADABLE, f"metadata partition {place}", f"not in the backup: {why}")
             for place, why in self.header.missing.items()
@@ -160,7 +156,6 @@ class ImportReport:
         return missing + [lost_finding(one) for one in self.lost]
 
     def lines(self) -> Iterator[str]:
-        """For people."""
         left = self.footer.records - self.present
         if self.stopped_by:
             yield (
@@ -194,7 +189,6 @@ class ImportReport:
         yield from finding_lines(self.findings)
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "format": "rlmm-tier-backup-import",
             "version": VERSION,

@@ -41,7 +41,6 @@ class BackupRow(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The one behind it."""
         return self.offset + 1
 
     @property
@@ -51,7 +50,6 @@ class BackupRow(NamedTuple):
 
     @property
     def record(self) -> Record:
-        """It as a record."""
         return Record(self.offset, self.timestamp_ms, self.key, self.value, self.headers)
 
     @property
@@ -111,7 +109,6 @@ class BackupDigest:
         self.lost = 0
 
     def add(self, row: BackupRow | LostOffsets) -> None:
-        """The next one."""
         if isinstance(row, LostOffsets):
             self.lost += row.next_offset - row.offset
             head = _HEAD.pack(b"L", row.place, row.offset, row.next_offset)

@@ -89,15 +89,12 @@ class KeptOpen:
         self.closed = False
 
     def write(self, content: bytes) -> int:
-        """Write on."""
         return self._file.write(content)
 
     def tell(self) -> int:
-        """How much was written."""
         return self._file.tell()
 
     def flush(self) -> None:
-        """Write what is held."""
         self._file.flush()
 
     def close(self) -> None:

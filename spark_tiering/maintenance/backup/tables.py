@@ -39,7 +39,6 @@ _INTEGERS: Final = ("partition", "size_bytes", "broker_id")
 
 
 def schema_of(arrow: Any) -> Any:
-    """The columns."""
     header = arrow.struct([("name", arrow.string()), ("value", arrow.binary())])
     epoch = arrow.struct([("epoch", arrow.int32()), ("start_offset", arrow.int64())])
     return arrow.schema(
@@ -82,7 +81,6 @@ class TableWriter:
         self._held_bytes = 0
 
     def add(self, row: BackupRow | LostOffsets) -> None:
-        """The next record."""
         self._held.append(_columns(row))
         self._held_bytes += row.size_bytes if isinstance(row, BackupRow) else 0
         if len(self._held) >= ROWS_MAX or self._held_bytes >= ROWS_BYTES_MAX:
@@ -152,11 +150,9 @@ class TableReader:
         return parse_header(self._object(HEADER_KEY))
 
     def footer(self) -> Footer:
-        """What stands behind them."""
         return parse_footer(self._object(FOOTER_KEY))[0]
 
     def rows(self) -> Iterator[BackupRow | LostOffsets]:
-        """Every record."""
         names = ["metadata_partition", "offset", "timestamp_ms", "key", "value", "headers"]
         try:
             self._require_columns()
@@ -168,7 +164,6 @@ class TableReader:
             raise BackupLineFault(f"it is cut, or damaged: {_first_line(error)}") from error
 
     def close(self) -> None:
-        """Let go of the file."""
         self._file.close()
 
     def _require_columns(self) -> None:

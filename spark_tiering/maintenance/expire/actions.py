@@ -45,8 +45,7 @@ class ExpireActions(Protocol):
     def why_not_ours(self, partition: TopicIdPartition) -> str:
         """Why nothing may be done to *partition* any more; empty where it may."""
 
-    def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
-        """The segment as it is now."""
+    def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None: ...
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
         """That *segments* have come to *state*: why it is not heard of each, empty where it is."""
@@ -90,7 +89,6 @@ class TierExpireActions:
         return "" if is_ours else f"topic {partition.topic} is not this run's any more"
 
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
-        """See `ExpireActions.look`."""
         try:
             return self._tier.writer().segment(segment_id, self._wish.publish_s)
         except RlmmError as error:
@@ -125,7 +123,6 @@ class TierExpireActions:
         return removals
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
-        """See `ExpireActions.move_partition`."""
         event = PartitionDelete(partition, NO_BROKER, self._tier.now_ms(), state)
         try:
             self._tier.writer().put_partition_delete(event, self._wish.publish_s)
@@ -134,7 +131,6 @@ class TierExpireActions:
         return ""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
-        """See `ExpireActions.is_empty`."""
         try:
             image = self._tier.writer().image([partition], {}, self._wish.publish_s)
         except RlmmError as error:

@@ -71,7 +71,6 @@ class SegmentAmount(NamedTuple):
 
     @classmethod
     def of(cls, segments: Iterable[SegmentMetadata]) -> SegmentAmount:
-        """All of them."""
         sizes = [one.size_bytes for one in segments]
         return cls(len(sizes), sum(sizes))
 
@@ -106,7 +105,6 @@ class PartitionExpirePlan:
 
     @property
     def amount(self) -> SegmentAmount:
-        """What goes."""
         return SegmentAmount.of(one.segment for one in self.doomed)
 
     def by_reason(self) -> Mapping[str, int]:

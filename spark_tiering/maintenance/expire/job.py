@@ -161,7 +161,6 @@ def _report(
     job_id: str,
     plans: tuple[PartitionExpirePlan, ...],
 ) -> ExpireReport:
-    """Nothing was to be done."""
     return ExpireReport(
         is_applied=True,
         cluster_id=known.cluster_id,

@@ -19,7 +19,6 @@ class DeletionProgress(Progress):
     """The same in words of deletions."""
 
     def line(self) -> str:
-        """As one line for people."""
         text = (
             f"{self.segments} of {self.segments_total} segments deleted, "
             f"{self.bytes / MEGABYTE:.1f} MB"
@@ -48,7 +47,6 @@ class DeletionMeter:
         self._segments = self._failed = self._bytes = 0
 
     def came_back(self, receipts: Sequence[ExpireReceipt]) -> None:
-        """Some more."""
         for one in receipts:
             if one.fate is ExpireFate.DELETED:
                 self._segments += 1

@@ -71,7 +71,6 @@ class ExpireReport:
         )
 
     def count(self, fate: ExpireFate) -> SegmentAmount:
-        """Segments with this fate."""
         return SegmentAmount.of(one.segment for one in self.receipts if one.fate is fate)
 
     # --------------------------------------------------------------------------- findings
@@ -169,7 +168,6 @@ class ExpireReport:
     # ------------------------------------------------------------------------ for programs
 
     def document(self) -> dict[str, Any]:
-        """All of it."""
         shown = self.receipts[:SEGMENTS_MAX]
         return {
             "format": FORMAT,
@@ -192,7 +190,6 @@ class ExpireReport:
     # -------------------------------------------------------------------------- for people
 
     def lines(self) -> Iterator[str]:
-        """What people are told."""
         yield self._head()
         if self.stopped:
             yield f"  stopped: {self.stopped}"

@@ -68,7 +68,6 @@ class OfRecords:
         self._rows = rows
 
     def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
-        """See `DeletionHistory`."""
         for row in self._rows():
             if not isinstance(row, BackupRow) or row.value is None or not may_delete(row.value):
                 continue
@@ -85,7 +84,6 @@ def may_delete(value: bytes) -> bool:
 
 
 def of_backup(backup: Backup) -> OfRecords:
-    """The events of a backup."""
     return OfRecords(backup.rows)
 
 

@@ -54,7 +54,6 @@ class RestoredSegment(NamedTuple):
 
     @property
     def finished(self) -> SegmentMetadata:
-        """The segment behind both."""
         return self.start.updated(self.finish)
 
 
@@ -102,7 +101,6 @@ def entry_of(segment: SegmentMetadata) -> RestoredSegment:
 
 
 def head_fields(head: EventsFileHeader) -> dict[str, Any]:
-    """The first line."""
     identity = head.identity
     return {
         "format": FORMAT,
@@ -171,7 +169,6 @@ def end_fields(events: int, sha256: str) -> dict[str, Any]:
 
 
 def line_of(fields: Mapping[str, Any]) -> bytes:
-    """An object as one line."""
     return json.dumps(fields, separators=(", ", ": ")).encode() + b"\n"
 
 

@@ -28,7 +28,6 @@ class ListedSet(NamedTuple):
         return ObjectName(self.segment_id, self.start_offset, ObjectKind.MANIFEST)
 
     def key(self, prefix: str) -> str:
-        """The key of its manifest."""
         return object_key(self.segment_id, self.start_offset, ObjectKind.MANIFEST, prefix)
 
 

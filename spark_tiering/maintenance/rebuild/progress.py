@@ -18,7 +18,6 @@ class ListingProgress(Progress):
     """Sets of objects that were listed."""
 
     def line(self) -> str:
-        """As one line for people."""
         return f"{self.segments} segments' objects listed"
 
 
@@ -26,7 +25,6 @@ class ManifestProgress(Progress):
     """Manifests that were read, of those that are listed so far."""
 
     def line(self) -> str:
-        """As one line for people."""
         pace = self.segments / self.elapsed_s if self.elapsed_s > 0 else 0.0
         return f"{self.segments} of {self.segments_total} manifests read, {pace:.0f} a second"
 
@@ -35,7 +33,6 @@ class PublishProgress(Progress):
     """Segments of a file that were dealt with."""
 
     def line(self) -> str:
-        """As one line for people."""
         text = f"{self.segments + self.failed} of {self.segments_total} segments dealt with"
         return f"{text}, {self.failed} not published" if self.failed else text
 
@@ -54,7 +51,6 @@ class RebuildMeter:
         self._listed = self._read = 0
 
     def listed(self, sets: int) -> None:
-        """So many more are listed."""
         self._listed += sets
         self._tell(ListingProgress, self._listed, UNKNOWN)
 

@@ -73,9 +73,7 @@ class RebuildPublisher(Protocol):
         """Store them in their order; why each took no effect, empty where it did."""
         ...
 
-    def close(self) -> None:
-        """Let go of everything."""
-        ...
+    def close(self) -> None: ...
 
 
 def open_publisher(
@@ -268,5 +266,4 @@ class _ByService:
         outcomes = self._writer.publish_all(events, TIMEOUT_S)
         return [f"{one.code}: {one}" if isinstance(one, RlmmError) else "" for one in outcomes]
 
-    def close(self) -> None:
-        """The writer is the tier's."""
+    def close(self) -> None: ...

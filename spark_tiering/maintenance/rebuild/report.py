@@ -55,7 +55,6 @@ class FindingCounts:
     worst: Severity = Severity.NOTE
 
     def add(self, kind: FindingKind, segment_id: SegmentId, start_offset: int, detail: str) -> None:
-        """One more, about a segment."""
         self.by_code[kind.code] += 1
         self.worst = max(self.worst, kind.severity)
         if len(self.findings) >= FINDINGS_MAX:
@@ -82,7 +81,6 @@ class FindingCounts:
             yield f"... {count} findings in all: {codes}"
 
     def fields(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "findingCounts": dict(sorted(self.by_code.items())),
             "findings": [one.view() for one in self.findings],
@@ -113,7 +111,6 @@ class RebuildReport:
         return all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
 
     def add(self, one: SegmentDecision) -> None:
-        """A segment was judged."""
         self.counts[one.fate] += 1
         kind = (
             _KIND_BY_CODE.get(one.code)
@@ -142,7 +139,6 @@ class RebuildReport:
         self.told.add(kinds.EXTENT_OVERLAP, one.second.segment_id, one.second.start_offset, detail)
 
     def lines(self) -> Iterator[str]:
-        """For people."""
         yield f"{self.partitions} user partitions of {self.store}"
         for fate in RebuildFate:
             if self.counts[fate]:
@@ -167,7 +163,6 @@ class RebuildReport:
             yield "nothing is to be brought back: no file was made"
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
         identity = self.identity
         return {
             "format": "rlmm-tier-rebuild-report",
@@ -224,7 +219,6 @@ class ApplyReport:
             self.failures.append(f"{segment_id}: {why}")
 
     def lines(self) -> Iterator[str]:
-        """For people."""
         if self.is_applied:
             yield f"{self.published} segments of {self.file} were published to {self.target}"
         else:
@@ -246,7 +240,6 @@ class ApplyReport:
         yield from self.told.lines()
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "format": "rlmm-tier-rebuild-apply",
             "version": VERSION,

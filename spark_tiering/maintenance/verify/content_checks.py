@@ -92,7 +92,6 @@ class _Check:
         return ((self._segment.start_offset, self._segment.last_offset),)
 
     def run(self, snapshot_before: bytes | None) -> SegmentContent:
-        """All of it."""
         try:
             _ = self._source.cipher
         except SegmentUnreadable as unreadable:  # no key for it
@@ -302,7 +301,6 @@ class _Order(OffsetOrder):
         self._behind = segment.next_offset or 0
 
     def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
-        """See `OffsetOrder.note`."""
         expected = self.next_offset
         fault = super().note(batch)
         if fault is not None:
@@ -315,7 +313,6 @@ class _Order(OffsetOrder):
         return fault
 
     def finish(self) -> tuple[SegmentFindingKind, str] | None:
-        """See `OffsetOrder.finish`."""
         fault = super().finish()
         if fault is not None:
             self.fault_at = _At.END
@@ -331,6 +328,5 @@ class _EpochsFrom(EpochsJudge):
         self._begun = begun
 
     def note(self, batch: LogBatch) -> None:
-        """See `EpochsJudge.note`."""
         if self._begun is None or batch.base_offset >= self._begun:
             super().note(batch)

@@ -56,7 +56,6 @@ def extent_finding_of(partition: TopicIdPartition, fault: ExtentFault) -> Findin
 
 
 def ranges_text(ranges: Offsets) -> str:
-    """Some ranges for people."""
     shown = [str(first) if first == last else f"{first}-{last}" for first, last in ranges[:8]]
     more = len(ranges) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

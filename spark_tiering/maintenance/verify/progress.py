@@ -17,7 +17,6 @@ class VerifyProgress(Progress):
     """The same in words of looking: *failed* are segments with something wrong."""
 
     def line(self) -> str:
-        """As one line for people."""
         done = self.segments + self.failed
         pace = done / self.elapsed_s if self.elapsed_s > 0 else 0.0
         text = f"{done} of {self.segments_total} segments, {pace:.0f} a second"
@@ -42,7 +41,6 @@ class VerifyMeter:
         self._segments = self._failed = self._bytes = 0
 
     def came_back(self, verdict: UnitVerdict) -> None:
-        """One more unit."""
         self._failed += len(verdict.found)
         self._segments += max(verdict.work.segments - len(verdict.found), 0)
         self._bytes += verdict.work.read_bytes

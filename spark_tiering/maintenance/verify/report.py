@@ -64,7 +64,6 @@ class VerifyReport:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
         return max(0, self.ended_ms - self.began_ms) / 1_000
 
     @property
@@ -78,7 +77,6 @@ class VerifyReport:
         return round(self.work.requests * MILLION / self.work.segments) if self.work.segments else 0
 
     def document(self) -> dict[str, Any]:
-        """All of it, for programs."""
         seconds = self.seconds
         return {
             "format": FORMAT,
@@ -164,5 +162,4 @@ def _sample_fields(sample: SegmentSample) -> dict[str, Any]:
 
 
 def counted(findings: Sequence[Finding]) -> Counter[str]:
-    """Findings by code."""
     return Counter(one.kind.code for one in findings)

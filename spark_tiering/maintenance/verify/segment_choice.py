@@ -44,7 +44,6 @@ class SegmentRank(NamedTuple):
 
     @classmethod
     def of(cls, segment_id: SegmentId, start_offset: int) -> SegmentRank:
-        """The place of a segment."""
         own = segment_id.partition
         uuid = bytes(segment_id.uuid)
         return cls(own.topic, own.partition, bytes(own.topic_id), start_offset, uuid)
@@ -128,7 +127,6 @@ def requests_of(segment: SegmentMetadata, options: VerifyOptions) -> int:
 def in_groups(
     segments: Iterable[SegmentMetadata], options: VerifyOptions
 ) -> Iterator[tuple[SegmentMetadata, ...]]:
-    """The segments of each unit."""
     group: list[SegmentMetadata] = []
     size_bytes = 0
     for one in segments:

@@ -70,7 +70,6 @@ class MemoryFile:
         self._content = content
 
     def facts(self) -> Mapping[str, SourceFileFacts]:
-        """Nobody asks."""
         return {}
 
     def read(self, name: str, start: int, size: int) -> bytes:

@@ -74,12 +74,10 @@ class ThrottledReader:
         self._throttle = throttle
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """See `ObjectReader.head`."""
         self._ask()
         return self._store.head(key, is_sum_wanted=is_sum_wanted)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """See `ObjectReader.get`."""
         self._ask()
         got = self._store.get(key, first_byte, last_byte)
         if isinstance(got, bytes):
@@ -106,7 +104,6 @@ class _Looking:
 
     @property
     def work(self) -> VerifyWork:
-        """What was done so far."""
         objects = OBJECTS * self._segments
         requests = self._store.requests
         return VerifyWork(

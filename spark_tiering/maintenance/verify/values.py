@@ -68,7 +68,6 @@ class VerifyWork(NamedTuple):
     """Segments that were encrypted, and were read."""
 
     def plus(self, other: VerifyWork) -> VerifyWork:
-        """Both."""
         return VerifyWork(*(one + more for one, more in zip(self, other, strict=True)))
 
 

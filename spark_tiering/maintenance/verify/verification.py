@@ -115,7 +115,6 @@ class _Verification:
         self._reached = options.after
 
     def run(self) -> VerifyReport:
-        """All of it."""
         began_ms = self._tier.now_ms()
         moment = self._tier.moment()
         summaries = moment.partitions()

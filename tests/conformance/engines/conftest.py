@@ -29,7 +29,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=KINDS)
 def engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
-    """One of every kind."""
     with made(request, request.param) as engine:
         yield engine
 

@@ -37,7 +37,6 @@ class FilesLogUnderTest:
         return self.log
 
     async def delete_records(self, partition: int, before_offset: int) -> None:
-        """By the partition log."""
         log = await self.log._registry.partition(TOPIC, partition)
         await log.advance_log_start(before_offset)
 

@@ -50,14 +50,12 @@ class KafkaLogUnderTest:
         return self.log
 
     async def delete_records(self, partition: int, before_offset: int) -> None:
-        """By an admin client."""
         await delete_records(self.kafka.login, self.settings.topic.name, partition, before_offset)
 
     async def pass_time(self, seconds: float) -> None:
         """Real time passes by itself."""
 
     def reads_waiting(self) -> int:
-        """All of the log's."""
         return self.log.statistics().pending_reads
 
 

@@ -37,7 +37,6 @@ class MemoryLogUnderTest:
         return self.log
 
     async def delete_records(self, partition: int, before_offset: int) -> None:
-        """By the script."""
         self.script.delete_records(partition, before_offset)
 
     async def pass_time(self, seconds: float) -> None:
@@ -46,7 +45,6 @@ class MemoryLogUnderTest:
         self.clock.advance(seconds)
 
     def reads_waiting(self) -> int:
-        """All of the topic's."""
         return sum(partition.bell.waiters for partition in self.topic.partitions)
 
 

@@ -49,13 +49,11 @@ class Misbehaving(Disk):
         return super().sizes(folder)
 
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        """Write, or fail."""
         if self.write_error is not None:
             raise self.write_error
         return super().write(descriptor, buffers, position)
 
     def sync(self, descriptor: int) -> None:
-        """Sync, or fail."""
         if self.sync_error is not None:
             raise self.sync_error
         super().sync(descriptor)

@@ -22,8 +22,7 @@ class LogUnderTest(Protocol):
     """One log with an empty topic behind it, and the hands that the outside world has."""
 
     @property
-    def log(self) -> MetadataLog:
-        """The one that is open now."""
+    def log(self) -> MetadataLog: ...
 
     @property
     def value_bytes_max(self) -> int:

@@ -31,28 +31,24 @@ def only_these_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 @pytest.fixture(scope="session")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One moto server."""
     with moto_server(tmp_path_factory.mktemp("moto")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One SeaweedFS server."""
     with seaweedfs_server(tmp_path_factory.mktemp("seaweedfs")) as server:
         yield server
 
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """The fake."""
     with ObjectStub() as stub:
         yield stub
 
 
 @pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """One of every kind."""
     if request.param == "folder":
         return Folder(path=tmp_path / "objects")
     return bucket_of(request, request.param)
@@ -82,7 +78,6 @@ def bucket_of(request: pytest.FixtureRequest, kind: str) -> Bucket:
 
 @pytest.fixture
 def store(place: Place) -> Iterator[ObjectStore]:
-    """A store over the place."""
     with place.open() as store:
         yield store
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def settings_of(place: Place) -> StoreSettings:
-    """How a job reaches it."""
     if isinstance(place, Bucket):
         return place.settings
     assert isinstance(place, Folder)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def settings_of(place: Place) -> StoreSettings:
-    """How it is reached."""
     if isinstance(place, Bucket):
         return place.settings
     assert isinstance(place, Folder)

@@ -43,7 +43,6 @@ class Lying:
         self.sum = told
 
     def pieces(self) -> Iterator[bytes | bytearray | memoryview]:
-        """What it is."""
         return self._given.pieces()
 
 
@@ -64,7 +63,6 @@ class Failing:
 
 
 def read(store: ObjectStore, key: str) -> bytes:
-    """All of an object."""
     facts = store.head(key)
     assert isinstance(facts, ObjectFacts)
     return b"".join(read_whole(store, key, facts.size_bytes))

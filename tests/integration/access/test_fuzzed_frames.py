@@ -48,7 +48,6 @@ WARM = 0.1
 
 
 def resident_bytes() -> int:
-    """Of this process."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

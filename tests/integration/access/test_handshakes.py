@@ -30,21 +30,17 @@ class Heard:
         self.heard: list[object] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """First."""
         assert transport.get_extra_info("ssl_object") is not None
         self.heard.append("made")
 
     def eof_received(self) -> None:
-        """Nothing more comes."""
         self.heard.append("eof")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Last."""
         self.heard.append("lost")
 
     @property
     def text(self) -> bytes:
-        """All that came."""
         return b"".join(one for one in self.heard if isinstance(one, bytes))
 
 
@@ -52,7 +48,6 @@ class Plain(Heard, asyncio.Protocol):
     """Is given bytes."""
 
     def data_received(self, data: bytes) -> None:
-        """Some."""
         self.heard.append(data)
 
 
@@ -64,11 +59,9 @@ class Buffered(Heard, asyncio.BufferedProtocol):
         self._place = bytearray(4)
 
     def get_buffer(self, sizehint: int) -> bytearray:
-        """Room for four."""
         return self._place
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Some."""
         self.heard.append(bytes(self._place[:nbytes]))
 
 
@@ -91,7 +84,6 @@ def pki(tmp_path: Path) -> Pki:
 
 
 def server_side(pki: Pki) -> ssl.SSLContext:
-    """The context of a listener."""
     context = pki.door().ssl_context()
     assert context is not None
     return context

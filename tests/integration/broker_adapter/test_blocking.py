@@ -42,8 +42,6 @@ class ServiceThread:
         asyncio.run_coroutine_threadsafe(self.service.begin(), self._loop).result(DEADLINE_S)
 
     def close(self) -> None:
-        """End it."""
-
         async def end() -> None:
             await self.service.end()
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -57,7 +55,6 @@ class ServiceThread:
 
 @contextmanager
 def serving() -> Iterator[FakeService]:
-    """A service somewhere else."""
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
         thread = ServiceThread(folder)
         try:

@@ -41,7 +41,6 @@ QUICK = ClientSettings(timeout_s=0.3)
 
 
 async def listed(segments: Any) -> list[Any]:
-    """All of an iteration."""
     return [segment async for segment in segments]
 
 

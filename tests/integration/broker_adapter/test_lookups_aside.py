@@ -42,7 +42,6 @@ class ClosedLater(UnixAddress):
     error: BaseException | None = None
 
     async def dial(self, make: Any) -> Any:
-        """As it is said."""
         if ClosedLater.error is not None:
             raise ClosedLater.error
         return await super().dial(make)

@@ -30,7 +30,6 @@ async def service() -> AsyncIterator[FakeService]:
 
 
 def client_of(service: FakeService) -> Any:
-    """A client that is patient."""
     return RemoteLogMetadataClient(service.address, settings=ClientSettings(timeout_s=20.0))
 
 

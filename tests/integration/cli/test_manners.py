@@ -43,7 +43,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def command(*words: object) -> list[str]:
-    """As a shell would start it."""
     return [sys.executable, "-m", "rlmm", *map(str, words)]
 
 
@@ -125,7 +124,6 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 def shown_on(terminal: tuple[int, int], words: list[str], environment: dict[str, str]) -> str:
-    """What a person sees."""
     ours, theirs = terminal
     process = subprocess.Popen(words, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)

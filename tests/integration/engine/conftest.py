@@ -37,8 +37,7 @@ class Place(Protocol):
     async def log(self) -> MetadataLog:
         """The log of one more service."""
 
-    async def close(self) -> None:
-        """Close every log."""
+    async def close(self) -> None: ...
 
 
 class FilesPlace:

@@ -128,7 +128,6 @@ async def topic(request: pytest.FixtureRequest, tmp_path: Path) -> Topic:
 async def following(
     topic: Topic, *, is_observer: bool, snapshots: Path | None = None
 ) -> AsyncIterator[RemoteLogMetadata]:
-    """The library on the topic."""
     log = await topic.log(is_observer=is_observer)
     try:
         async with open_metadata(

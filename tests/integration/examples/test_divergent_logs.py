@@ -25,7 +25,6 @@ async def brokers() -> tuple[Broker, Broker]:
 
 
 def fill(log: LocalLog, size: int, value: bytes, timestamp_ms: int) -> None:
-    """One sealed segment."""
     log.append(*[value] * size, timestamp_ms=timestamp_ms)
     log.roll()
 

@@ -43,7 +43,6 @@ class IllTier(Tier):
         self.hangs_for: TopicIdPartition | None = None
 
     async def put(self, segment: SegmentMetadata, records: Sequence[Record]) -> bytes | None:
-        """As it is, late or never."""
         if segment.id.partition == self.hangs_for:
             await asyncio.Event().wait()
         custom = await super().put(segment, records)
@@ -52,7 +51,6 @@ class IllTier(Tier):
         return custom
 
     async def delete(self, segment: SegmentMetadata) -> None:
-        """As it is, or not at all."""
         if not self.is_deleting:
             raise TierRefused("nothing can be deleted")
         await super().delete(segment)
@@ -68,7 +66,6 @@ class Town:
         self.all = self.service.client()
 
     def broker(self, broker_id: int = 1, **options: Any) -> Broker:
-        """One more broker."""
         settings = ClientSettings(timeout_s=0.5)
         metadata = self.service.client(broker_id, settings)
         return Broker(broker_id, metadata, self.tier, now_ms=lambda: self.now_ms, **options)
@@ -94,7 +91,6 @@ class Town:
 
 @pytest.fixture
 async def town() -> Town:
-    """A town without brokers."""
     return Town()
 
 

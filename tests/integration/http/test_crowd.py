@@ -188,7 +188,6 @@ class Passes:
         self._next = asyncio.get_running_loop().call_soon(self._pass)
 
     def stop(self) -> None:
-        """Count no further."""
         self._next.cancel()
 
 

@@ -244,7 +244,6 @@ class AwayLog(MemoryLog):
     is_away = True
 
     async def identity(self, *, timeout_s: float) -> object:  # type: ignore[override]
-        """Who it is, if it is there."""
         if self.is_away:
             raise LogUnavailable("nobody is there")
         return await super().identity(timeout_s=timeout_s)

@@ -71,7 +71,6 @@ def everything(process: Service, folder: Path) -> ServedState:
 
 
 def documented() -> set[str]:
-    """Every name of the page."""
     text = tree.read(Path("docs/metrics.md"))
     return set(re.findall(r"^\| `(rlmm_\w+)`", text, re.MULTILINE))
 
@@ -80,7 +79,6 @@ class KafkaLike(MemoryLog):
     """A log in memory with the figures of one on Kafka."""
 
     def statistics(self) -> KafkaLogStatistics:  # type: ignore[override]
-        """Some."""
         return KafkaLogStatistics(True, 1, 0, 2, 3, 0, 4, 5, 6)
 
 
@@ -88,7 +86,6 @@ class FilesLike(MemoryLog):
     """A log in memory with the figures of an embedded one."""
 
     def statistics(self) -> FilesLogStatistics:  # type: ignore[override]
-        """Some."""
         return FilesLogStatistics(1, 0, 1, 1, 0)
 
 

@@ -33,7 +33,6 @@ async def url_of(service: Serving) -> str:
 
 
 async def get(url: str, token: str = "") -> tuple[int, Any]:
-    """Status and document."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def ask() -> tuple[int, Any]:

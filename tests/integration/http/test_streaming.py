@@ -19,7 +19,6 @@ LINES = {"Accept": "application/x-ndjson"}
 
 
 def resident_bytes() -> int:
-    """Memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -36,7 +36,6 @@ NEED_THE_LOG = {"history", "events", "diff", "rehearse-compaction"}
 
 
 def free_port() -> int:
-    """One where nobody listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]

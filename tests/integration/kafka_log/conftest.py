@@ -21,8 +21,7 @@ __all__ = ["nothing_blocks", "open_log"]
 class OpenLog(Protocol):
     """Opens a log that is closed when the test ends."""
 
-    async def __call__(self, settings: KafkaSettings) -> KafkaLog:
-        """A log with these settings."""
+    async def __call__(self, settings: KafkaSettings) -> KafkaLog: ...
 
 
 @pytest.fixture

@@ -32,7 +32,6 @@ TOKENS = [Way.OAUTHBEARER, Way.OAUTHBEARER_OVER_TLS]
 
 
 def name(way: Way) -> str:
-    """The id of a way in."""
     return way.name.lower()
 
 

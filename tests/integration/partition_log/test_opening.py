@@ -168,17 +168,14 @@ async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) 
 
 
 def without(path: Path) -> None:
-    """Remove a file."""
     path.unlink()
 
 
 def odd(path: Path) -> None:
-    """Add a byte."""
     path.write_bytes(path.read_bytes() + b"\0")
 
 
 def shuffled(path: Path) -> None:
-    """Turn the content round."""
     path.write_bytes(path.read_bytes()[::-1])
 
 

@@ -180,7 +180,6 @@ async def test_time_when_asked_for_then_is_the_first_record_so_late(tmp_path: Pa
 
 
 async def check_times(log: PartitionLog) -> None:
-    """Look every time up."""
     for number in range(60):
         found = await log.offset_for_time(FIRST_MS + number)
         assert found is not None

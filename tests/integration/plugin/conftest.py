@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 class Beside(Protocol):
     """Starts a service at the broker that listens there, and kills it at the end."""
 
-    def __call__(self, bootstrap: str, /) -> AbstractAsyncContextManager[Serving]:
-        """One life of the service."""
+    def __call__(self, bootstrap: str, /) -> AbstractAsyncContextManager[Serving]: ...
 
 
 @pytest.fixture(scope="session")

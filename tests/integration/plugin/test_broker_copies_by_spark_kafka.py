@@ -41,7 +41,6 @@ TRIMMED_S = 90.0
 
 
 def manifests(kafka: PluginKafka, topic: str) -> list[Manifest]:
-    """Those of a topic."""
     found = [
         parse_manifest(path.read_bytes()) for path in kafka.objects(topic, ObjectKind.MANIFEST)
     ]

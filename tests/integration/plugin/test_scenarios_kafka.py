@@ -47,7 +47,6 @@ AT_ONCE = ("--copy-older-than", "1ms", "--delete-older-than", "1ms", "--output",
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[FaultyStore]:
-    """The bucket."""
     with faulty_store(tmp_path) as made:
         yield made
 

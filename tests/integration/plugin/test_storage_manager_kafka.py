@@ -67,7 +67,6 @@ SEGMENTS_OF_RECORDS = 3
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[LocalStore]:
-    """The tier, a folder."""
     (tmp_path / "tier").mkdir()
     with LocalStore(LocalSettings(tmp_path / "tier")) as opened:
         yield opened

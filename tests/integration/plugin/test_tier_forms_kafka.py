@@ -48,7 +48,6 @@ def seal_all(kafka: PluginKafka, topic: str) -> None:
 
 
 def manifests(store: ObjectStore) -> list[Manifest]:
-    """All manifests of a tier."""
     found = []
     for key in (one.key for one in store.list() if one.key.endswith(ObjectKind.MANIFEST)):
         written = store.get(key, 0, 1 << 20)

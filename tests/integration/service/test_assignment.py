@@ -83,7 +83,6 @@ async def test_f34_service_then_tells_how_its_engines_stand_and_what_was_asked_o
 
 @pytest.fixture(scope="module")
 def tiered_cluster(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three nodes that tier."""
     with Cluster(kafka_jars, tmp_path_factory.mktemp("kafka") / "tiered", tiered=True) as cluster:
         yield cluster.start()
 

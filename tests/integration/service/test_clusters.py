@@ -89,7 +89,6 @@ async def running(*plans: EnginePlan) -> AsyncIterator[tuple[Service, asyncio.Ta
 
 
 async def ready(service: Service, name: str) -> Engine:
-    """An engine that answers."""
     engine = service.engines[name]
     assert await engine.wait_all_ready(timeout_s=DEADLINE_S) == []
     return engine
@@ -102,7 +101,6 @@ async def kept_positions(folder: Path) -> list[int]:
 
 
 def identity(engine: Engine) -> LogIdentity:
-    """Who its log is."""
     assert engine.identity is not None
     return engine.identity
 

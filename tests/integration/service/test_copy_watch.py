@@ -25,7 +25,6 @@ class TellingLog(MemoryLog):
     """A log in memory whose cluster has a topic that is not copied."""
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """Always the same."""
         return frozenset({"orders"})
 
 

@@ -69,8 +69,6 @@ class World:
         )
 
     def plan(self) -> EnginePlan:
-        """An engine on the topic."""
-
         async def opened() -> LogOpener:
             return LogOpener(self.log)
 
@@ -235,8 +233,7 @@ async def failing() -> None:
     raise ZeroDivisionError("nobody thought of it")
 
 
-async def ending() -> None:
-    """A part that ends."""
+async def ending() -> None: ...
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ REPLAYS = "reading from offset"
 
 
 def snapshots_below(folder: Path) -> list[Path]:
-    """Every snapshot there is."""
     return sorted((folder / FOLDER / SNAPSHOT_FOLDER).rglob("*.snapshot"))
 
 

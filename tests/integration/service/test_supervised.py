@@ -39,7 +39,6 @@ class Supervisor:
                     return
 
     def close(self) -> None:
-        """Hear nothing any more."""
         self._socket.close()
 
 

@@ -132,7 +132,6 @@ class Learning:
 
 
 async def running(learning: Learning) -> AsyncIterator[None]:
-    """Its process."""
     task = asyncio.create_task(learning.service.run())
     try:
         yield

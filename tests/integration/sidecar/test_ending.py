@@ -194,7 +194,6 @@ async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line_that_says
 
 
 def list_below(folder: Path) -> list[Path]:
-    """Every file and folder."""
     return list(folder.rglob("*"))
 
 

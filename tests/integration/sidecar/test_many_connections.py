@@ -48,7 +48,6 @@ class BlockingClient:
         self._socket.settimeout(_DEADLINE_S)
 
     def call(self, method: str, *args: object) -> object:
-        """The result of a request."""
         self._socket.sendall(request_frame(1, method, list(args)))
         answer = read_answer(self._exactly(int.from_bytes(self._exactly(4))))
         assert answer.error is None, answer.error

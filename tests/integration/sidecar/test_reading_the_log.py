@@ -86,7 +86,6 @@ async def piece(
     client: FrameClient, world: World, position: int, *, skip: int = 0, size: int = 2**31 - 1,
     timeout_ms: int | None = None, place: int = 0,
 ) -> LogPiece | None:  # fmt: skip
-    """One answer."""
     options = [] if timeout_ms is None else [{"timeout_ms": timeout_ms}]
     topic_id = world.topic.topic_id
     return read_log_piece(

@@ -66,7 +66,6 @@ def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def adopter(slow_kafka: TieredKafka, tmp_path: Path) -> Adopter:
-    """Jobs beside that broker."""
     return Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
 
 

@@ -72,7 +72,6 @@ async def append_odd(log: Path) -> None:
 
 
 def backup(*arguments: object) -> Result:
-    """`rlmm tier backup`."""
     return CliRunner().invoke(cli, ["tier", "backup", *map(str, arguments)])
 
 

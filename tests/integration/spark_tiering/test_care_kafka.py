@@ -59,7 +59,6 @@ class OfTopic:
         self.log = TierLog(self._kafka, self._thread, 30)
 
     def close(self) -> None:
-        """Give the connections back."""
         self._thread.wait(self._kafka.close())
         self._thread.close()
 
@@ -110,7 +109,6 @@ async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
 
 
 def run_again(request: CareRequest, file: Path, access: EmbeddedAccess) -> tuple[int, int, int]:
-    """One more application."""
     with open_tier(request) as tier:
         told = apply(tier, file, access=access)
     return told.published, told.equal, told.refused
@@ -125,7 +123,6 @@ ROWS = [
 
 
 def made_backup(file: Path, header: BackupHeader) -> Path:
-    """A backup of `ROWS`."""
     with writing(file, header) as into:
         for row in ROWS:
             into.add(row)

@@ -39,7 +39,6 @@ LOG = SECOND.file(".log")
 
 @pytest.fixture
 def store(tmp_path: Path) -> LocalStore:
-    """A store in a folder."""
     return LocalStore(LocalSettings(tmp_path / "objects", is_synced=False))
 
 

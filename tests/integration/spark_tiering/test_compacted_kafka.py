@@ -77,7 +77,6 @@ async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_as
 
 
 def planned(request: JobRequest) -> CopyPlan:
-    """What a job would do."""
     with open_surroundings(request, engine=InProcess()) as at:
         return make_job_plan(at).plan
 

@@ -49,13 +49,11 @@ LOG = SECOND.file(".log")
 
 @pytest.fixture
 def settings(tmp_path: Path) -> LocalSettings:
-    """A folder for objects."""
     return LocalSettings(tmp_path / "objects", is_synced=False)
 
 
 @pytest.fixture
 def store(settings: LocalSettings) -> LocalStore:
-    """The store in it."""
     return LocalStore(settings)
 
 

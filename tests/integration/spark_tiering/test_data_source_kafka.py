@@ -255,5 +255,4 @@ def test_connector_jars_when_they_are_fetched_then_there_are_four(kafka_jars: ob
 
 @pytest.fixture(autouse=True)
 def _no_store_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders need none."""
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)

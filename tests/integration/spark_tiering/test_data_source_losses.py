@@ -39,13 +39,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def log() -> WrittenLog:
-    """What is read."""
     return usual_log()
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> LocalStore:
-    """Where objects are."""
     return store_in(tmp_path)
 
 

@@ -66,7 +66,6 @@ def tier(log: WrittenLog, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 def frame(spark: SparkSession, options: dict[str, str], schema: str = "") -> DataFrame:
-    """What the source gives."""
     reader = spark.read.format("rlmm").options(**options)
     return (reader.schema(schema) if schema else reader).load()
 
@@ -290,7 +289,6 @@ def run_stream(spark: SparkSession, options: dict[str, str], folder: Path) -> li
 
 
 def written(spark: SparkSession, folder: Path) -> list[Row]:
-    """What streams have written."""
     return rows_of(spark.read.parquet(str(folder / "rows")))
 
 

@@ -42,7 +42,6 @@ def place(
 
 @pytest.fixture
 def store(place: Place) -> Iterator[ObjectStore]:
-    """The store of it."""
     with place.open() as store:
         yield store
 

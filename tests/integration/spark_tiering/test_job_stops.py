@@ -165,8 +165,6 @@ def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
         """Tells of each segment that is read."""
 
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-            """See `Engine`."""
-
             def told(outcome: object) -> None:
                 read.append(outcome)
                 file.touch()

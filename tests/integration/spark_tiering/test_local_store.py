@@ -32,19 +32,15 @@ KEY = "topic-id/0/segment.log"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the store is."""
     return tmp_path / "objects"
 
 
 @pytest.fixture
 def store(folder: Path) -> LocalStore:
-    """A store that syncs."""
     return LocalStore(LocalSettings(folder))
 
 
 def failing(error: OSError) -> Callable[..., None]:
-    """A system call that fails."""
-
     def fail(*_: object, **__: object) -> None:
         raise error
 

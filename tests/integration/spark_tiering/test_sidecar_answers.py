@@ -40,7 +40,6 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def files_of(server: ScriptedServer, **options: int) -> SidecarFiles:
-    """A partition of the server."""
     settings = SidecarSourceSettings((server.address,), **options)  # type: ignore[arg-type]  # numbers
     return SidecarFiles(Endpoint(server.address, settings), "/logs", PARTITION)
 

@@ -66,7 +66,6 @@ def token_file(tmp_path: Path) -> str:
 
 
 def write_token(path: Path, token: str) -> str:
-    """A file with a token in it."""
     path.write_text(f"{token}\n")
     return str(path)
 
@@ -82,7 +81,6 @@ def found_at(*brokers: Broker, token_file: str, **options: Any) -> list[FoundPar
 
 
 async def files_at(broker: Broker, token_file: str) -> SidecarFiles:
-    """The files of the example."""
     (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
     assert isinstance(found.files, SidecarFiles)
     return found.files

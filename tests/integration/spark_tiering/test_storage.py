@@ -74,13 +74,11 @@ BOTH = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the objects are."""
     return tmp_path / "objects"
 
 
 @pytest.fixture
 def store(folder: Path) -> LocalStore:
-    """The store of them."""
     return LocalStore(LocalSettings(folder, is_synced=False))
 
 

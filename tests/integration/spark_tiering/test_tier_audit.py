@@ -41,7 +41,6 @@ def place(tmp_path: Path) -> TierPlace:
 
 
 def audit(place: TierPlace, *more: str) -> Result:
-    """The command for a place."""
     flags = ["--embedded", str(place.archive), *Command(place).store, "--no-spark"]
     return Command(place)("audit", *flags, *more)
 

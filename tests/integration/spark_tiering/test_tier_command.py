@@ -35,7 +35,6 @@ def place(tmp_path: Path) -> TierPlace:
 
 @pytest.fixture
 def tier(place: TierPlace) -> Command:
-    """The command for it."""
     return Command(place)
 
 

@@ -55,7 +55,6 @@ def tier(copied: TierPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def call(tier: Command, *more: str) -> Result:
-    """`rlmm tier verify` for it."""
     flags = ("--embedded", str(tier.place.archive), "--no-spark")
     return tier("verify", *flags, *tier.store, *more)
 
@@ -232,7 +231,6 @@ def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is
             """Somebody deletes a segment while others are looked at."""
 
             def run_units(self, *arguments: Any) -> Any:
-                """See `Engine`."""
                 gone.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED)
                 return super().run_units(*arguments)
 

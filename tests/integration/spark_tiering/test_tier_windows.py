@@ -51,7 +51,6 @@ def shown(tier: Command) -> dict[str, list[dict[str, str]]]:
 
 
 def status(tier: Command, *more: str) -> Result:
-    """`rlmm tier status`."""
     return tier("status", *tier.store, *more)
 
 

@@ -83,7 +83,6 @@ async def metadata_topic(secured_kafka: SecuredKafka) -> SecuredKafka:
 
 
 async def assert_read(source: StateSource) -> None:
-    """All of it is there."""
     assert len(await (await source.now()).user_partitions()) == 3
 
 

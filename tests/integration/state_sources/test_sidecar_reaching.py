@@ -51,7 +51,6 @@ def in_one_line(error: RlmmError, exit_code: int) -> str:
 
 
 async def refused(sidecar: str, **settings: Any) -> RlmmError:
-    """What opening it ends with."""
     with pytest.raises(RlmmError) as told:
         await open_source(SourceSettings(sidecar=sidecar, **settings))
     return told.value

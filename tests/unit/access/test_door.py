@@ -31,7 +31,6 @@ NEW = "another-token-0123456789"
 
 
 def door(tokens: str | None = TOKENS, **access: Any) -> Authenticator:
-    """A door without TLS."""
     said = None if tokens is None else Secret(tokens)
     return Authenticator(AccessSettings(tokens=said, **access), TlsSettings())
 

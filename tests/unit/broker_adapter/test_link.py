@@ -27,7 +27,6 @@ class FakeConnection:
         self.answers: list[asyncio.Future[object]] = []
 
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
-        """Remember it."""
         self.sent.append((method, args))
         self.answers.append(asyncio.get_running_loop().create_future())
         return self.answers[-1]

@@ -37,7 +37,6 @@ class Living:
         return "its own outcome"
 
     async def close(self) -> None:
-        """It is over."""
         self._over.set()
 
 

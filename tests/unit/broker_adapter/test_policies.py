@@ -39,12 +39,10 @@ class Trial:
         return outcome
 
     async def sleep(self, pause_s: float) -> None:
-        """Time passes."""
         self.pauses.append(pause_s)
         self.now_s += pause_s
 
     async def run(self, policy: RetryPolicy, timeout_s: float | None = 10.0, **options: Any) -> str:
-        """What comes of it."""
         return await policy.run(
             self.attempt,
             now=lambda: self.now_s,

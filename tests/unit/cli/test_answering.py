@@ -54,7 +54,6 @@ def ask(asked: SourceChoice) -> None:
 
 
 async def ask_answer(looking: QueryContext) -> CommandAnswer:
-    """Whatever the test wants."""
     SEEN.append(looking)
     return TO_DO[0]()
 
@@ -84,8 +83,6 @@ def run(
 
 
 def failing(error: BaseException) -> Callable[[], CommandAnswer]:
-    """A question that ends so."""
-
     def fail() -> CommandAnswer:
         raise error
 
@@ -93,7 +90,6 @@ def failing(error: BaseException) -> Callable[[], CommandAnswer]:
 
 
 def found(exit_code: int = 0) -> CommandAnswer:
-    """An answer with one item."""
     return CommandAnswer("things", (Column("n", "N"),), [{"n": 1}], exit_code=exit_code)
 
 

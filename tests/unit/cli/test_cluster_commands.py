@@ -152,7 +152,6 @@ async def test_preflight_of_a_deletion_names_what_only_the_tier_has() -> None:
 async def bundle(path: Path, *, keeps_names: bool = False, cluster: ToldCluster | None = None) -> (
     dict[str, Any]
 ):  # fmt: skip
-    """What is in the archive."""
     looking = looking_at(await a_history(), cluster=cluster)
     answer = await bundle_answer(
         looking, path=path, keeps_names=keeps_names, events_max=10, reads_history=True

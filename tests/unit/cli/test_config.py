@@ -24,7 +24,6 @@ SECRET = {"RLMM_KAFKA_SASL_PASSWORD": "s3cret", "RLMM_KAFKA_BOOTSTRAP_SERVERS": 
 
 
 def show(*arguments: str, env: dict[str, str] | None = None) -> Result:
-    """Run the command."""
     return CliRunner().invoke(config, ["show", *arguments], env=env)
 
 

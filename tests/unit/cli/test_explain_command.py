@@ -70,7 +70,6 @@ async def explained(looking: QueryContext, text: str, **more: Any) -> Any:
 
 
 def codes(document: Any) -> list[str]:
-    """Of the findings."""
     return [one["code"] for one in document["items"]]
 
 
@@ -173,7 +172,6 @@ async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> N
         identity = history.log.identity
 
         async def bounds(self, *_: object, **__: object) -> Any:
-            """Nobody may know."""
             raise NotPermitted("the role admin alone")
 
     async def now(*_: object, **__: object) -> Any:

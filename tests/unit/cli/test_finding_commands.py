@@ -56,7 +56,6 @@ async def a_history() -> History:
 
 
 def a_cluster(**of_topic: str) -> ToldCluster:
-    """One that has the topic."""
     orders = TopicFacts(
         "orders", TOPIC_ID, {7: PartitionPlace(2, 3, (1, 2), (1, 2))}, settings(**of_topic)
     )
@@ -327,7 +326,6 @@ class MovingCluster(ToldCluster):
     async def offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """See `Cluster`."""
         told = await super().offsets(partitions)
         self.ends = dict.fromkeys(self.ends, self.later)
         return told

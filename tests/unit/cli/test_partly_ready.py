@@ -44,7 +44,6 @@ class Copied(NamedTuple):
     folder: Path
 
     def asked(self, *words: str) -> Result:
-        """What a command says of it."""
         where = ("--log-dirs", str(self.folder), "--partition-count", str(COUNT))
         return called(*words, *where)
 

@@ -40,7 +40,6 @@ class Said:
 
 @pytest.fixture
 def stream() -> io.StringIO:
-    """Where lines are written."""
     return io.StringIO()
 
 

@@ -44,7 +44,6 @@ class PagedMoment:
     async def segments(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> AsyncIterator[list[SegmentMetadata]]:
-        """Two segments a page."""
         assert epoch is None
         self.asked.append(partition)
         for page in range(PAGES):
@@ -53,7 +52,6 @@ class PagedMoment:
             yield [started(one, 10 * page, 10 * page + 9) for one in ids]
 
     async def state(self, partition: TopicIdPartition) -> Shard:
-        """Is not asked for."""
         raise AssertionError(partition)
 
 

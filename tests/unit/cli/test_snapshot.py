@@ -43,7 +43,6 @@ def root(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    """Run the command."""
     return CliRunner().invoke(main.cli, ["snapshot", *map(str, arguments)])
 
 

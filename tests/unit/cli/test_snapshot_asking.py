@@ -26,7 +26,6 @@ WAIT_S = 20.0
 
 
 def done(*written: int) -> dict[str, SnapshotOutcome]:
-    """What a service did."""
     return {"files": SnapshotOutcome(FlushResult(written), ())}
 
 

@@ -41,7 +41,6 @@ def fill(root: Path, identity: LogIdentity = IDENTITY, *partitions: int) -> None
 
 
 def run(*arguments: object) -> Result:
-    """Run the command."""
     return CliRunner().invoke(main.cli, ["snapshot", *map(str, arguments)])
 
 

@@ -71,7 +71,6 @@ def run(*arguments: str, **environ: str) -> Result:
 
 
 def asked(*arguments: str, **environ: str) -> SourceChoice:
-    """What `look` was handed."""
     SEEN.clear()
     result = run("look", *arguments, **environ)
     assert result.exit_code == 0, result.output
@@ -277,7 +276,6 @@ def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
 
 
 def _same(one: SourceChoice, other: SourceChoice) -> bool:
-    """Apart from the clock."""
     return (one.settings, one.printing, one.at, one.wait_s, one.is_debug) == (
         other.settings, other.printing, other.at, other.wait_s, other.is_debug,
     )  # fmt: skip

@@ -112,7 +112,6 @@ class Changing(MemorySource):
         self.asked = 0
 
     async def standing(self) -> SourceStatus:
-        """See `StateSource`."""
         self.asked += 1
         found = self._found.pop(0) if len(self._found) > 1 else self._found[0]
         if isinstance(found, SourceStatus):
@@ -198,7 +197,6 @@ async def test_watching_when_nobody_reads_any_more_ends() -> None:
 
 @pytest.fixture
 def live() -> Iterator[tuple[Live, StringIO]]:
-    """A terminal of 80 by 24."""
     stream = StringIO()
     console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
     with Live(console=console, auto_refresh=False) as view:

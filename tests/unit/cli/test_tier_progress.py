@@ -26,7 +26,6 @@ class Clock:
 
 
 def progress(segments: int, failed: int = 0) -> Progress:
-    """So many of five segments."""
     return Progress(segments, 5, failed, segments * 1_000_000, 5_000_000, 1.0)
 
 

@@ -32,7 +32,6 @@ class TalkingCluster:
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        """The next answer."""
         assert timeout_s > 0
         self.asked.append((broker_id, asyncio.get_running_loop().time()))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

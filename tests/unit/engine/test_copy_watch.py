@@ -28,7 +28,6 @@ class TalkingCluster:
         self.asked_s: list[float] = []
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """The next answer."""
         assert timeout_s > 0
         self.asked_s.append(asyncio.get_running_loop().time())
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -49,7 +48,6 @@ async def watched(cluster: TalkingCluster, count: int, warn_s: float = WARN_S) -
 
 
 def lines(caplog: pytest.LogCaptureFixture, level: str) -> list[str]:
-    """What was said."""
     return [one.getMessage() for one in caplog.records if one.levelname == level]
 
 

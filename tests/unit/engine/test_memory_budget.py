@@ -24,7 +24,6 @@ class Resident:
         self.bytes = 0
 
     async def measure(self) -> MemoryUsage:
-        """So much, of much more."""
         return MemoryUsage(self.bytes, 1 << 40)
 
 

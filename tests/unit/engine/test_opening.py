@@ -117,7 +117,6 @@ class Woken(MemoryLog):
     signs = 0
 
     def wake(self) -> None:
-        """One more."""
         self.signs += 1
 
 

@@ -41,7 +41,6 @@ class Woken(OddLog):
     signs = 0
 
     def wake(self) -> None:
-        """One more."""
         self.signs += 1
 
 

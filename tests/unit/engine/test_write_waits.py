@@ -57,7 +57,6 @@ async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None
             loop._selector.select = self.select  # type: ignore[attr-defined]
 
         def select(self, timeout: float | None = None) -> object:
-            """One turn."""
             self.count += 1
             return self._select(timeout)
 

@@ -51,7 +51,6 @@ def loading(**options: int) -> Gate:
 
 
 def opened() -> Gate:
-    """The same, open."""
     gate = loading()
     gate.meet(PLACE, CaughtUp(), progress(0, 0, 0))
     return gate

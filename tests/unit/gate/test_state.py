@@ -28,7 +28,6 @@ REACHED_BY: dict[GateState, list[Fact]] = {
 
 
 def gate_in(state: GateState) -> ShardGate:
-    """A gate in *state*."""
     gate = ShardGate()
     for fact in REACHED_BY[state]:
         gate.meet(fact)

@@ -58,7 +58,6 @@ async def explained(
 
 
 def codes(explanation: Explanation) -> list[str]:
-    """What was found, in order."""
     return [one.kind.code for one in explanation.findings]
 
 

@@ -19,7 +19,6 @@ async def shard_of(*events: Event) -> Shard:
 
 
 def whole(label: str, start: int, last: int, epoch: int = 0, newest_ms: int = -1) -> list[Event]:
-    """A copy that was finished."""
     begun = started(label, start, last, {epoch: start}, max_timestamp_ms=newest_ms)
     return [begun, finished(label)]
 

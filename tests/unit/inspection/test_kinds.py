@@ -80,7 +80,6 @@ class Contradicting:
     partition = 7
 
     def validate(self) -> list[str]:
-        """One rule."""
         return ["a slot refers to a segment that is not there"]
 
 

@@ -37,12 +37,10 @@ def late_among(*events: Event, head: int = 0) -> list[object]:
 
 
 def begun(label: str, broker_id: int, last: int = 99) -> Event:
-    """A copy begins."""
     return started(label, 0, last, broker_id=broker_id)
 
 
 def ended(label: str, broker_id: int) -> Event:
-    """A copy is finished."""
     return finished(label, broker_id=broker_id)
 
 

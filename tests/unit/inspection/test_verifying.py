@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 def copied(
     label: str, start: int, last: int, epochs: dict[int, int] | None = None
 ) -> tuple[Event, Event]:
-    """A whole copy."""
     return started(label, start, last, epochs), finished(label)
 
 
@@ -48,7 +47,6 @@ async def found_in(*copies: tuple[Event, ...], offsets: PartitionOffsets | None 
 
 
 def codes(found: list[Finding]) -> list[str]:
-    """Their codes."""
     return [one.kind.code for one in found]
 
 

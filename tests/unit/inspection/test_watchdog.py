@@ -19,7 +19,6 @@ STRICT = Thresholds(5.0, 5, 0, 0, 3_600.0, needs_whole_history=True)
 
 
 def standing(*places: MetadataPartitionStatus) -> SourceStatus:
-    """Of a service with these."""
     return SourceStatus(
         StateSourceKind.SIDECAR, "here", LogIdentity("c", Uuid.of(0, 1), 50), places
     )

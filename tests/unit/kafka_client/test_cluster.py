@@ -20,7 +20,6 @@ REFUSED = LogNotPermitted("broker-0:9092: the broker refused user 'me'")
 
 
 def dial_times(kafka: FakeKafka) -> list[float]:
-    """When brokers were dialed."""
     return [round(at, 3) for at, _, _ in kafka.dials]
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 async def fails() -> None:
-    """Dies."""
     msg = "broken"
     raise ZeroDivisionError(msg)
 

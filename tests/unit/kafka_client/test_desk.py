@@ -83,7 +83,6 @@ async def following(log: KafkaLog, partitions: int, apart_s: float) -> list[asyn
 
 
 async def end(readers: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel all."""
     for reader in readers:
         reader.cancel()
     await asyncio.wait(readers)

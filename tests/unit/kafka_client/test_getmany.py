@@ -148,8 +148,6 @@ class World:
 
 @pytest.fixture
 async def world(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> World:
-    """The world."""
-
     class Consumer(FakeConsumer):
         kafka = FakeKafka()
 

@@ -34,7 +34,6 @@ def lane(batch_bytes_max: int = 10_000) -> PartitionAppends:
 
 
 def put(into: PartitionAppends, *values: bytes) -> list[ProducerAppend]:
-    """Appends that wait."""
     appends = [
         ProducerAppend(value, asyncio.get_running_loop().create_future()) for value in values
     ]
@@ -46,7 +45,6 @@ def put(into: PartitionAppends, *values: bytes) -> list[ProducerAppend]:
 def told(
     code: int = ErrorCode.NONE, base_offset: int = -1, reason: str | None = None
 ) -> ProduceResult:
-    """A broker's answer."""
     return ProduceResult(code, base_offset, reason, is_by_topic_id=True)
 
 
@@ -67,7 +65,6 @@ def sent(into: PartitionAppends) -> Batch:
 
 
 def error_of(append: ProducerAppend) -> LogError:
-    """How an append has ended."""
     error = append.offset.exception()
     assert error is not None
     return error  # type: ignore[return-value]

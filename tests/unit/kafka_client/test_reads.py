@@ -26,12 +26,10 @@ BROKEN = b"\xff" * 70
 
 
 def read_at(position: int, bytes_max: int = 100) -> PendingRead:
-    """A read of partition 3."""
     return PendingRead(3, position, bytes_max, asyncio.get_running_loop().create_future())
 
 
 def fetched(data: bytes = b"", *, code: int = 0, next_offset: int = 7) -> FetchedPartition:
-    """What a leader answers."""
     return FetchedPartition(3, code, next_offset, 0, memoryview(data))
 
 

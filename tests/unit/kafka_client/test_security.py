@@ -50,7 +50,6 @@ class Files:
         password: str | None = None,
         identification: str = "https",
     ) -> SecuritySettings:
-        """TLS with these files."""
         return SecuritySettings(
             security_protocol=SecurityProtocol.SSL,
             ssl_truststore_location=None if truststore is None else str(truststore),
@@ -62,7 +61,6 @@ class Files:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """The files."""
     return Files(tmp_path_factory.mktemp("security"))
 
 
@@ -134,7 +132,6 @@ class Provider:
     """Gives a token."""
 
     async def token(self) -> str:
-        """The token."""
         return "token"
 
 

@@ -46,7 +46,6 @@ class Vouched:
         self.key = key_der(self.issued.private_key_pem.bytes())
 
     def jks_keys(self, key_password: str = PASSWORD) -> bytes:
-        """A JKS store with the key."""
         envelope = hidden(self.key, key_password)
         return jks(key_entry("own", envelope, [self.own, self.ca]), password=PASSWORD)
 
@@ -57,7 +56,6 @@ class Vouched:
 
 @pytest.fixture(scope="module")
 def vouched() -> Vouched:
-    """All keys of these tests."""
     return Vouched()
 
 

@@ -25,7 +25,6 @@ DIALS_OF_A_START = ATTEMPTS_OF_10_S + 1
 
 
 def dial_times(kafka: FakeKafka) -> list[float]:
-    """When brokers were dialed."""
     return [round(at, 3) for at, _, _ in kafka.dials]
 
 

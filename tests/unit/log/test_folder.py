@@ -56,7 +56,6 @@ def make_ours(folder: Path, count: int) -> LogIdentity:
 
 
 def listing(folder: Path) -> list[str]:
-    """Everything below *folder*."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 

@@ -55,7 +55,6 @@ def admit(history: list[Event], event: Event) -> Rejected | None:
 
 
 def name(state: object) -> str:
-    """A state in an id."""
     return "absent" if state is None else getattr(state, "name", str(state))
 
 

@@ -70,7 +70,6 @@ class History:
         self.offset += 1
 
     def update(self, number: int, target: SegmentState) -> None:
-        """The segment moves on."""
         self.state.update(number.to_bytes(16), target, WRITER, b"\x00", self.offset)
         self.offset += 1
 
@@ -89,7 +88,6 @@ class History:
         self.update(number, CF)
 
     def delete(self, number: int) -> None:
-        """A whole deletion."""
         self.update(number, DS)
         self.update(number, DF)
 
@@ -113,7 +111,6 @@ def calls_of(work: Callable[[], object]) -> int:
 
 
 def appended(size: int) -> History:
-    """As a healthy log fills up."""
     history = History()
     for number in range(size):
         history.copy(number)
@@ -129,7 +126,6 @@ def reversed_(size: int) -> History:
 
 
 def with_gaps(size: int) -> History:
-    """Every second piece only."""
     history = History()
     for number in range(0, 2 * size, 2):
         history.copy(number)

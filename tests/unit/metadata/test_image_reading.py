@@ -103,7 +103,6 @@ def second_row(row: bytes) -> bytes:
 
 
 def key_of(key: bytes) -> bytes:
-    """An image of this key."""
     return image_of(key=varint(len(key)) + key)
 
 

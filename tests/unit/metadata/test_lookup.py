@@ -132,7 +132,6 @@ ROWS = [
 
 
 def play(tier: Tier, history: tuple[Copy | str, ...]) -> None:
-    """The history of a row."""
     for step in history:
         if not isinstance(step, str):
             tier.copy(*step)

@@ -58,7 +58,6 @@ def next_page(
 
 
 def pages(shard: PythonShard, epoch: int | None, limit: int) -> list[Page]:
-    """All pages."""
     found = [next_page(shard, epoch, limit=limit)]
     while not found[-1].is_last:
         found.append(next_page(shard, epoch, found[-1].after, limit))
@@ -71,7 +70,6 @@ def orders_of(shard: PythonShard) -> object:
 
 
 def by_start_and_id(listed: list[SegmentMetadata]) -> list[SegmentMetadata]:
-    """The order of pages."""
     return sorted(listed, key=lambda segment: (segment.start_offset, segment.id.uuid))
 
 

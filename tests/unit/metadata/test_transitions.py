@@ -55,7 +55,6 @@ def tier_at(current: str) -> Tier:
 
 
 def illegal(current: SegmentState, requested: SegmentState) -> Rejected:
-    """Refused by the table."""
     return Rejected(RejectReason.ILLEGAL_TRANSITION, current, requested)
 
 

@@ -42,7 +42,6 @@ def shard() -> PythonShard:
 
 
 def state_of(made: PythonShard) -> PartitionState:
-    """Its only user partition."""
     (state,) = made._states.values()
     return state
 

@@ -35,7 +35,6 @@ class CountedDisk(Disk):
 
 
 def touch(descriptors: Descriptors, path: Path) -> int:
-    """Use a file for a moment."""
     descriptor = descriptors.hold(path)
     descriptors.let_go(path, descriptor)
     return descriptor

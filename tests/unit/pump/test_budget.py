@@ -19,7 +19,6 @@ class Resident:
         self.mib = 0.0
 
     async def measure(self) -> MemoryUsage:
-        """So much, of 1,000 MiB."""
         return MemoryUsage(round(self.mib * MIB), 1_000 * MIB)
 
 

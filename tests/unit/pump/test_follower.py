@@ -45,7 +45,6 @@ class Heard:
     shard: Shard | None = None
 
     def held(self, partition: int, shard: Shard) -> None:
-        """A state is there."""
         self.shard = shard
         self.told.append("held")
 
@@ -68,12 +67,10 @@ class Kept:
     set_aside: list[tuple[int, int]] = field(default_factory=list)
 
     async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
-        """The state."""
         self.asked.append((partition, log_start, next_offset))
         return self
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        """The log was cut."""
         self.set_aside.append((partition, next_offset))
 
 

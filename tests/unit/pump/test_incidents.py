@@ -34,7 +34,6 @@ def rejected(offset: int, segment: Uuid = A) -> Entry:
 
 
 def poison(offset: int, value: bytes = b"junk") -> Entry:
-    """An undecodable record."""
     return Entry(offset, offset + 1, POISON, value=value)
 
 

@@ -7,8 +7,7 @@ import asyncio
 from rlmm.pump.turn_taking import IN_A_ROW, SET_APART_EVENTS, TurnTaking
 
 
-def leave_alone() -> None:
-    """Set nothing apart."""
+def leave_alone() -> None: ...
 
 
 async def slices(pace: TurnTaking, name: str, count: int, done: list[str]) -> None:

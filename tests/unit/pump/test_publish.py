@@ -65,7 +65,6 @@ class Around:
     """Place, value, and how much time the log was given."""
 
     async def writer(self, **settings: int) -> EventWriter:
-        """A writer among all this."""
         budget = Budget(MemorySettings(alert_bytes=80, limit_bytes=100), self.measure)
         await budget.look()
         return EventWriter(
@@ -78,11 +77,9 @@ class Around:
         )
 
     async def measure(self) -> MemoryUsage:
-        """Resident memory."""
         return MemoryUsage(self.resident, 1_000)
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
-        """What a log does."""
         await asyncio.sleep(self.appends_after_s)
         if self.append_fails is not None:
             raise self.append_fails
@@ -100,7 +97,6 @@ class Around:
         return self
 
     def place_of(self, partition: Any) -> int:
-        """The metadata partition."""
         if self.connects_after_s > asyncio.get_running_loop().time():
             msg = "not connected"
             raise NotReady(msg)
@@ -119,7 +115,6 @@ class Around:
         await asyncio.sleep(self.opens_after_s)
 
     def admit(self, partition: Any) -> PythonShard:
-        """The shard."""
         if self.refuses is not None:
             raise self.refuses
         if self.opens_after_s > asyncio.get_running_loop().time():

@@ -63,7 +63,6 @@ class Read:
         return self.replay.hear(LogBounds(0, next_offset), at_s)
 
     def judge(self, at_s: float) -> Fact | None:
-        """What follows at that time."""
         return self.replay.judge(at_s)
 
     def why(self, at_s: float) -> NotReadyReason | None:

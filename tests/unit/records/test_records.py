@@ -30,7 +30,6 @@ def _reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def batch_of(data: bytes) -> Batch:
-    """The only batch of *data*."""
     (batch,) = walk(data)
     assert isinstance(batch, Batch)
     return batch

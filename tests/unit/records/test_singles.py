@@ -15,7 +15,6 @@ FIRST = 40
 
 
 def single(offset: int, value: bytes | None, key: bytes | None = None) -> bytes:
-    """A batch of one record."""
     return build_batch([Record(offset, 1_700_000_000_000, key, value)], offset)
 
 

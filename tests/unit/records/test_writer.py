@@ -21,7 +21,6 @@ PURE_PYTHON = vars(default_records)["_DefaultRecordBatchBuilderPy"]
 
 
 def batch_of(data: bytes) -> Batch:
-    """The only batch of *data*."""
     (batch,) = walk(data)
     assert isinstance(batch, Batch)
     return batch

@@ -39,7 +39,6 @@ def file_of(*steps: Json, **changes: Json) -> list[Json]:
 
 
 def without(step: dict[str, Json], key: str) -> dict[str, Json]:
-    """*step* less one key."""
     return {name: value for name, value in step.items() if name != key}
 
 

@@ -23,7 +23,6 @@ def copy(
     *,
     txn_empty: bool = False,
 ) -> None:
-    """A whole copy, applied."""
     listed = ((0, start),) if epochs is None else epochs
     assert cache.add(SegmentFields(label, start, end, listed, txn_index_empty=txn_empty))
     assert cache.update(UpdateFields(label, FINISHED)) == "applied"

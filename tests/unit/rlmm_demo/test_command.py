@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
 
 def shown(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """A claim that holds."""
     del world, told
     with stage.screen("shown", "It holds.") as screen:
         screen.check("it does", holds=True)
 
 
 def failing(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """A claim that does not."""
     del world, told
     with stage.screen("failing", "It holds.") as screen:
         screen.check("it does", holds=False)

@@ -19,7 +19,6 @@ JAVA_17 = 'openjdk version "17.0.15" 2025-04-15'
 
 
 def done(status: int = 0, out: str = "", err: str = "") -> subprocess.CompletedProcess[str]:
-    """What a program came to."""
     return subprocess.CompletedProcess([], status, out, err)
 
 

@@ -35,7 +35,6 @@ class Engine:
         return require
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """All in one."""
         return 0
 
     def reconcile(self, assignment: Assignment) -> int:

@@ -14,29 +14,23 @@ class NoEngines:
     """None at all."""
 
     def all(self) -> tuple[()]:
-        """None."""
         return ()
 
-    def of_cluster(self, cluster_id: str) -> None:
-        """None."""
+    def of_cluster(self, cluster_id: str) -> None: ...
 
     def name_of(self, engine: object) -> str:
         """There is none that had one."""
         raise AssertionError
 
     def is_learned(self, engine: object) -> bool:
-        """Never."""
         return False
 
     def missing(self) -> dict[str, str]:
-        """None is."""
         return {}
 
-    def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Nothing comes of it."""
+    def accept(self, cluster_id: str, bootstrap: str | None) -> None: ...
 
     def is_followed(self, engine: object) -> bool:
-        """Never."""
         return False
 
 

@@ -28,22 +28,17 @@ class Transport(asyncio.Transport):
         self.reads = True
 
     def write(self, data: Any) -> None:
-        """Kept."""
         self.writes.append(bytes(data))
 
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Never full."""
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
 
     def pause_reading(self) -> None:
-        """No more."""
         self.reads = False
 
     def resume_reading(self) -> None:
-        """Again."""
         self.reads = True
 
     def is_closing(self) -> bool:
-        """Never."""
         return False
 
 
@@ -69,7 +64,6 @@ class Wire:
         self.transport.writes.clear()
 
     def feed(self, data: bytes) -> None:
-        """Bytes come in."""
         self.connection.get_buffer(-1)[: len(data)] = data
         self.connection.buffer_updated(len(data))
 

@@ -25,7 +25,6 @@ class Transport(asyncio.Transport):
         self.waiting = b""
 
     def is_closing(self) -> bool:
-        """Whether it has ended."""
         return bool(self.ends)
 
     def get_write_buffer_size(self) -> int:
@@ -33,15 +32,12 @@ class Transport(asyncio.Transport):
         return len(self.waiting)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Behind what waits."""
         self.waiting += data
 
     def close(self) -> None:
-        """In order."""
         self.ends.append("closed")
 
     def abort(self) -> None:
-        """At once."""
         self.ends.append("aborted")
 
 
@@ -58,11 +54,9 @@ class Guest:
         self.resume()
 
     def resume(self, take: Callable[[bytes], None] | None = None) -> None:
-        """Read on."""
         self._readers.resume(self.fd, take or self.taken.append, self.transport)
 
     def answer(self, data: bytes) -> None:
-        """Send *data* back."""
         self._readers.send(self.fd, data, self.transport)
 
     def received(self) -> bytes | None:
@@ -73,7 +67,6 @@ class Guest:
             return None
 
     def pause(self) -> None:
-        """Read no more."""
         self._readers.pause(self.fd, self.transport)
 
 

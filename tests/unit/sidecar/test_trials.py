@@ -23,7 +23,6 @@ class Clock:
 
 
 def made() -> tuple[ConnectionTrials, Clock]:
-    """No tries yet."""
     clock = Clock()
     return ConnectionTrials(lambda: clock.now_s), clock
 

@@ -57,7 +57,6 @@ def future(value: object = None) -> asyncio.Future[object]:
 
 
 async def turns() -> None:
-    """Let what is done be told."""
     for _ in range(4):
         await asyncio.sleep(0)
 

@@ -43,7 +43,6 @@ def golden_shard() -> PythonShard:
 
 
 def write_golden(path: Path) -> None:
-    """How the file was made."""
     path.write_bytes(file_of(golden_shard(), history=HISTORY, block_bytes=BLOCK_BYTES))
 
 

@@ -57,12 +57,10 @@ def filled(root: Path, identity: LogIdentity = IDENTITY) -> Path:
 
 
 def snapshot_of(root: Path, partition: int, position: int) -> Path:
-    """The path of one of them."""
     return identity_folder(root, IDENTITY) / str(partition) / f"{position:020d}.snapshot"
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Every file below *root*."""
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in root.rglob("*")

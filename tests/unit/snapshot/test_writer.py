@@ -52,7 +52,6 @@ def source_of(*partitions: int) -> FakeSource:
 
 
 def change(shard: PythonShard, events: int = 1) -> None:
-    """Something new is applied."""
     for _ in range(events):
         shard.apply_event(started(f"new {next(labels)}"))
 

@@ -20,24 +20,20 @@ NAME = "a-loop-of-its-own"
 
 @pytest.fixture
 def thread() -> Iterator[LoopThread]:
-    """A loop, closed in the end."""
     made = LoopThread(NAME)
     yield made
     made.close()
 
 
 async def thread_name() -> str:
-    """Where it is awaited."""
     return threading.current_thread().name
 
 
 async def fail() -> None:
-    """What may happen."""
     raise ValueError("broken")
 
 
 async def forever(begun: threading.Event) -> None:
-    """Never ends by itself."""
     begun.set()
     await asyncio.get_running_loop().create_future()
 

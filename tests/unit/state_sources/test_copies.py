@@ -94,7 +94,6 @@ def test_copies_when_the_folder_is_ours_then_it_says_the_partition_count(tmp_pat
 
 
 def differ_by_cluster(tmp_path: Path) -> list[Path]:
-    """Of two clusters."""
     one, other = make(tmp_path / "one", 0), make(tmp_path / "other", 1)
     return [of_cluster(one, "a-cluster"), of_cluster(other, "b-cluster")]
 
@@ -105,7 +104,6 @@ def differ_by_topic(tmp_path: Path) -> list[Path]:
 
 
 def differ_by_count(tmp_path: Path) -> list[Path]:
-    """Of two logs of ours."""
     folders = []
     for name, count in (("one", 3), ("other", 5)):
         folders.append(make(tmp_path / name, 0))
@@ -132,7 +130,6 @@ def test_copies_when_they_are_not_of_one_topic_then_are_refused(
 
 
 def absent(tmp_path: Path) -> Path:
-    """Nothing at all."""
     return tmp_path / "nobody"
 
 

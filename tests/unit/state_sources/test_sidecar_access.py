@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def settings(sidecar: str, **said: Any) -> SourceSettings:
-    """What was said."""
     return SourceSettings(sidecar=sidecar, **said)
 
 

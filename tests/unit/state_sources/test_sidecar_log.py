@@ -41,7 +41,6 @@ class Link:
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)
 
     async def ask(self, call: Call[Any], timeout_s: float | None = None) -> Any:
-        """What was said."""
         assert timeout_s is None or timeout_s > 0
         self.asked.append((call.method, call.args))
         return STATUS if call.method == "status" else self.told(call.method, call.args)

@@ -54,7 +54,6 @@ def at(position: int, digest: str, floor: int = 0) -> Answered:
 
 
 def told(*more: Wrote | Answered) -> Claims:
-    """What is true, and more."""
     claims = Claims()
     for claim in (*WROTE, *more):
         claims.add_own(claim)

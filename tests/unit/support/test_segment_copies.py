@@ -18,7 +18,6 @@ ONE, TWO, THREE = (segment_id(number) for number in (1, 2, 3))
 
 
 def copies(*events: Event) -> Copies:
-    """Of events in this order."""
     return Copies(MetadataEvent(0, at, 0, b"", event) for at, event in enumerate(events))
 
 

@@ -38,7 +38,6 @@ class Written(io.StringIO):
 
     @property
     def lines(self) -> list[str]:
-        """Every line."""
         return self.getvalue().splitlines()
 
     @property
@@ -48,7 +47,6 @@ class Written(io.StringIO):
 
     @property
     def messages(self) -> list[str]:
-        """The message of every line."""
         return [found["message"] for found in self.objects]
 
 

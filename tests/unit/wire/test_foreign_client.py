@@ -57,8 +57,7 @@ class Fake:
             HelloAnswer(version, "fake/1", None, None, None, "broker", "serve", limits)
         )
 
-    def _ping(self) -> None:
-        """Nothing."""
+    def _ping(self) -> None: ...
 
     def _status(self) -> object:
         return {"assignment": "all"}

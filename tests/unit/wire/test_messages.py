@@ -28,7 +28,6 @@ pytestmark = pytest.mark.slow
 
 
 def payload_of(data: bytes) -> bytes:
-    """The payload of one frame."""
     return data[HEAD_BYTES:]
 
 

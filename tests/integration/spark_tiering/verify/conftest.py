@@ -43,7 +43,6 @@ def tiered(tiers: Callable[..., TierPlace], tmp_path: Path) -> Callable[..., Tie
 
 @pytest.fixture
 def place(tiered: Callable[..., TierPlace]) -> TierPlace:
-    """Copied plain."""
     return tiered()
 
 
@@ -55,5 +54,4 @@ def one(place: TierPlace) -> Stored:
 
 @pytest.fixture
 def two(place: TierPlace) -> Stored:
-    """The second, 120-250."""
     return stored(place, 1)

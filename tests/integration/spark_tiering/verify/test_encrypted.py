@@ -25,7 +25,6 @@ FIRST = [0, 119]
 
 @pytest.fixture
 def keys(tmp_path: Path) -> KeyFiles:
-    """A key ring with both keys."""
     return KeyFiles(tmp_path / "keys")
 
 
@@ -39,7 +38,6 @@ def sealed(tiered: Callable[..., TierPlace], request: pytest.FixtureRequest) -> 
 
 
 def with_keys(keys: KeyFiles) -> VerifyOptions:
-    """A deep look by a ring."""
     return replace(DEEP, key_ring=keys.settings)
 
 

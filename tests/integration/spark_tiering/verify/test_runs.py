@@ -69,7 +69,6 @@ class Meanwhile(InProcess):
         self._happen = happen
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `Engine`."""
         outcomes = super().run_units(units, fn, on_result)
         self._happen()
         return outcomes
@@ -192,7 +191,6 @@ def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_be
         """Of its second unit nobody comes back."""
 
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-            """See `Engine`."""
             outcomes = super().run_units(units, fn)
             outcomes[1] = UnitLost(1, "cancelled")
             for one in outcomes:

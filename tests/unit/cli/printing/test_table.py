@@ -24,7 +24,6 @@ COLUMNS = (
 
 
 def rows(count: int) -> list[View]:
-    """So many items."""
     return [{"name": f"n{one}", "size": one, "id": one, "detail": "x"} for one in range(count)]
 
 

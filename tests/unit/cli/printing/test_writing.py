@@ -49,11 +49,9 @@ class Pipe(StringIO):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # of a stream that has one
-        """As in an old locale."""
         return "ascii"
 
     def write(self, text: str) -> int:
-        """Takes it, or nobody reads."""
         if self._left == 0:
             raise OSError(self._error, "gone")
         self._left -= 1

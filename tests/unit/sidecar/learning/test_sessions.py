@@ -49,12 +49,10 @@ class Client:
         self.said = self.session.greet("hello", [said], Peer("unix"))
 
     async def call(self, method: str, *args: Any) -> Any:
-        """Ask once."""
         answer = self.session.answer(method, list(args))
         return await answer if isawaitable(answer) else answer
 
     async def ask(self, method: str, *args: Any, timeout_s: float = 30.0) -> Any:
-        """Ask until it is ready."""
         async with asyncio.timeout(timeout_s):
             while True:
                 try:

@@ -31,7 +31,6 @@ HISTORY: Epochs = ((0, 0),)
 def seen(
     *segments: SegmentMetadata, log_start: int | None = 0, history: Epochs | None = HISTORY
 ) -> AdoptedPartition:
-    """One partition."""
     return AdoptedPartition(tp(), image(*segments), log_start, history)
 
 

@@ -42,7 +42,6 @@ def outcome_of_trouble() -> TopicOutcome:
 
 
 def said(topics: Sequence[TopicOutcome]) -> str:
-    """All lines."""
     return "\n".join(report(*topics).lines())
 
 

@@ -39,13 +39,11 @@ class TieredCluster:
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
     ) -> Mapping[TopicIdPartition, ClusterPartition]:
-        """See `TierCluster`."""
         return {ORDERS: FACTS}
 
     def epoch_ends(
         self, epochs: Mapping[TopicIdPartition, int]
     ) -> Mapping[TopicIdPartition, tuple[int, int]]:
-        """See `TierCluster`."""
         return {one: (epoch, 1_000) for one, epoch in epochs.items()}
 
 
@@ -57,8 +55,6 @@ class CountedUnits(InProcess):
         self.done = 0
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `Engine`."""
-
         def told(outcome: object) -> None:
             self.done += 1
             on_result(outcome)

@@ -38,7 +38,6 @@ class HeldClaims:
         self._answer = answer
 
     def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
-        """See `Claims`."""
         self.asked.append((topic, younger_ms))
         if isinstance(self._answer, StoreUnavailable):
             raise self._answer

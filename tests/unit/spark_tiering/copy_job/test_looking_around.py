@@ -51,14 +51,12 @@ class HeldCluster:
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
     ) -> Mapping[TopicIdPartition, ClusterPartition]:
-        """See `TierCluster`."""
         self.asked.append("facts")
         return {one: facts for one, facts in self.facts.items() if wants_topic(one.topic)}
 
     def epoch_ends(
         self, epochs: Mapping[TopicIdPartition, int]
     ) -> Mapping[TopicIdPartition, tuple[int, int]]:
-        """See `TierCluster`."""
         return {one: (epoch, 1_000) for one, epoch in epochs.items()}
 
 
@@ -107,7 +105,6 @@ class Told(HeldSource):
     """Says which cluster its segments are of, as a broker's folder does."""
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-        """See `Source`."""
         found, unusable = super().partitions()
         return [
             one._replace(origin=ReplicaOrigin("here", 1, "cluster-1")) for one in found

@@ -37,7 +37,6 @@ class CountingUnits(InProcess):
         self._lost = lost
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `Engine`."""
         self.rounds.append([unit.listed.base_offset for unit in units])
         return [
             UnitLost(index, "its worker died")

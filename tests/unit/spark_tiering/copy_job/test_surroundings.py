@@ -45,7 +45,6 @@ class Part:
         self.close()
 
     def close(self) -> None:
-        """Tell of it."""
         self._told.append(f"close {self.name}")
 
 

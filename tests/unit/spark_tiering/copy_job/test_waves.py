@@ -303,7 +303,6 @@ class Recording(HeldMetadata):
         self.together: list[int] = []
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        """Take it, or not."""
         if getattr(event, "start_offset", None) == 10:
             raise EventRejected("it is there already", current=None, requested="", stored_at=None)
         return super().publish(event, timeout_s)
@@ -311,7 +310,6 @@ class Recording(HeldMetadata):
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[PublishedEvent | RlmmError]:
-        """Note how many."""
         self.together.append(len(events))
         return super().publish_all(events, timeout_s)
 

@@ -36,7 +36,6 @@ def rewritten(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def refusal(content: bytes) -> str:
-    """Why a document is no plan."""
     found = parse_plan(content)
     assert isinstance(found, CopyPlanUnreadable)
     assert len(str(found)) < 800

@@ -50,7 +50,6 @@ def fates(plan: PartitionCopyPlan) -> dict[str, str]:
 
 
 def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
-    """What becomes of one."""
     return fates(plan)[str(known.id.uuid)]
 
 

@@ -37,7 +37,6 @@ PLAN = make_plan(rules(), METADATA, [SOURCE], [], new_ids())
 
 
 def changed(**of_source: Any) -> list[SourcePartition]:
-    """The source of now."""
     segments = of_source.pop("segments", SOURCE.segments)
     return [source(segments, **{"stable": 300, **of_source})]
 

@@ -28,7 +28,6 @@ PARTITION = held(extent(100, 200), extent(200, 300), extent(350, 400))
 
 
 def never(_: PartitionListing, __: int) -> int | None:
-    """No record is as late."""
     return None
 
 

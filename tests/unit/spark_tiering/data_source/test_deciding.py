@@ -27,12 +27,10 @@ class State:
         self.asked: list[tuple[str, int]] = []
 
     def aborted(self, one: ReadExtent) -> Sequence[AbortedTransaction]:
-        """Of its transaction index."""
         self.asked.append(("aborted", one.segment_first))
         return self._aborted.get(one.segment_first, ())
 
     def open_firsts(self, one: ReadExtent) -> frozenset[int]:
-        """Of its producer snapshot."""
         self.asked.append(("open", one.segment_first))
         return frozenset(self._open.get(one.segment_first, set()))
 

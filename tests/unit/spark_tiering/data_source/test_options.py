@@ -47,7 +47,6 @@ def parsed(**options: str) -> ReadOptions:
 def refusal(
     given: Mapping[str, str], base: Mapping[str, str] = ORDERS, *, is_streaming: bool = False
 ) -> str:
-    """Why options are refused."""
     with pytest.raises(ConfigError) as refused:
         parse_options({**base, **given}, is_streaming=is_streaming)
     return str(refused.value)

@@ -28,7 +28,6 @@ T_MS = 1_700_000_000_123
 
 
 def pushed(*filters: Any) -> PushedFilters:
-    """The bounds of all of them."""
     found = EVERYTHING
     for one in filters:
         found = found.with_filter(one)

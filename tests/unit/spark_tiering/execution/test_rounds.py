@@ -35,7 +35,6 @@ class FakeJobs:
         self.cancelled = threading.Event()
 
     def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
-        """One job."""
         return [parcels] if parcels else []
 
     def run(
@@ -66,7 +65,6 @@ class FakeJobs:
                     self._running -= 1
 
     def cancel(self) -> None:
-        """Remembered."""
         self.cancelled.set()
 
 

@@ -41,7 +41,6 @@ class Place:
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
-    """Nothing is known yet."""
     return Place(monkeypatch)
 
 

@@ -35,11 +35,9 @@ class Broken(MemoryFiles):
         self.error = error
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """Nothing."""
         raise self.error
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """Nothing."""
         raise self.error
 
 

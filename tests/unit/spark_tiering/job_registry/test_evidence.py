@@ -44,7 +44,6 @@ def plan_of(*known: SegmentMetadata, told: tuple[OpenCopyEvidence, ...] = ()) ->
 
 
 def keep(job: Job, plan: CopyPlan | bytes) -> None:
-    """The job has this plan."""
     JobRecords(job.jobs, job.job_id).write_plan(
         plan if isinstance(plan, bytes) else format_plan(plan)
     )
@@ -77,12 +76,10 @@ def test_copy_when_only_a_later_plan_of_a_job_names_it_then_is_that_jobs() -> No
 
 
 def never(one: SegmentMetadata) -> StoredObjects:
-    """Nobody may look."""
     raise AssertionError(one)
 
 
 def partial(one: SegmentMetadata) -> StoredObjects:
-    """Some of it is there."""
     return StoredObjects.PARTIAL
 
 

@@ -11,7 +11,6 @@ from tests.support.jobs import Job, job_id, names
 
 
 def made() -> tuple[Job, JobRecords]:
-    """The records of a job."""
     job = Job(1)
     return job, JobRecords(job.jobs, job.job_id)
 

@@ -21,7 +21,6 @@ AAD = bytes(range(32))
 
 
 def ring(*ids: str) -> KeyRing:
-    """A ring with these keys."""
     return KeyRing({one: PrivateKey(pem(one), one) for one in ids})
 
 

@@ -27,7 +27,6 @@ CHUNK = 512
 
 
 def pieces(content: bytes, size: int) -> Iterator[bytes]:
-    """The same bytes, cut."""
     for start in range(0, len(content), size):
         yield content[start : start + size]
 

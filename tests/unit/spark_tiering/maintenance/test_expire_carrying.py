@@ -57,7 +57,6 @@ def plan_of(hands: HeldHands) -> PartitionExpirePlan:
 
 
 def carried(hands: HeldHands, **said: Any) -> ExpireExecution:
-    """A whole run."""
     carrying = ExpireExecution([plan_of(hands)], hands, **said)
     carrying.run()
     return carrying

@@ -39,7 +39,6 @@ def settings(tmp_path: Path) -> LocalSettings:
 
 
 def left(settings: LocalSettings) -> list[str]:
-    """What is there."""
     return [one.key for one in process_store(settings).list()]
 
 

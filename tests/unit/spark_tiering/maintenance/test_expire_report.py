@@ -53,7 +53,6 @@ def report(*fates: ExpireFate, plans: tuple[PartitionExpirePlan, ...] | None = N
 
 
 def codes(told: ExpireReport) -> list[str]:
-    """Of the findings."""
     return [one.kind.code for one in told.findings()]
 
 

@@ -67,7 +67,6 @@ class FewTopics:
     def offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """Each begins at 7."""
         self.asked += partitions
         return {one: PartitionOffsets(earliest=7) for one in partitions}
 
@@ -187,11 +186,9 @@ class MovingMoment:
         self.asked: list[TopicIdPartition] = []
 
     def partitions(self) -> list[PartitionSummary]:
-        """Those of now."""
         return _now(self._log).partitions()
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """That of now."""
         self.asked.append(partition)
         return _now(self._log).state(partition)
 

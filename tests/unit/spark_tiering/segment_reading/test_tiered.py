@@ -30,12 +30,10 @@ SEALED = pytest.mark.parametrize("form", [form for form in FORMS if "sealed" in 
 
 
 def read(source: TieredSegment, first: int = 0, last: int | None = None) -> bytes:
-    """A range at once."""
     return b"".join(source.pieces(first, last))
 
 
 def read_all(tiered: TieredBytes) -> None:
-    """Every object of it."""
     source = tiered.open()
     read(source)
     source.index(SegmentPart.OFFSET_INDEX)

@@ -30,13 +30,11 @@ class Pieces:
         self._piece_bytes = piece_bytes
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[bytes]:
-        """See `SegmentBytes`."""
         behind = self.log_bytes if last_byte is None else last_byte + 1
         for at in range(first_byte, behind, self._piece_bytes):
             yield self.log[at : min(at + self._piece_bytes, behind)]
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """Nobody asks."""
         del part
         return None
 

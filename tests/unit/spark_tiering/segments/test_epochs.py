@@ -19,7 +19,6 @@ HISTORY = ((4, 0), (6, 251), (9, 400))
 
 
 def batch(base_offset: int, epoch: int) -> LogBatch:
-    """A batch of one record."""
     return LogBatch(0, 70, base_offset, base_offset, epoch, 0, -1, -1, -1, False, False, None)
 
 

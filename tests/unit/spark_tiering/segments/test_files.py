@@ -18,7 +18,6 @@ class Far(MemoryFiles):
 
 
 def read_all(stream: FileStream) -> bytes:
-    """Every piece, joined."""
     pieces = []
     while piece := stream.next_piece():
         pieces.append(piece)

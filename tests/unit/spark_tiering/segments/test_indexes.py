@@ -24,12 +24,10 @@ BATCHES = [
 
 
 def offset_index(*rows: tuple[int, int]) -> bytes:
-    """An `.index` file."""
     return b"".join(struct.pack(">ii", *row) for row in rows)
 
 
 def time_index(*rows: tuple[int, int]) -> bytes:
-    """A `.timeindex` file."""
     return b"".join(struct.pack(">qi", *row) for row in rows)
 
 

@@ -40,7 +40,6 @@ def judge(
 
 
 def row(*fields: int, version: int = 0) -> bytes:
-    """One entry."""
     return ENTRY.pack(version, *fields)
 
 

@@ -21,7 +21,6 @@ LOG += marker_batch(20, T_MS + 2, TXN)
 def walk(
     content: bytes, *, told: int | None = None, piece_bytes: int = 4096
 ) -> tuple[LogWalk, list[LogBatch]]:
-    """Walk bytes as a file."""
     files = MemoryFiles({"f.log": content})
     size = len(content) if told is None else told
     found = LogWalk(FileStream(files, "f.log", size, SegmentPart.LOG, piece_bytes=piece_bytes))
@@ -44,7 +43,6 @@ def test_batches_when_walked_then_are_the_same_in_pieces_of_any_size(piece_bytes
 
 
 def changed(at: int, value: int, content: bytes = LOG) -> bytes:
-    """The log with one byte set."""
     return content[:at] + bytes([value]) + content[at + 1 :]
 
 

@@ -37,7 +37,6 @@ RIGHT = BytesContent(TEXT).sum
 
 
 def drain(body: RequestBody) -> bytes:
-    """Read as the library does."""
     return b"".join(bytes(piece) for piece in iter(lambda: body.read(4), b""))
 
 

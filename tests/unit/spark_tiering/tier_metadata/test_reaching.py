@@ -34,7 +34,6 @@ class Address:
         self.transport = ClosableTransport()
 
     async def dial(self, make: Callable[[], Any]) -> Any:
-        """See `Dials`."""
         self.attempts += 1
         error = self._errors.pop(0) if len(self._errors) > 1 else self._errors[0]
         if error is not None:
@@ -51,7 +50,6 @@ class Silent(Address):
     """Takes no connection; refuses the first where it is given an error, and then none."""
 
     async def dial(self, make: Callable[[], Any]) -> Any:
-        """See `Dials`."""
         self.attempts += 1
         if self.attempts == 1 and self._errors[0] is not None:
             raise self._errors[0]

@@ -49,7 +49,6 @@ class AskedCluster(FakeTopics):
         """Questions that no broker knows."""
 
     async def answer(self, broker: int, request: Request[Any]) -> Any:
-        """As before, and more."""
         if type(request) in self.too_old:
             raise UnsupportedVersion("the broker is too old")
         if isinstance(request, DescribeClusterRequest):

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 def listing(folder: Path) -> list[Path]:
-    """Everything that is there."""
     return sorted(folder.rglob("*"))
 
 

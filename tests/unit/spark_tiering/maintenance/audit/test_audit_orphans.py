@@ -39,7 +39,6 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    """A tier of an empty log."""
     tier = AuditedTier()
     yield tier
     tier.close()

@@ -37,7 +37,6 @@ LOG, INDEXES, _ = ObjectKind
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    """A tier of an empty log."""
     tier = AuditedTier()
     yield tier
     tier.close()

@@ -34,7 +34,6 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    """A tier of an empty log."""
     tier = AuditedTier()
     yield tier
     tier.close()

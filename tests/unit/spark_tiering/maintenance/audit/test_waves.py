@@ -38,7 +38,6 @@ class Counting(InProcess):
         fn: Callable[[Any], Any],
         on_result: Callable[[Any], None] | None = None,
     ) -> list[Any]:
-        """See `Engine`."""
         self.waves.append(len(units))
         if self._lost in units and on_result is not None:
             on_result(UnitLost(0, "its worker died"))

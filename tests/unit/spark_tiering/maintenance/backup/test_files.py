@@ -34,7 +34,6 @@ NAMES = ("a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet")
 
 
 def write(path: Path, rows: list[BackupRow | LostOffsets] = ROWS) -> Path:
-    """A backup of *rows*."""
     with writing(path, HEADER) as into:
         for row in rows:
             into.add(row)
@@ -43,7 +42,6 @@ def write(path: Path, rows: list[BackupRow | LostOffsets] = ROWS) -> Path:
 
 @pytest.fixture(params=NAMES)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A file of each kind."""
     name: str = request.param
     return tmp_path / name
 

@@ -42,7 +42,6 @@ LOST = LostOffsets(2, 6, 7, "bad crc")
 
 
 def read(line: bytes) -> Any:
-    """A line as it is read."""
     return parse_line(line)
 
 

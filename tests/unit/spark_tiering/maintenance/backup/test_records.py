@@ -24,7 +24,6 @@ class Log:
         self._together = together
 
     def read(self, place: int, position: int) -> RecordSet | None:
-        """From *position* on."""
         left = [one for one in self._batches if one[1] > position]
         if not left:
             return None
@@ -33,7 +32,6 @@ class Log:
 
 
 def batch(base: int, *records: Record, last: int | None = None) -> bytes:
-    """One batch."""
     return build_batch(records, base, last_offset=last)
 
 

@@ -31,7 +31,6 @@ ONE = whole_segment(1)
 
 
 def read(segment: SegmentMetadata, modified_ms: int = 0) -> ReadSet:
-    """Its objects are whole."""
     return ReadSet(segment.id, segment.start_offset, modified_ms, segment)
 
 
@@ -41,7 +40,6 @@ def decided(
     past: Mapping[SegmentId, SegmentState] | None = None,
     **said: Any,
 ) -> list[SegmentDecision]:
-    """What each segment is."""
     known = {one.id: one for one in present}
     return decide(tp(), found, known, past or {}, **said).decided
 

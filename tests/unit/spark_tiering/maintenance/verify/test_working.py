@@ -37,18 +37,15 @@ if TYPE_CHECKING:
 
 
 def unit(*segments: SegmentMetadata, **changes: Any) -> VerifyUnit:
-    """A deep look at *segments*."""
     said = VerifyUnit(0, "job", segments, NOWHERE, (PREFIX,), True, None, False, UNBOUND)
     return replace(said, **changes)
 
 
 def look(store: MemoryStore, *segments: SegmentMetadata, **changes: Any) -> UnitVerdict:
-    """What a unit finds."""
     return carry_out(unit(*segments, **changes), store, key_ring(), Throttle(UNBOUND))
 
 
 def codes(verdict: UnitVerdict) -> list[str]:
-    """What was found, by code."""
     return [fault.code for one in verdict.found for fault in one.faults]
 
 
