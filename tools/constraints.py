@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("java", "s3", "spark", "tiering")
+EXTRAS = ("demo", "java", "s3", "spark", "tiering")
 """The extras that are pinned for development: those that tests use."""
 HEADER = "# For CPython 3.11, 3.12 and 3.13 on Linux; written by `make constraints`.\n"
 OPTIONS = [
@@ -46,7 +46,12 @@ def development_requirements(project: dict[str, Any]) -> list[str]:
     extras = project["project"]["optional-dependencies"]
     return [
         *project["project"]["dependencies"],
-        *(requirement for name in EXTRAS for requirement in extras[name]),
+        *(
+            requirement
+            for name in EXTRAS
+            for requirement in extras[name]
+            if "rlmm[" not in requirement
+        ),
         *group_requirements(project["dependency-groups"], "dev"),
     ]
 
