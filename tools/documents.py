@@ -7,6 +7,7 @@ it there and `make check` fails when it is not what the code says now.
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.verdicts import Verdict
 
 HELP_WIDTH = 96
+SHARED_BY_COMMANDS = 4
+"""From how many commands on an option is described once for all of them."""
 OURS_ALONE = (UndecodableReason.OVERSIZED, UndecodableReason.DAMAGED_BATCH)
 """Reasons that Kafka's decoder never meets: a limit of ours, and what does not get that far."""
 _State = TypeVar("_State", bound=IntEnum)
@@ -60,12 +63,44 @@ def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
 
 
 def cli_reference() -> str:
-    """The help of every command, under a heading with its full name."""
-    sections = [
-        f"## `{context.command_path}`\n\n```text\n{context.get_help()}\n```\n"
-        for context in commands()
-    ]
+    """
+    Return the options that many commands share, once, then the help of every command.
+
+    The section of a command shows its own options and names the shared ones.
+    """
+    contexts = list(commands())
+    counts = Counter(record for context in contexts for record in _records(context).values())
+    # Of an option with several texts the most frequent one is shared.
+    by_name = {record[0]: record for record, _ in reversed(counts.most_common())}
+    shared = {record for record in by_name.values() if counts[record] >= SHARED_BY_COMMANDS}
+    sections = [_shared_options(sorted(shared)), *(_section(one, shared) for one in contexts)]
     return "\n" + "\n".join(sections) + "\n"
+
+
+def _records(context: click.Context) -> dict[click.Option, tuple[str, str]]:
+    """The line of help of each option that is shown."""
+    parameters = context.command.get_params(context)
+    options = [one for one in parameters if isinstance(one, click.Option)]
+    records = {option: option.get_help_record(context) for option in options}
+    return {option: record for option, record in records.items() if record is not None}
+
+
+def _shared_options(shared: list[tuple[str, str]]) -> str:
+    formatter = click.HelpFormatter(width=HELP_WIDTH)
+    formatter.write_dl(shared, col_max=36)
+    return f"## Common options\n\n```text\n{formatter.getvalue()}```\n"
+
+
+def _section(context: click.Context, shared: Set[tuple[str, str]]) -> str:
+    """The help of one command; options that many commands share are named alone."""
+    left_out = [one for one, record in _records(context).items() if record in shared]
+    for option in left_out:
+        option.hidden = True
+    usage = context.get_help()
+    for option in left_out:
+        option.hidden = False
+    names = ", ".join(f"`{max(one.opts, key=len)}`" for one in left_out)
+    return f"## `{context.command_path}`\n\n```text\n{usage}\n```\n\nCommon options: {names}.\n"
 
 
 def errors_reference() -> str:
