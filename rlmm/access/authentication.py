@@ -1,8 +1,9 @@
 """
-The door of the process: everybody who comes in is told here who they are, or sent away.
+Authentication of clients: the authenticator decides for every listener which client has connected
+and what it may do.
 
-One for all listeners. Invariant: a token that is shown must be known, wherever it is shown; who
-shows nothing has what the way they came by gives, which over a network is nothing.
+Invariant: a token that a client shows must be known, on every listener. A client that shows no
+credentials gets only the rights of the transport, and a network transport gives none.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ REFUSALS: Final = ("no-credentials", "plaintext-token", "unknown-certificate", "
 
 @dataclass(frozen=True, slots=True)
 class AccessStatistics:
-    """Who may come in, and who came."""
-
     tokens: int
     tokens_reloads: int
     tokens_failures: int
@@ -65,7 +64,9 @@ class AccessStatistics:
 
 
 class Authenticator:
-    """Tells who somebody is, how much they may take, and how TCP connections are encrypted."""
+    """
+    Authenticates clients, limits what each may take, and holds the TLS context of TCP listeners.
+    """
 
     def __init__(
         self,
@@ -77,8 +78,8 @@ class Authenticator:
         own_token: str | None = None,
     ) -> None:
         """
-        Read what the settings name, which blocks; raises `ConfigError`. Who shows *own_token* may
-        read.
+        Read the files that the settings name. Blocks; raises `ConfigError`. A client that shows
+        *own_token* may read.
         """
         self._settings = access
         self._grants = read_grants(access.client_names)
@@ -100,19 +101,19 @@ class Authenticator:
         """Another one: what somebody was let in by may not be valid any more."""
 
     def take_own(self, token: str) -> None:
-        """Who shows *token*, which the service has made itself, may read from now on."""
+        """Accept *token*, which the service generated itself, for reading from now on."""
         self._own = Tokens({digest_of(token): Grant(OWN_CLIENT, Role.READER)})
 
     # ---------------------------------------------------------------------------- who it is
 
     def identify(self, peer: Peer, token: str | None) -> Client:
-        """Who has connected, and what they may; raises `NotPermitted` where that is nothing."""
+        """Return the client behind a peer; raises `NotPermitted` for a client without rights."""
         client = self._by_token(peer, token) if token is not None else self._by_peer(peer)
         self._identified[client.role] += 1
         return client
 
     def is_valid(self, client: Client) -> bool:
-        """Whether who was let in still would be, by what they have shown."""
+        """Whether the credentials of an admitted client would still be accepted."""
         if client.token_digest is None:
             return True
         digest = client.token_digest
@@ -158,17 +159,17 @@ class Authenticator:
 
     @property
     def knows_somebody(self) -> bool:
-        """Whether there is anybody who would be let in over a network."""
+        """Whether any client could be admitted over a network."""
         return bool(len(self._tokens.value) or len(self._own) or self._grants)
 
     # ------------------------------------------------------------------------------- files
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """How TCP connections are encrypted, now and when it changes; `None`: they are not."""
+        """The TLS context of TCP listeners, kept up to date; `None` without TLS."""
         return None if self._tls is None else self._tls.context
 
     def handshakes(self, listener: str, timeout_s: float) -> Handshakes | None:
-        """What encrypts the TCP connections of *listener*; `None`: they are not."""
+        """The TLS handshakes of *listener*; `None` without TLS."""
         if self._tls is None:
             return None
         made = Handshakes(self._tls.context, timeout_s)
@@ -176,7 +177,7 @@ class Authenticator:
         return made
 
     async def run(self) -> None:
-        """Look at the files from time to time, and when asked to, until cancelled."""
+        """Check the files periodically, and on request, until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(self._settings.refresh_ms / 1_000):
@@ -187,11 +188,10 @@ class Authenticator:
             await asyncio.to_thread(self.look)
 
     def ask_to_look(self) -> None:
-        """Have the files looked at now."""
         self._asked.set()
 
     def look(self) -> None:
-        """Take over what has changed in the files, which blocks."""
+        """Load files that have changed. Blocks."""
         if self._tokens.look():
             self.generation += 1
         if self._tls is not None:
@@ -209,7 +209,6 @@ class Authenticator:
     # ----------------------------------------------------------------------------- figures
 
     def statistics(self) -> AccessStatistics:
-        """Who may come in, and who came."""
         tls = self._tls
         names = self._tokens.value.names | self._own.names
         self.limits.keep({*names, *self._grants, UNIX_CLIENT})

@@ -1,7 +1,7 @@
 """
-What a certificate says: until when it holds, and whose it is. Pure.
+Certificates: until when one is valid, and the names in it. Pure.
 
-Only as much of a certificate is read as that takes; whether it may be trusted is for TLS to say.
+This module reads only those parts. TLS decides whether a certificate is trusted.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ _KINDS: Final = ("URI", "DNS")
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """From when to when a certificate holds, in seconds since 1970."""
+    """The period in which a certificate is valid, in seconds since 1970."""
 
     not_before_s: int
     not_after_s: int
 
 
 def validity_of(pem: str) -> Validity:
-    """How long the first certificate of a PEM file holds; raises `ConfigError`: there is none."""
+    """
+    Return the validity of the first certificate of a PEM file; raises `ConfigError` if there is
+    none.
+    """
     found = _PEM.search(pem)
     if found is None:
         raise ConfigError("there is no certificate in it")
@@ -50,8 +53,8 @@ def validity_of(pem: str) -> Validity:
 
 def names_of(certificate: Mapping[str, object]) -> tuple[str, ...]:
     """
-    The names of who a verified certificate was made out for, as `getpeercert` tells them: URIs, DNS
-    names, then common names.
+    Return the names in a verified certificate, from the result of `getpeercert`: URIs, DNS names,
+    then common names.
     """
     alternatives = certificate.get("subjectAltName", ())
     subject = certificate.get("subject", ())
@@ -79,7 +82,7 @@ def _validity(der: bytes) -> Validity:
 
 
 def _element(der: bytes) -> tuple[int, bytes, bytes]:
-    """The tag and the content of the first element, and what stands behind it."""
+    """Return tag and content of the first DER element, and the bytes behind it."""
     tag, length, start = der[0], der[1], 2
     if length & 0x80:
         count = length & 0x7F

@@ -1,9 +1,9 @@
 """
-TLS handshakes of one listener: bounded in number and in time, and counted by how they end.
+TLS handshakes of one listener: limited in number and in time, and counted by result.
 
-Whoever has connected and still shakes hands is nobody's connection yet; of these no more than some
-are kept, and the oldest goes first. Invariant: a protocol hears of its connection before anything
-that came through it, and after `close` no handshake is left.
+A client in a handshake does not count as a connection yet. The listener keeps a limited number of
+handshakes and ends the oldest first. Invariant: `connection_made` of a protocol runs before its
+first `data_received`, and no handshake is left after `close`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ UNDER_WAY_MAX: Final = 512
 
 
 class Handshakes:
-    """Encrypts the connections of one listener."""
-
     def __init__(
         self, context: ssl.SSLContext, timeout_s: float, under_way_max: int = UNDER_WAY_MAX
     ) -> None:
@@ -38,11 +36,13 @@ class Handshakes:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many have ended, by how."""
+        """The number of finished handshakes by result."""
         return dict(self._counts)
 
     def factory(self, make: Callable[[], Made]) -> Callable[[], asyncio.Protocol]:
-        """For a listener without TLS of its own: what *make* makes gets what is encrypted."""
+        """
+        Wrap the protocol factory *make* of a plain listener so that its connections are encrypted.
+        """
         return lambda: _Arriving(self, make)
 
     def begin(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
@@ -58,7 +58,7 @@ class Handshakes:
         task.add_done_callback(end)
 
     async def close(self) -> None:
-        """End those that are under way."""
+        """Abort the handshakes in progress."""
         tasks = list(self._under_way.values())
         for arriving in list(self._under_way):
             self._displace(arriving)
@@ -100,7 +100,9 @@ class Handshakes:
 
 
 class _Arriving(asyncio.Protocol):
-    """A connection until its handshake is over; keeps what comes with the handshake's end."""
+    """
+    A connection during its handshake; keeps application data that arrives with the last flight.
+    """
 
     def __init__(self, handshakes: Handshakes, make: Callable[[], Made]) -> None:
         self._handshakes = handshakes
@@ -112,13 +114,12 @@ class _Arriving(asyncio.Protocol):
         """Whether its place was needed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the handshake: nothing of it may come before somebody can understand it."""
         assert isinstance(transport, asyncio.Transport)
         transport.pause_reading()
         self._handshakes.begin(self, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Something came in the same breath as the handshake's end."""
+        """Keep data that arrived together with the end of the handshake."""
         self._early += data
 
     def eof_received(self) -> bool | None:
@@ -126,11 +127,10 @@ class _Arriving(asyncio.Protocol):
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over before it was handed over."""
         self._is_lost = True
 
     def hand_over(self, encrypted: asyncio.Transport) -> None:
-        """The connection is that of the protocol it was made for, with what has come so far."""
+        """Pass the connection and the data received so far to its protocol."""
         if self._is_lost:
             return
         protocol = self._make()

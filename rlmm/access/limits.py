@@ -1,8 +1,9 @@
 """
-How much one client may take: connections at a time, and requests a second. Pure, time is passed in.
+Limits of one client: concurrent connections, and requests per second. Pure, the caller passes the
+time in.
 
-Counted by the name of the client, of which there are as many as were given rights. What has to do
-with one name never holds up another.
+Clients are counted by name, and the number of names is that of the grants. A limit of one client
+never delays another.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TokenBucket:
-    """Lets so many requests a second pass, and one second's worth of them at once."""
+    """Admits a number of requests per second, with a burst of one second."""
 
     __slots__ = ("_at_s", "_left", "_per_s")
 
@@ -29,7 +30,7 @@ class TokenBucket:
         self._at_s = now_s
 
     def take(self, now_s: float) -> bool:
-        """Whether one more may pass now, which is then counted."""
+        """Take one token; false if none is left."""
         passed_s = max(0.0, now_s - self._at_s)
         self._at_s = max(now_s, self._at_s)
         self._left = min(self._per_s, self._left + passed_s * self._per_s)
@@ -41,8 +42,6 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class ClientFigures:
-    """What one client has taken."""
-
     connections: int
     """Open now."""
     connections_refused: int
@@ -51,8 +50,6 @@ class ClientFigures:
 
 
 class _Taken:
-    """What one client takes."""
-
     __slots__ = ("bucket", "connections", "connections_refused", "requests_refused")
 
     def __init__(self) -> None:
@@ -61,7 +58,7 @@ class _Taken:
 
 
 class ClientLimits:
-    """Counts what each client takes, and refuses what is too much."""
+    """Counts connections and requests per client, and refuses those above the limits."""
 
     def __init__(
         self,
@@ -75,7 +72,7 @@ class ClientLimits:
         self._taken: dict[str, _Taken] = {}
 
     def enter(self, client: Client) -> None:
-        """One more connection of *client*; raises `TooBusy` where it has enough of them."""
+        """Count one more connection of *client*; raises `TooBusy` above the limit."""
         taken = self._of(client)
         if client.is_limited and taken.connections >= self._connections_max:
             taken.connections_refused += 1
@@ -84,14 +81,15 @@ class ClientLimits:
         taken.connections += 1
 
     def leave(self, client: Client) -> None:
-        """A connection of *client* that has entered is over."""
+        """Release a connection that `enter` has counted."""
         self._of(client).connections -= 1
 
     def meter(self, client: Client) -> Callable[[], None] | None:
         """
-        What is called for each request of *client* and raises `TooBusy` where it asks too often.
+        Return the function to call for each request of *client*; it raises `TooBusy` above the
+        limit.
 
-        `None`: it may ask as often as it likes.
+        `None` means that the client has no request limit.
         """
         if self._per_s is None or not client.is_limited:
             return None
@@ -109,7 +107,7 @@ class ClientLimits:
         return spend
 
     def keep(self, names: set[str]) -> None:
-        """Forget who has no right any more and no connection."""
+        """Forget clients that have neither a grant nor a connection any more."""
         gone = [
             name for name, taken in self._taken.items()
             if name not in names and not taken.connections
@@ -118,7 +116,6 @@ class ClientLimits:
             del self._taken[name]
 
     def figures(self) -> Mapping[str, ClientFigures]:
-        """What each client has taken, by name."""
         return {
             name: ClientFigures(
                 taken.connections, taken.connections_refused, taken.requests_refused

@@ -1,8 +1,8 @@
 """
-A token that the service makes for itself: its own user reads without configuring anything.
+The local token: the service generates it, so that its own user can read without configuration.
 
-It stands in a file that only that user may read, and stays the same until somebody removes it.
-Invariant: a file that others may read is refused, and no half of a token is ever in it.
+The token is in a file that only this user may read, and stays the same until the file is removed.
+Invariant: a file that other users may read is refused, and the file never holds a partial token.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _RANDOM_BYTES: Final = 32
 
 def own_token(path: Path, key: str) -> str:
     """
-    The token in the file that *key* names, which is made where there is none. Blocks.
+    Return the token in the file that *key* names; create the file if it is absent. Blocks.
 
-    Raises `ConfigError` where that is not possible, or others may read it.
+    Raises `ConfigError` if the file cannot be created, or other users may read it.
     """
     try:
         if not path.exists():
@@ -43,7 +43,7 @@ def own_token(path: Path, key: str) -> str:
 
 
 def _make(path: Path) -> None:
-    """Write a new token, whole or not at all."""
+    """Write a new token atomically."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         beside.unlink()

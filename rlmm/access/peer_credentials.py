@@ -1,4 +1,4 @@
-"""Who stands at the other end of a TCP connection, as far as the connection itself shows it."""
+"""Peer credentials of a TCP connection: the address, and the names of the client's certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
-    """Who has connected: the names of its certificate, and whether somebody else listens."""
+    """Return the peer: the names of its certificate, and whether others can read the connection."""
     certificate = transport.get_extra_info("peercert")
     address = transport.get_extra_info("peername")
     is_private = transport.get_extra_info("ssl_object") is not None or is_loopback(address)
@@ -26,7 +26,7 @@ def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
 
 
 def is_loopback(address: object) -> bool:
-    """Whether who has this address is a process of this machine."""
+    """Whether *address* is a loopback address."""
     if not isinstance(address, tuple):
         return False
     try:

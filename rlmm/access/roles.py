@@ -1,7 +1,7 @@
 """
-Who somebody is and what that lets them do. Pure: how they have shown it is not known here.
+Roles and grants: which client may call what. Pure; authentication is elsewhere.
 
-Invariant: a right is given by name and by nothing else; who has no name here has no right.
+Invariant: rights are granted to names only. A client without a name here has no rights.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _BROKER_ID_MAX: Final = 2**31 - 1
 
 
 class Role(StrEnum):
-    """What somebody may, rising: each may all that the one before may."""
+    """Roles in rising order: each includes the rights of the one before."""
 
     READER = "reader"
     BROKER = "broker"
     ADMIN = "admin"
 
     def may(self, least: str) -> bool:
-        """Whether this role may do what takes the role *least*, or `any`."""
+        """Whether this role includes *least*, or equals it; `any` is always true."""
         return least == ANYBODY or _RANKS[self] >= _RANKS[Role(least)]
 
 
@@ -36,7 +36,7 @@ _RANKS: Final = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who stands at the other end, as far as the connection itself shows it."""
+    """The other end of a connection, as far as the transport identifies it."""
 
     transport: Literal["unix", "tcp"]
     uid: int | None = None
@@ -57,7 +57,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What the bearer of a name may."""
+    """The rights of a name."""
 
     name: str
     role: Role
@@ -67,7 +67,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who is asking: known by name."""
+    """An authenticated client."""
 
     name: str
     role: Role
@@ -79,13 +79,13 @@ class Client:
     """Of the token that it has shown."""
 
     def require_role(self, least: str, what: str) -> None:
-        """Raises `NotPermitted` where *what* takes more than it may."""
+        """Raises `NotPermitted` if *what* requires a higher role."""
         if not self.role.may(least):
             msg = f"{what} takes the role {least}, this one is {self.role}"
             raise NotPermitted(msg)
 
     def require_broker(self, broker_id: int | None) -> None:
-        """Raises `NotPermitted` where it may not speak for this broker, or for none."""
+        """Raises `NotPermitted` if the client may not act for this broker, or for no broker."""
         if broker_id is not None:
             self.require_role(Role.BROKER, f"to speak for broker {broker_id}")
         if self.broker_id is not None and broker_id != self.broker_id:
@@ -94,7 +94,7 @@ class Client:
             raise NotPermitted(msg)
 
     def require_author(self, broker_id: int) -> None:
-        """Raises `NotPermitted` where it may not write in the name of this broker."""
+        """Raises `NotPermitted` if the client may not write events of this broker."""
         if self.broker_id is not None and broker_id != self.broker_id:
             msg = f"{self.name} writes for broker {self.broker_id} only, not for {broker_id}"
             raise NotPermitted(msg)
@@ -102,9 +102,10 @@ class Client:
 
 def read_grant(name: str, text: str, where: str) -> Grant:
     """
-    What `ROLE` or `broker:BROKER_ID` gives to *name*.
+    Parse `ROLE` or `broker:BROKER_ID` as the grant of *name*.
 
-    Raises `ConfigError` that begins with *where* and repeats nothing of what may be a token.
+    Raises `ConfigError`. The message begins with *where* and never contains the text, which may be
+    a token.
     """
     if not _NAME.fullmatch(name):
         msg = f"{where} must have a name of at most 256 visible ASCII characters"
@@ -126,7 +127,7 @@ def read_grant(name: str, text: str, where: str) -> Grant:
 
 def read_grants(texts: tuple[str, ...]) -> dict[str, Grant]:
     """
-    What names of certificates are given, as `NAME=ROLE` or `NAME=broker:BROKER_ID`, by name.
+    Parse grants of certificate names, `NAME=ROLE` or `NAME=broker:BROKER_ID`, into a map by name.
 
     Raises `ConfigError`.
     """

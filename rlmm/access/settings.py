@@ -1,4 +1,4 @@
-"""What can be chosen about who may use the service, and why each default is what it is. Pure."""
+"""Settings of the sections `access` and `tls`, with the reason of each default. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INT32_MAX = 2**31 - 1
 
 
 class UnixRole(StrEnum):
-    """What a process of this machine may that shows no token."""
+    """The role of a local process that connects to the Unix socket without a token."""
 
     NONE = "none"
     READER = "reader"
@@ -27,7 +27,7 @@ class UnixRole(StrEnum):
 
 
 class ClientCertificates(StrEnum):
-    """Whether clients show a certificate of their own."""
+    """Whether the service requests certificates of clients."""
 
     NONE = "none"
     WANTED = "wanted"
@@ -35,15 +35,13 @@ class ClientCertificates(StrEnum):
 
 
 class TlsVersion(StrEnum):
-    """Versions of TLS."""
-
     TLS_1_2 = "1.2"
     TLS_1_3 = "1.3"
 
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Who may use the service, and how much one client may take."""
+    """Which clients may use the service, and how much one client may take."""
 
     tokens_file: Path | None = None
     """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token
@@ -78,7 +76,6 @@ class AccessSettings:
     file."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
         _require_whole("client_connections_max", self.client_connections_max, 1)
         _require_whole("refresh_ms", self.refresh_ms, 100)
         if self.client_requests_per_second_max is not None:
@@ -88,7 +85,9 @@ class AccessSettings:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """How connections by TCP are encrypted; files are PEM, and read again when they change."""
+    """
+    TLS of TCP listeners. The files are PEM, and the service reads them again when they change.
+    """
 
     certificate_file: Path | None = None
     """The service's certificate, with those of who signed it behind it. Not set: connections are
@@ -110,7 +109,6 @@ class TlsSettings:
     machines."""
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself, before any I/O."""
         if self.certificate_file is None:
             for name in ("key_file", "key_password", "key_password_file", "client_ca_file"):
                 if getattr(self, name) is not None:

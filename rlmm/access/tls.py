@@ -1,9 +1,9 @@
 """
-How connections by TCP are encrypted: contexts made of PEM files, and made anew when those change.
+TLS of TCP listeners: contexts made from PEM files, and replaced when the files change.
 
-A listener takes one context for good; it is given one that hands each new connection to the newest.
-Nothing of an earlier one lives on in it, so whose certificate is not trusted any more does not come
-back by a session of yesterday. Connections that are open stay as they are.
+A listener keeps one context for good, so it gets one that hands each new connection to the newest
+context. The newest context shares no sessions with earlier ones: a client whose certificate is not
+trusted any more cannot resume an old session. Open connections stay as they are.
 """
 
 from __future__ import annotations
@@ -45,31 +45,29 @@ _VERIFY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TlsContext:
-    """A context, and how long its certificate holds."""
+    """A context, and the validity of its certificate."""
 
     context: ssl.SSLContext
     validity: Validity
 
 
 class NewestContext(ssl.SSLContext):
-    """A context for a listener: each connection is made by whichever context is the newest then."""
+    """The context of a listener; the newest loaded context makes each connection."""
 
     newest: Callable[[], ssl.SSLContext]
 
     def wrap_bio(self, *args: Any, **named: Any) -> ssl.SSLObject:
-        """What encrypts one connection of an event loop."""
         return self.newest().wrap_bio(*args, **named)
 
     def wrap_socket(self, *args: Any, **named: Any) -> ssl.SSLSocket:
-        """What encrypts one connection of a thread."""
         return self.newest().wrap_socket(*args, **named)
 
 
 class ServerTls:
-    """The service's side of TLS, as its files say now."""
+    """The TLS context of the service, as its files are now."""
 
     def __init__(self, settings: TlsSettings, wall_s: Callable[[], float]) -> None:
-        """Read the files; raises `ConfigError`. *wall_s* gives the seconds since 1970."""
+        """Read the files; raises `ConfigError`. *wall_s* returns the seconds since 1970."""
         self._settings = settings
         self._wall_s = wall_s
         self._told_s: float | None = None
@@ -86,32 +84,32 @@ class ServerTls:
 
     @property
     def validity(self) -> Validity:
-        """Of the certificate that is in use."""
+        """The validity of the certificate in use."""
         return self._files.value.validity
 
     @property
     def reloads(self) -> int:
-        """How often files that had changed were taken over."""
+        """The number of successful reloads."""
         return self._files.reloads
 
     @property
     def failures(self) -> int:
-        """How often they could not be."""
+        """The number of failed reloads."""
         return self._files.failures
 
     @property
     def is_unusable(self) -> bool:
-        """Whether they cannot be, as they are now."""
+        """Whether the files, as they are now, cannot be loaded."""
         return self._files.is_unusable
 
     def look(self) -> None:
-        """Take over files that have changed; tell that the certificate comes to its end."""
+        """Load files that have changed, and warn when the certificate is about to expire."""
         if self._files.look():
             self._told_s = None
         self._tell_end()
 
     def _tell_end(self) -> None:
-        """Tell, once a day, that the certificate ends soon, or is no good now."""
+        """Warn, once a day, that the certificate expires soon or has expired."""
         now_s = self._wall_s()
         if self._told_s is not None and now_s - self._told_s < _AGAIN_S:
             return
@@ -128,7 +126,7 @@ class ServerTls:
         self._told_s = now_s
 
     def _made(self, in_use: TlsContext | None) -> TlsContext:
-        """What the files say. In place of one that holds, none is taken that does not."""
+        """Load the files. An expired certificate never replaces a valid one."""
         settings = self._settings
         path = settings.certificate_file
         assert path is not None
@@ -193,7 +191,6 @@ def _is_open_to_all(path: Path) -> bool:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """What TLS, or the system, says is wrong."""
     if isinstance(error, ssl.SSLError):
         return (error.reason or "it is no PEM file, or the password is wrong").lower()
     said = error.strerror if isinstance(error, OSError) else str(error)

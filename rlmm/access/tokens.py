@@ -1,8 +1,8 @@
 """
-Tokens and whose they are. Only digests are kept.
+Tokens of clients. Only digests are kept.
 
-Invariant: nothing here can show a token, in whatever form: not in an error, not in a log line, not
-in a traceback's values. Which digest fits is found in the same time whichever it is.
+Invariant: this module never reveals a token: not in an error, a log line or the values of a
+traceback. A look-up takes the same time for every digest.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ _BREAKS: Final = re.compile(r"[\n;]")
 
 
 class Tokens:
-    """Knows whom a token belongs to."""
-
     __slots__ = ("_grants",)
 
     def __init__(self, grants: Mapping[bytes, Grant]) -> None:
-        """*grants* are by the digest of the token."""
+        """*grants* are keyed by the digest of the token."""
         self._grants = dict(grants)
 
     def __len__(self) -> int:
@@ -50,7 +48,7 @@ class Tokens:
         return {grant.name for grant in self._grants.values()}
 
     def find(self, token: str) -> tuple[bytes, Grant] | None:
-        """The digest of a token, and what it gives; `None`: it is not known."""
+        """Return the digest of a token and its grant; `None` for an unknown token."""
         shown = digest_of(token)
         found = None
         for known in self._grants:
@@ -59,7 +57,6 @@ class Tokens:
         return None if found is None else (found, self._grants[found])
 
     def grant_of(self, digest: bytes) -> Grant | None:
-        """What the token of this digest gives."""
         return self._grants.get(digest)
 
 
@@ -68,14 +65,14 @@ def digest_of(token: str) -> bytes:
 
 
 def is_token(text: str) -> bool:
-    """Whether *text* may be a token: long enough, and nothing that a header could not hold."""
+    """Whether *text* may be a token: long enough, and fit for an HTTP header."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def read_tokens(text: str, where: str, breaks: re.Pattern[str] = _BREAKS) -> dict[bytes, Grant]:
     """
-    What each line `NAME ROLE TOKEN` gives, by the digest of the token. A name may have several
-    tokens, so that one can take the place of another.
+    Parse lines `NAME ROLE TOKEN` into grants by the digest of the token. A name may have several
+    tokens, so that an operator can rotate them.
 
     Raises `ConfigError`, which names a line by its number and shows nothing of it.
     """
@@ -105,7 +102,7 @@ def read_tokens(text: str, where: str, breaks: re.Pattern[str] = _BREAKS) -> dic
 
 
 def read_tokens_file(path: Path) -> dict[bytes, Grant]:
-    """What the tokens of a file give; raises `ConfigError`, also where everybody may read it."""
+    """Read the tokens of a file; raises `ConfigError`, also if every user may read the file."""
     require_private(path, "access.tokens_file")
     return read_tokens(text_of(path, "access.tokens_file"), f"access.tokens_file {path}", _LINES)
 
@@ -114,7 +111,7 @@ _LINES: Final = re.compile(r"\n")
 
 
 def require_private(path: Path, key: str) -> None:
-    """Refuse a file with a secret that every user of the machine may read or change."""
+    """Refuse a secret file that every user of the machine may read or change."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

@@ -1,8 +1,8 @@
 """
-Files that are read again when they change: secrets and certificates are replaced while we run.
+Watched files: secrets and certificates are loaded again when an operator replaces them.
 
-Invariant: what is in use is whole. What cannot be read or cannot be meant is told once, and what
-was in use before stays in use.
+Invariant: the value in use is complete. If new files cannot be loaded, the service reports it once
+and keeps the old value.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ FILE_BYTES_MAX: Final = 1024 * 1024
 
 
 class FromFiles(Generic[_Read]):
-    """A value that is made of some files, and made anew when they have changed."""
+    """A value made from files, and made again when they have changed."""
 
     def __init__(
         self, what: str, paths: Collection[Path], read: Callable[[_Read | None], _Read]
     ) -> None:
         """
-        Read them; raises `ConfigError`. *read* is given what is in use, and raises that, too.
+        Read the files; raises `ConfigError`. *read* receives the value in use and raises
+        `ConfigError`, too.
 
-        Its message must hold nothing secret.
+        The message must not contain secrets.
         """
         self._what = what
         self._paths = tuple(paths)
@@ -49,7 +50,7 @@ class FromFiles(Generic[_Read]):
         """What is in use."""
 
     def look(self) -> bool:
-        """Take over what has changed, if anything; whether that was so."""
+        """Load the files if they have changed; true if the value was replaced."""
         seen = self._signature()
         if seen == self._seen:
             return False
@@ -80,7 +81,7 @@ def _seen_of(path: Path) -> tuple[int, ...] | None:
 
 
 def text_of(path: Path, key: str) -> str:
-    """The text of a file that *key* names; raises `ConfigError`."""
+    """Return the text of the file that *key* names; raises `ConfigError`."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)

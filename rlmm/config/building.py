@@ -1,8 +1,8 @@
 """
-Typed values become sections; what a section refuses is told by the key as the user wrote it. Pure.
+Building of sections from typed values; a refusal names the key as the user wrote it. Pure.
 
-A section judges itself and says what is wrong in its own words. Which of the user's keys is to
-blame is found by trying: it is one without which the section would not have said that.
+Each section validates itself. The builder finds the key to blame by leaving keys out: the key is to
+blame if the section does not fail in the same way without it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationBuilder:
-    """The values that are set, by the name of their key, and where each was given."""
+    """The typed values by the name of their key, and the source of each."""
 
     values: Mapping[str, Any]
     given: Mapping[str, KafkaSetting]
 
     def config(self) -> Config:
         """
-        Every section, checked alone and against the others.
+        Build every section, and check sections against each other.
 
-        Raises `ConfigError`, one line, for the first thing that cannot be meant.
+        Raises `ConfigError`, one line, for the first value that is refused.
         """
         kind = self._kind()
         mode = self.values.get("mode")
@@ -76,9 +76,9 @@ class ConfigurationBuilder:
 
     def _kind(self) -> LogKind:
         """
-        The kind of log: what is said, else Kafka's as soon as one of its keys is set.
+        Return the kind of log: `log.kind`, else Kafka as soon as one of its keys is set.
 
-        Keys of two kinds at once are refused: nobody could say which log was meant.
+        Keys of two kinds at once are refused as ambiguous.
         """
         found: dict[LogKind, KafkaSetting] = {}
         for name in KEYS.keys() & self.values.keys():
@@ -120,7 +120,6 @@ class ConfigurationBuilder:
         return FileTokens(Path(unquote(parts.path)))
 
     def _section(self, name: str, derived: Mapping[tuple[str, ...], Any]) -> Any:
-        """One section, made of its values."""
         keys = [key for key in KEYS.values() if key.section == name]
         is_set = [key for key in keys if key.name in self.values]
         try:
@@ -160,7 +159,7 @@ class ConfigurationBuilder:
         return owner(**arguments)
 
     def _told(self, message: str, blamed: list[Key]) -> str:
-        """What the section said, with the user's key and its source in place of its own."""
+        """Replace the section's name of a key by the user's key and its source."""
         leading = _LEADING_KEY.match(message)
         if leading is not None:
             for key in blamed:
@@ -169,7 +168,7 @@ class ConfigurationBuilder:
         return f"{', '.join(str(self.given[key.name]) for key in blamed)}: {message}"
 
     def _require_together(self, config: Config) -> None:
-        """Refuse what two sections cannot both mean."""
+        """Refuse sections that contradict each other."""
         is_of_cluster = config.process.assignment_kind is AssignmentKind.CLUSTER
         if is_of_cluster and config.log.kind is not LogKind.KAFKA:
             msg = (
@@ -202,7 +201,7 @@ class ConfigurationBuilder:
             raise ConfigError(msg)
 
     def _require_served(self, config: Config) -> None:
-        """Refuse folders of brokers that nobody could be shown."""
+        """Refuse broker folders that no client could read."""
         if not config.broker_log.folders:
             return
         given = self.given["broker_log_folders"]

@@ -1,4 +1,4 @@
-"""How a client gets into a cluster, read from what Java's own tools are given."""
+"""Settings of a Kafka client, read from the files of Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def client_settings(
     node_id: str,
 ) -> KafkaSettings:
     """
-    The settings of a client, which writes nothing, of the cluster behind *bootstrap_servers*,
-    `host:port` each with commas between.
+    Return the settings of a client that writes nothing, for the cluster behind *bootstrap_servers*
+    (`host:port`, comma separated).
 
-    *command_config* is a `client.properties`, *command_properties* are single ones, `KEY=VALUE`,
-    above it; *node_id* stands in our client ids. Raises `ConfigError` for what can neither be taken
-    over nor left out. What has no equivalent here is told of in a file, and refused where it was
-    given by itself.
+    *command_config* is a `client.properties`; *command_properties* are single properties,
+    `KEY=VALUE`, that override it. *node_id* becomes part of the client ids. Raises `ConfigError`
+    for a property that can neither be applied nor ignored. A property without an equivalent is
+    logged if it is in the file, and refused if it was given by itself.
     """
     if timeout_s <= 0:
         msg = f"a time-out has to be positive, got {timeout_s:g} s"

@@ -1,9 +1,8 @@
 """
-What one of several clusters takes from the common layers of a configuration. Pure.
+Inheritance of settings: which common settings apply to one of several clusters. Pure.
 
-What a cluster says of itself stands above everything that is said for all of them. It decides which
-kind of log it follows, and keys of other kinds are then not for it; a common key that is for none
-of the clusters is refused.
+Settings of a cluster override common ones. They decide which kind of log the cluster follows;
+common keys of other kinds do not apply to it. A common key that applies to no cluster is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _COUNT = "log_num_partitions"
 
 
 def of_the_process(layers: Iterable[Layer]) -> list[Layer]:
-    """What of the common layers belongs to the process as a whole."""
+    """Return the common settings that belong to the process as a whole."""
     return [_of(layer, lambda key: not key.is_of_cluster) for layer in layers]
 
 
@@ -35,8 +34,7 @@ def inherited(
     common: Iterable[Layer], own: Sequence[Layer], said: Mapping[str, object]
 ) -> list[Layer]:
     """
-    What of the *common* layers is for a cluster whose layers are *own*, with the typed values
-    *said*.
+    Return the *common* settings of a cluster with the layers *own* and their typed values *said*.
     """
     kinds = _kinds(own, said)
     if not kinds:
@@ -51,13 +49,12 @@ def inherited(
 
 
 def without(layers: Iterable[Layer], names: Iterable[str]) -> list[Layer]:
-    """The layers without the keys of these names."""
     left_out = set(names)
     return [_of(layer, lambda key: key.name not in left_out) for layer in layers]
 
 
 def require_used(common: Iterable[Layer], used: Iterable[Layer]) -> None:
-    """Refuse a key of the *common* layers that was taken over nowhere."""
+    """Refuse a key of the *common* layers that no cluster has inherited."""
     names = {name for layer in used for name in layer.values} | {_KIND}
     for layer in common:
         for name, found in layer.values.items():
@@ -67,7 +64,7 @@ def require_used(common: Iterable[Layer], used: Iterable[Layer]) -> None:
 
 
 def _kinds(own: Iterable[Layer], said: Mapping[str, object]) -> set[LogKind]:
-    """The kinds of log that a cluster itself names; none where it leaves that to the others."""
+    """Return the kinds of log that a cluster names itself; empty if it names none."""
     kind = said.get(_KIND)
     if isinstance(kind, LogKind):
         return {kind}

@@ -1,7 +1,7 @@
 """
-The line of `sasl.jaas.config`: one login module with its options, as Java reads it. Pure.
+The value of `sasl.jaas.config`: one login module with its options, as Java reads it. Pure.
 
-No message shows the line: it holds a password.
+Messages never show the value, because it contains a password.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class JaasLogin:
 
 def parse_login(text: str) -> JaasLogin:
     """
-    Read `Module required key="value" ...;`.
+    Parse `Module required key="value" ...;`.
 
-    Raises `ConfigError`, which names what is wrong but shows no value, for anything else: more than
-    one module too, as Java's client does.
+    Raises `ConfigError`, which shows no value, for anything else; also for more than one module, as
+    Java's client does.
     """
     tokens = list(_tokens(text))
     if len(tokens) < 3 or not all(tokens[0]) or tokens[1][0].lower() not in _FLAGS:
@@ -65,7 +65,6 @@ def parse_login(text: str) -> JaasLogin:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Words and quoted texts, marked as such, and signs."""
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)

@@ -1,8 +1,8 @@
 """
-A Java `client.properties` and a broker's `server.properties`, as they are.
+Java properties files: a `client.properties`, and a broker's `server.properties`.
 
-Of a broker's file only that is taken which the broker itself gives to its metadata manager: what
-stands under the manager's prefix, the address of the listener that it names, and the broker's id.
+Of a broker's file this module takes only what the broker passes to its metadata manager: the keys
+under the manager's prefix, the address of the listener that it names, and the broker id.
 """
 
 from __future__ import annotations
@@ -38,13 +38,11 @@ _EVERYWHERE = {"", "0.0.0.0", "[::]"}  # noqa: S104  recognised here, not bound 
 
 
 def client_layer(path: Path) -> Layer:
-    """The layer of a `client.properties`."""
     values, unused = client_values(_read(path, "command_config"))
     return Layer(values, tuple(unused))
 
 
 def server_layer(path: Path) -> Layer:
-    """The layer of a `server.properties`."""
     given = _read(path, "server_properties")
     prefix = _PREFIX
     if _PREFIX_KEY in given:
@@ -83,10 +81,10 @@ def _read(path: Path, named_by: str) -> dict[str, KafkaSetting]:
 
 def _of_clients(manager: dict[str, KafkaSetting]) -> tuple[dict[str, KafkaSetting], list[str]]:
     """
-    What the manager's clients are given, taken out of *manager*: by the client's own keys, and what
-    has no equivalent.
+    Return the client properties in *manager* by the client's own keys, and the keys without an
+    equivalent.
 
-    Where several of its clients are given the same key, it must be the same value: here is one.
+    The clients of a manager must agree on the value of a key, because rlmm has one client.
     """
     common = _taken(manager, _COMMON)
     client: dict[str, KafkaSetting] = {}
@@ -116,7 +114,7 @@ def _taken(manager: dict[str, KafkaSetting], prefix: str) -> dict[str, KafkaSett
 
 
 def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
-    """Address and protocol of the listener that the manager is told to use."""
+    """Return address and protocol of the listener that the manager uses."""
     named = given.get(_LISTENER_KEY)
     if named is None:
         return {}
@@ -138,7 +136,7 @@ def _listener(given: dict[str, KafkaSetting]) -> dict[str, KafkaSetting]:
 
 
 def _protocol(given: dict[str, KafkaSetting], named: KafkaSetting) -> KafkaSetting | None:
-    """The protocol of a listener, by the broker's map or by the listener's own name."""
+    """Return the protocol of a listener, from the broker's map or from the listener's name."""
     name = str(named.value)
     key = "listener.security.protocol.map"
     for entry in _listed(given, key):

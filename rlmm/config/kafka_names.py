@@ -1,8 +1,8 @@
 """
-Kafka's own keys, as its Java tools and brokers spell them, and what they are here. Pure.
+Kafka's names of settings, and the keys of rlmm that they set. Pure.
 
-What cannot be taken over and matters for who is trusted is refused, naming what to do instead; what
-else has no equivalent is given back by name, so that it can be told. No message shows a value.
+A property that matters for security and cannot be applied is refused with an alternative; the names
+of other properties without an equivalent are returned. Messages show no values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSetting:
-    """A value as it was given: how its key was written, and where."""
+    """A value as the user gave it: the spelling of its key, and its source."""
 
     value: object = field(repr=False)
     written: str
@@ -76,7 +76,6 @@ CLIENT_ALIASES = {name_of(key): key for key in (*_SPECIAL, *_RENAMED, *_ELSEWHER
 
 
 def is_client_key(key: str) -> bool:
-    """Whether a Java client's key means something here."""
     return key in _SPECIAL or (key not in _FILES and _name(key) in KEYS)
 
 
@@ -86,9 +85,10 @@ def _name(key: str) -> str:
 
 def client_values(given: Mapping[str, KafkaSetting]) -> tuple[dict[str, KafkaSetting], list[str]]:
     """
-    The values of a Java client's properties by the name of our key, and what has no equivalent.
+    Return the values of a Java client's properties by our key names, and the properties without an
+    equivalent.
 
-    Raises `ConfigError` for what can neither be taken over nor left out.
+    Raises `ConfigError` for a property that can neither be applied nor ignored.
     """
     values: dict[str, KafkaSetting] = {}
     unused = []
@@ -128,7 +128,7 @@ def _require_literal(given: KafkaSetting) -> None:
 
 
 def _require_known(store: str, given: Mapping[str, KafkaSetting]) -> None:
-    """Refuse a store of another type than those that are read."""
+    """Refuse a key store of a type that rlmm cannot read."""
     said = given.get(f"{store}.type")
     if said is not None and str(said.value).upper() not in _STORE_TYPES:
         msg = (
@@ -139,7 +139,7 @@ def _require_known(store: str, given: Mapping[str, KafkaSetting]) -> None:
 
 
 def _login(given: KafkaSetting) -> tuple[dict[str, KafkaSetting], list[str]]:
-    """User and password of the login module; options that are not taken over."""
+    """Return user and password of the login module, and the options that are not used."""
     _require_literal(given)
     try:
         login = parse_login(str(given.value))

@@ -1,8 +1,9 @@
 """
-Every key that can be set, read from the sections: nothing about a key is typed a second time.
+Keys of the configuration, read from the sections: names, types, defaults and reasons are written
+only there.
 
-A key is known by one *name*, its path with underscores; dots, dashes and underscores are one and
-the same where a key is written, so Kafka's `bootstrap.servers` is found as it is spelled.
+A key has one *name*, its path with underscores. Dots, dashes and underscores are equal in a key, so
+Kafka's `bootstrap.servers` is found as Kafka spells it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _TYPE_CHECKING_NAMES: dict[str, Any] = {"Path": Path, "Secret": Secret, "TokenPr
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One thing that can be set: *kind* is its type without None, *default* None where unset."""
+    """A key: *kind* is its type without None, *default* is None where unset."""
 
     path: str
     section: str
@@ -61,7 +62,6 @@ class Key:
 
     @property
     def name(self) -> str:
-        """The one spelling by which it is found."""
         return name_of(self.path)
 
     @property
@@ -74,22 +74,22 @@ class Key:
 
     @property
     def is_secret(self) -> bool:
-        """Whether no text may show its value."""
+        """Whether the value must never be shown."""
         return self.kind is Secret
 
     @property
     def is_of_cluster(self) -> bool:
-        """Whether each of several clusters may have a value of its own."""
+        """Whether each of several clusters may have its own value."""
         return self.section in OF_A_CLUSTER or self.field[0] in PROCESS_KEYS_OF_A_CLUSTER
 
     @property
     def is_text(self) -> bool:
-        """Whether any text is a value of it."""
+        """Whether any text is a valid value."""
         return self.kind in {str, Secret, Path}
 
     @property
     def allowed(self) -> str:
-        """What a value must be, in words."""
+        """The allowed values in words."""
         if isinstance(self.kind, type) and issubclass(self.kind, StrEnum):
             return f"one of {', '.join(self.kind)}"
         words: dict[Any, str] = {
@@ -104,17 +104,16 @@ class Key:
 
     @property
     def reason(self) -> str:
-        """What the section says of it: its docstring on one line; empty when it has none."""
+        """The docstring of the field on one line; empty if there is none."""
         return _docstrings(self.owner).get(self.field[-1], "")
 
 
 def name_of(path: str) -> str:
-    """The name of the key that is spelled *path*."""
     return path.replace(".", "_").replace("-", "_").lower()
 
 
 def nearest(name: str, names: list[str]) -> str:
-    """A hint at what may have been meant by an unknown name; empty when nothing is like it."""
+    """Return a suggestion for an unknown name; empty if no name is similar."""
     found = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {found[0]}?" if found else ""
 
@@ -128,7 +127,6 @@ def _keys() -> Iterator[Key]:
 
 
 def _keys_of(owner: type[Any], section: str, at: tuple[str, ...], prefix: str) -> Iterator[Key]:
-    """The keys of one dataclass and of those within it."""
     names = {**_TYPE_CHECKING_NAMES, **vars(sys.modules[owner.__module__])}
     hints = typing.get_type_hints(owner, names)
     for part in fields(owner):
@@ -147,7 +145,7 @@ def _keys_of(owner: type[Any], section: str, at: tuple[str, ...], prefix: str) -
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """The type without `None`, and whether it had it."""
+    """Return the type without `None`, and whether `None` was part of it."""
     if typing.get_origin(annotation) not in {types.UnionType, typing.Union}:
         return annotation, False
     (kind,) = [part for part in typing.get_args(annotation) if part is not type(None)]
@@ -156,7 +154,7 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
 
 @cache
 def _docstrings(owner: type) -> dict[str, str]:
-    """The docstring of each field of a dataclass that has one; nothing without its source."""
+    """Return the docstrings of the fields of a dataclass; empty if its source is not available."""
     try:
         (tree,) = ast.parse(inspect.cleandoc(inspect.getsource(owner))).body
     except OSError:

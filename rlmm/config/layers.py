@@ -1,9 +1,9 @@
 """
-Where values stand: flags, environment, the TOML file. Each source becomes one layer of values, with
-one more for each cluster of which it says something.
+Layers of the configuration: flags, environment variables and the TOML file, one layer each, with a
+further layer for each cluster that the source configures.
 
-A layer keeps for every value how its key was written and where, so that whatever is wrong with it
-is told in the user's own words. Reads the TOML file and nothing else.
+A layer keeps the spelling and the source of every key, so that messages use the user's words. The
+TOML file is the only file that this module reads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KUBERNETES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The values of one source, by the name of their key."""
+    """The values of one source by the name of their key."""
 
     values: dict[str, KafkaSetting] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
@@ -56,12 +56,11 @@ class Layer:
 
 
 def flags_layer(flags: Mapping[str, str]) -> Layer:
-    """The texts of flags, by the names of their keys."""
     return Layer({name: KafkaSetting(text, KEYS[name].flag, FLAG) for name, text in flags.items()})
 
 
 def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
-    """Single properties of a Java client given by flag, as `KEY=VALUE`."""
+    """Return the Java client properties that flags give as `KEY=VALUE`."""
     given = {}
     for assignment in assignments:
         key, assigned, value = assignment.partition("=")
@@ -78,9 +77,9 @@ def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
 
 def environment_layer(environ: Mapping[str, str], clusters: Iterable[str] = ()) -> Layer:
     """
-    The variables that begin with our prefix; one that means nothing is refused.
+    Return the variables with our prefix; an unknown variable is refused.
 
-    Those of one of *clusters* have its name before the key, as `RLMM_CLUSTERS_PROD_MODE`.
+    Variables of one of *clusters* have its name before the key, as `RLMM_CLUSTERS_PROD_MODE`.
     """
     given = {}
     names = {f"{_CLUSTER_VARIABLES}{name_of(name).upper()}_": name for name in clusters}
@@ -108,10 +107,10 @@ def environment_layer(environ: Mapping[str, str], clusters: Iterable[str] = ()) 
 
 def _prefix_of(variable: str, prefixes: Iterable[str]) -> str:
     """
-    What the variable of a cluster begins with; empty for another one.
+    Return the prefix of a cluster's variable; empty for other variables.
 
-    Where the name of one cluster begins with that of another, that one is meant of which the rest
-    is a key; the longer one where it is a key of neither.
+    If the name of one cluster begins with that of another, the prefix counts whose rest is a key;
+    the longer one if neither rest is a key.
     """
     fitting = sorted(filter(variable.startswith, prefixes), key=len)
     known = [prefix for prefix in fitting if _is_known(variable.removeprefix(prefix).lower())]
@@ -119,7 +118,7 @@ def _prefix_of(variable: str, prefixes: Iterable[str]) -> str:
 
 
 def toml_layer(path: Path) -> Layer:
-    """The configuration file; tables and dots are one and the same in it."""
+    """Read the configuration file. Tables and dotted keys are equivalent."""
     try:
         return _toml_layer(path)
     except OSError as error:
@@ -132,7 +131,7 @@ def toml_layer(path: Path) -> Layer:
 
 
 def file_bytes(path: Path) -> bytes:
-    """What a file of a configuration holds; `OSError` also where that has no end."""
+    """Return the content of a configuration file; raises `OSError` also if it is too long."""
     with path.open("rb") as file:
         found = file.read(FILE_BYTES_MAX + 1)
     if len(found) > FILE_BYTES_MAX:
@@ -148,7 +147,6 @@ def _toml_layer(path: Path) -> Layer:
 
 
 def _clusters(clusters: object, path: Path) -> dict[str, Layer]:
-    """The layers of the tables within `clusters`."""
     if not isinstance(clusters, dict) or not clusters:
         msg = f"{CLUSTERS} ({path}) must be tables, one for each cluster: [{CLUSTERS}.NAME]"
         raise ConfigError(msg)
@@ -178,7 +176,7 @@ def _clusters(clusters: object, path: Path) -> dict[str, Layer]:
 
 
 def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, KafkaSetting]:
-    """The values of a table by name; *prefix* is what its keys are written behind."""
+    """Return the values of a table by name; messages show *prefix* before a key."""
     given: dict[str, KafkaSetting] = {}
     for spelled, value in _flat(table):
         name, written = name_of(spelled), f"{prefix}{spelled}"
@@ -195,7 +193,6 @@ def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, 
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value with its whole path."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
@@ -208,7 +205,7 @@ def _is_known(name: str) -> bool:
 
 
 def _cluster_layer(given: dict[str, KafkaSetting], spellings: list[str], cluster: str) -> Layer:
-    """The layer of one cluster; what belongs to the whole process is refused."""
+    """Return the layer of one cluster; a key of the whole process is refused."""
     layer = _layer(given, spellings)
     for name, found in layer.values.items():
         key = KEYS[name]
@@ -222,7 +219,7 @@ def _cluster_layer(given: dict[str, KafkaSetting], spellings: list[str], cluster
 
 
 def _layer(given: dict[str, KafkaSetting], spellings: list[str]) -> Layer:
-    """A layer of what is known; what is not is refused with the nearest thing that is."""
+    """Return a layer of known keys; an unknown key is refused with a suggestion."""
     values = {name: found for name, found in given.items() if name in KEYS}
     of_kafka = {}
     for name, found in given.items():

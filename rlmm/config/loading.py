@@ -1,11 +1,11 @@
 """
-The configuration of a process, from everywhere it may stand.
+Loading of the configuration from all of its sources.
 
-Flags are above the environment, that is above the TOML file, that is above a Java
-`client.properties`, that is above a broker's `server.properties`; the sections' defaults are below
-all. What is said of one of several clusters stands above all that is said for every one; see
-`rlmm.config.inheritance`. Files are read, no network is touched, and whatever is wrong is one
-`ConfigError` that names the key as it was written, its source, what is allowed and what was found.
+Flags override the environment, which overrides the TOML file, then a Java `client.properties`, then
+a broker's `server.properties`, then the defaults. Settings of one cluster override common ones, see
+`rlmm.config.inheritance`. Loading reads files and never uses the network. Every fault is one
+`ConfigError` that names the key as it was written, its source, the allowed values and the value
+found.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _JAVA_FILES = {"kafka_command_config": client_layer, "kafka_server_properties": 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationValue:
-    """The value of one key that counts here, and where it comes from."""
+    """The effective value of one key, and its source."""
 
     key: Key
     value: object
@@ -57,13 +57,12 @@ class ConfigurationValue:
 
     @property
     def path(self) -> str:
-        """Its key, as it is written in a file."""
         return self.key.path if self.cluster is None else _written(self.cluster, self.key.path)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfiguration:
-    """The configuration, where each value comes from, and what should be told once."""
+    """The configuration, the source of each value, and notices to log once."""
 
     config: Config
     """Where there are clusters, only what belongs to the process as a whole means anything."""
@@ -80,10 +79,10 @@ def load(
     command_properties: tuple[str, ...] = (),
 ) -> LoadedConfiguration:
     """
-    Read, merge and check everything. *flags* are texts by the names of their keys; *file* is the
-    TOML file, and `RLMM_CONFIG` names it where that is None.
+    Read, merge and check all sources. *flags* are texts by the names of their keys; *file* is the
+    TOML file, or `RLMM_CONFIG` names it.
 
-    Nothing given at all is a configuration too: an embedded log below the current folder.
+    Without any source the configuration is an embedded log below the working directory.
     """
     try:
         return _load(flags or {}, environ or {}, file, command_properties)
@@ -136,7 +135,7 @@ def _load(
 def _cluster(
     name: str, own: list[Layer], common: Sequence[Layer]
 ) -> tuple[LoadedConfiguration, list[Layer]]:
-    """The configuration of one cluster, and what it took over from the *common* layers."""
+    """Return the configuration of one cluster, and the layers that it inherited."""
     own, notices = _with_java_files(own)
     said, _ = merged(own)
     taken = inherited(common, own, said)
@@ -154,7 +153,10 @@ def _written(cluster: str, path: str) -> str:
 
 
 def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedConfiguration:
-    """The configuration that *layers* and those *above* them are, with the files that they name."""
+    """
+    Return the configuration of *layers*, with *above* overriding them, and the Java files that they
+    name.
+    """
     layers, notices = _with_java_files(layers)
     building = ConfigurationBuilder(*merged([*above, *layers]))
     config = building.config()
@@ -165,7 +167,9 @@ def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> LoadedCon
 
 
 def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, ...]]:
-    """The layers, with those of the Java files that they name below them; what is not used."""
+    """
+    Return the layers with the Java files that they name below them, and notices of unused keys.
+    """
     named, _ = merged(layers)
     found, notices = list(layers), []
     for name, read in _JAVA_FILES.items():
@@ -178,7 +182,7 @@ def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, .
 
 
 def _one_line(message: str) -> str:
-    """A message whose keys and paths may hold anything, as one line that can be printed."""
+    """Return the message as one printable line; keys and paths may contain any character."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
 
 
@@ -187,7 +191,7 @@ def _unused(path: Path, keys: tuple[str, ...]) -> str:
 
 
 def _settings(config: Config, sources: Mapping[str, str]) -> list[ConfigurationValue]:
-    """Every key that counts with this kind of log; the sections of other kinds are left out."""
+    """Return the keys that apply to this kind of log."""
     found = []
     for name, key in KEYS.items():
         if KIND_OF_SECTION.get(key.section, config.log.kind) is not config.log.kind:

@@ -1,8 +1,8 @@
 """
-Layers become one set of typed values: the only module that imports pydantic and pydantic-settings.
+Merging of layers into typed values; the only module that imports pydantic and pydantic-settings.
 
-Higher layers win key by key. Texts become numbers, paths and choices here, and what a value must be
-to have its type is refused here; what it must be to make sense is judged by its section.
+Higher layers override lower ones, key by key. This module converts texts to numbers, paths and
+enumerations and checks types; the sections check meaning.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _UNITS: dict[str, dict[str, int]] = {
 
 def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSetting]]:
     """
-    The typed value of every key that is set, by name, and where it was set.
+    Return the typed value of every key that is set, and its source, both by name.
 
-    *layers* stand from the highest down. Raises `ConfigError`, one line, for the first value that
-    is not of its type.
+    *layers* are ordered from the highest down. Raises `ConfigError`, one line, for the first value
+    of a wrong type.
     """
 
     given = dict(ChainMap(*(layer.values for layer in layers)))
@@ -68,7 +68,7 @@ def merged(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[str, KafkaSett
 
 
 def shown(key: Key, value: object) -> str:
-    """A value as a message shows it: no secret, and not for pages."""
+    """Return a value for a message: secrets are hidden, long values are cut."""
     if key.is_secret:
         return "***"
     text = repr(value)
@@ -78,14 +78,11 @@ def shown(key: Key, value: object) -> str:
 
 
 class _LayerSource(PydanticBaseSettingsSource):
-    """A layer as pydantic-settings wants it."""
-
     def __init__(self, settings_cls: type[BaseSettings], layer: Layer) -> None:
         super().__init__(settings_cls)
         self._layer = layer
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """The value of one key as it was written."""
         given = self._layer.values.get(field_name)
         return None if given is None else given.value, field_name, False
 
@@ -102,7 +99,10 @@ def _allowed(key: Key) -> str:
 
 
 def _units(key: Key) -> dict[str, int]:
-    """The units in which a text may say the number; its own is the last word but the bound."""
+    """
+    Return the units that a text may give; the last word of the key but `max` or `min` is its own
+    unit.
+    """
     words = key.name.removesuffix("_max").removesuffix("_min").split("_")
     return _UNITS.get(words[-1], {})
 
@@ -123,7 +123,7 @@ def _whole(key: Key) -> _Reader:
 
 
 def _require(is_right: bool) -> None:
-    """Refuse a value; what it must be is said by `Key.allowed`."""
+    """Refuse a value; `Key.allowed` describes the allowed ones."""
     if not is_right:
         raise ValueError
 
@@ -139,7 +139,7 @@ def _boolean_or_text(raw: object) -> object:
 
 
 def _text(raw: object) -> str:
-    """A text, or a number that a TOML file has without quotes, like a node's."""
+    """Return a text, also from a number that a TOML file has without quotes."""
     _require(isinstance(raw, str) or type(raw) is int)
     return str(raw)
 
@@ -161,7 +161,7 @@ def _texts(raw: object) -> tuple[str, ...]:
 
 
 def _annotation(key: Key) -> Any:
-    """The type of a key for pydantic, with what it would take too lightly taken strictly."""
+    """Return the type of a key for pydantic, without pydantic's lenient conversions."""
     kind: Any = key.kind
     read: _Reader = _texts
     if kind is int:
@@ -188,8 +188,6 @@ def _annotation(key: Key) -> Any:
 
 
 class _Strict(BaseSettings):
-    """What all keys have in common."""
-
     model_config = SettingsConfigDict(
         extra="forbid", validate_default=False, allow_inf_nan=False, frozen=True
     )
@@ -203,7 +201,7 @@ class _Strict(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The layers that the model is made with, and nothing that the library would find."""
+        """Use the layers that the model is made with, and no other source."""
         assert isinstance(init_settings, InitSettingsSource), init_settings
         layers = init_settings.init_kwargs["layers"]
         return tuple(_LayerSource(settings_cls, layer) for layer in layers)

@@ -1,4 +1,4 @@
-"""What can be chosen about the process as a whole, and why the defaults are these. Pure."""
+"""Settings of the process as a whole, with the reason of each default. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ _METADATA_PARTITIONS_MAX = 100_000
 
 
 class LogKind(StrEnum):
-    """Where the events live."""
-
     FILES = "files"
     """In our own data folder, durable, in Kafka's form; no broker is needed."""
     KAFKA = "kafka"
@@ -31,7 +29,7 @@ class LogKind(StrEnum):
 
 
 class ServiceMode(StrEnum):
-    """Whether anything is ever written."""
+    """Whether the service writes events."""
 
     SERVE = "serve"
     OBSERVER = "observer"
@@ -39,7 +37,7 @@ class ServiceMode(StrEnum):
 
 
 class AssignmentKind(StrEnum):
-    """Who says which user partitions this service answers for."""
+    """How the service learns which user partitions it answers for."""
 
     ALL = "all"
     NONE = "none"
@@ -50,8 +48,6 @@ class AssignmentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What belongs to no single part of the service."""
-
     data_dir: Path = Path("rlmm-data")
     """Folder of the embedded log and of the snapshots, beside where the service is started: the
     service runs with no configuration and without rights on the rest of the machine."""
@@ -82,7 +78,6 @@ class ProcessSettings:
     then is named. Below the 30 s after which Kubernetes kills."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant, naming the key."""
         if not str(self.data_dir).strip() or "\0" in str(self.data_dir):
             msg = f"data_dir must be a folder, got {str(self.data_dir)!r}"
             raise ConfigError(msg)
@@ -100,7 +95,7 @@ class ProcessSettings:
 
     @property
     def assignment_kind(self) -> AssignmentKind:
-        """What `assignment` says, without the number of a broker."""
+        """The kind of `assignment`, without the broker id."""
         if _CLUSTER.fullmatch(self.assignment):
             return AssignmentKind.CLUSTER
         for kind in AssignmentKind:
@@ -118,7 +113,9 @@ class ProcessSettings:
         return None if match is None else _numbered("assignment", match.group(1))
 
     def listed(self) -> Assignment:
-        """What is assigned at the start; with `broker` and `cluster` nobody knows it yet."""
+        """
+        The assignment at the start; empty with `broker` and `cluster`, where it is not known yet.
+        """
         _ = self.cluster_broker
         if self.assignment_kind is AssignmentKind.ALL:
             return Assignment.everything()
@@ -136,7 +133,7 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogChoice:
-    """Which log is followed; each kind has a section of its own."""
+    """The kind of log; each kind has a section of its own."""
 
     kind: LogKind = LogKind.FILES
     """`files`, `kafka` or `memory`. Not set: `kafka` when anything of the section `kafka` is set,
@@ -148,7 +145,6 @@ class LogChoice:
     one, as Kafka does, and any for one that is there."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant, naming the key."""
         if self.num_partitions is not None:
             _require_whole("log.num_partitions", self.num_partitions, _METADATA_PARTITIONS_MAX)
 
@@ -160,7 +156,7 @@ def _require_whole(key: str, value: object, high: int) -> None:
 
 
 def _numbered(key: str, digits: str) -> int:
-    """A partition or a broker: Kafka's 32-bit numbers."""
+    """Parse the number of a partition or a broker: a 32-bit integer."""
     number = int(digits)
     if number > _INT32_MAX:
         msg = f"{key} must number from 0 to {_INT32_MAX}, got {digits}"

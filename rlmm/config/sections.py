@@ -1,8 +1,9 @@
 """
-All that can be configured: one field for each section, each a plain frozen value of its package.
+Sections of the configuration: one field for each, a plain frozen value of the package that it
+configures.
 
-A section joins by one line here. Names, types, defaults and reasons of its keys are those of its
-dataclass, and are read from there by `rlmm.config.keys`.
+A package adds a section by one line here. `rlmm.config.keys` reads names, types, defaults and
+reasons of the keys from the dataclass of the section.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from rlmm.telemetry.settings import LoggingSettings
 
 @dataclass(frozen=True, slots=True)
 class KafkaFiles:
-    """What of a cluster's client is named by a file, Java's own among them."""
+    """Files that configure the Kafka client."""
 
     command_config: Path | None = None
     """A Java `client.properties`, as Kafka's tools take it; its keys stand below those of the
@@ -42,7 +43,7 @@ class KafkaFiles:
 @dataclass(frozen=True, slots=True)
 class Config:
     """
-    The whole configuration: each component receives its own section and no other.
+    The whole configuration: each component receives only its own section.
 
     *kafka* is None unless the log is Kafka's.
     """

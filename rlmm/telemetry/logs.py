@@ -1,9 +1,9 @@
 """
-Log lines as they are written: for people on a terminal, else one JSON object a line.
+Log lines: for people on a terminal, else one JSON object a line.
 
-The only module that imports structlog. Lines come from the standard library's loggers and gain what
-`rlmm.base.log_context.bound` binds; a line that cannot be formatted is written in another form and
-never lost, and one that cannot be written is counted.
+Only this module imports structlog. It formats the records of the standard library's loggers and
+adds the fields that `rlmm.base.log_context.bound` binds. A record that cannot be formatted is
+written in another form, never dropped; a line that cannot be written is counted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 @dataclass(frozen=True, slots=True)
 class LinesStatistics:
-    """What became of log lines since the start."""
+    """Counts of log lines since the start."""
 
     written: Mapping[str, int]
     """By level; the counts of repeats are lines as well."""
@@ -56,7 +56,10 @@ class LinesStatistics:
 
 
 class LogLines(logging.StreamHandler[TextIO]):
-    """Writes lines to a stream, repeats limited; `run` it where nothing may be logged for long."""
+    """
+    A handler that writes lines to a stream and limits repeats; `run` reports held-back lines in
+    time.
+    """
 
     def __init__(
         self, stream: TextIO, settings: LoggingSettings, now_ms: Callable[[], int]
@@ -71,7 +74,9 @@ class LogLines(logging.StreamHandler[TextIO]):
         self.setFormatter(_formatter(settings.format, stream))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the line, unless it is one repeat too many; what is due is told first."""
+        """
+        Write the line unless the limit for its kind is reached; report counts that are due first.
+        """
         now_ms = self._now_ms()
         self._tell(self._repeats.due(now_ms))
         is_answer = bool(record.__dict__.pop(IS_ANSWER, False))
@@ -88,8 +93,8 @@ class LogLines(logging.StreamHandler[TextIO]):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """
-        Write a line whose arguments do not fit its template as both of them. What cannot be written
-        is counted: to complain of it, nobody is there.
+        Write template and arguments of a record that cannot be formatted. A failure to write is
+        only counted.
         """
         error = sys.exc_info()[1]
         if isinstance(error, OSError) or self.stream.closed:
@@ -110,15 +115,14 @@ class LogLines(logging.StreamHandler[TextIO]):
         return self._settings.format
 
     def statistics(self) -> LinesStatistics:
-        """What became of log lines since the start."""
         return LinesStatistics(
             dict(self._written), self._suppressed, self._failed, self._last_failure
         )
 
     def change(self, settings: LoggingSettings) -> None:
         """
-        Write lines as *settings* say from now on. Levels that were set by `set_level` and that no
-        settings named stay.
+        Apply *settings* from now on. Levels that `set_level` has set, and that the settings do not
+        name, stay.
         """
         self.acquire()
         try:
@@ -135,7 +139,7 @@ class LogLines(logging.StreamHandler[TextIO]):
             set_level(module, level)
 
     def tell_repeats(self, *, is_end: bool = False) -> None:
-        """Write the counts of windows that are over; at the end, of all."""
+        """Write the counts of windows that have ended; of all windows at the end."""
         self.acquire()
         try:
             self._tell(self._repeats.due(None if is_end else self._now_ms()))
@@ -143,7 +147,7 @@ class LogLines(logging.StreamHandler[TextIO]):
             self.release()
 
     async def run(self) -> None:
-        """Tell counts in time, until cancelled."""
+        """Report counts in time, until cancelled."""
         while True:
             await asyncio.sleep(_TICK_S)
             self.tell_repeats()
@@ -174,9 +178,9 @@ def set_up(
     now_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
 ) -> Iterator[LogLines]:
     """
-    Write everything that is logged to *stream* (standard error) while the context lasts.
+    Write all log records to *stream* (standard error) while the context lasts.
 
-    Afterwards the loggers are as they were, and every line held back has been counted out.
+    On exit the loggers are restored, and every held-back line has been counted in the output.
     """
     root = logging.getLogger()
     before = list(root.handlers)
@@ -197,10 +201,10 @@ def set_up(
 
 def set_level(module: str, level: str | None) -> None:
     """
-    Write lines of *module* and of all below it from *level* on; `""` is everything.
+    Write records of *module* and all loggers below it from *level* on; `""` is the root.
 
-    Holds at once and for loggers that do not exist yet. Without a level, the module follows those
-    above it again. Raises `InvalidArgument` for a level that does not exist.
+    Applies at once, also to loggers that do not exist yet. Without a level the module inherits
+    again. Raises `InvalidArgument` for an unknown level.
     """
     if level is not None and level not in set(LogLevel):
         msg = f"the level of {module or 'all'} must be one of {', '.join(LogLevel)}, got {level!r}"
@@ -212,12 +216,12 @@ def set_level(module: str, level: str | None) -> None:
 
 
 def is_json(form: LogFormat, stream: TextIO | None) -> bool:
-    """Whether lines of this format are JSON on *stream*."""
+    """Whether this format is JSON on *stream*."""
     return form is LogFormat.JSON or (form is LogFormat.AUTO and not _is_terminal(stream))
 
 
 def levels() -> dict[str, str]:
-    """Module -> its own level, of those that have one; `""` is everything."""
+    """Return the level of each logger that has its own; `""` is the root."""
     found = {"": logging.getLogger().level}
     for name, logger in list(logging.Logger.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and logger.level != logging.NOTSET:
@@ -226,7 +230,7 @@ def levels() -> dict[str, str]:
 
 
 def _nowhere() -> TextIO:
-    """What stands for a standard error that was closed before the start: nothing can be written."""
+    """Return a stream that discards everything, for a process started without standard error."""
     stream = io.StringIO()
     stream.close()
     return stream
@@ -266,7 +270,7 @@ def _formatter(form: LogFormat, stream: TextIO) -> logging.Formatter:
 
 
 def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The record's own time, in UTC, and its logger: set last, so that no bound field hides it."""
+    """Add time and logger of the record; last, so that no bound field hides them."""
     record: logging.LogRecord = event["_record"]
     at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
     event["time"] = at.replace("+00:00", "Z")
@@ -275,12 +279,12 @@ def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[s
 
 
 def _ordered(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """What every line has stands first, then what says where it comes from."""
+    """Order the fields: common ones first, then the source of the line."""
     first = [*_FIRST, *(name for name in _NEXT if name in event)]
     return {**{name: event[name] for name in first}, **event}
 
 
 def _one_line(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A message without line breaks and control characters."""
+    """Replace line breaks and control characters."""
     event["event"] = str(event["event"]).translate(_CONTROL)
     return event

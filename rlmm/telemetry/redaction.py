@@ -1,9 +1,9 @@
 """
-Names out of what is passed on: topics, hosts, paths and opaque bytes become stand-ins. Pure.
+Redaction of support bundles: placeholders replace topics, hosts, paths and opaque bytes. Pure.
 
-The same name is the same stand-in everywhere in a bundle, so that what belongs together is still
-seen to; a key that is made for one bundle keeps names from being guessed. Ids that Kafka made up,
-offsets, sizes and times stay: they are what help is about.
+A name has the same placeholder everywhere in a bundle, so that related entries stay recognizable. A
+key of the bundle keeps names from being guessed. Ids that Kafka generated, offsets, sizes and times
+stay.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _STANDIN = re.compile(r"(?:topic|host|path)-[0-9a-f]{8}")
 
 
 class NameRedaction:
-    """Stand-ins for names, of one bundle."""
+    """The placeholders of one bundle."""
 
     def __init__(self, key: bytes, topics: Iterable[str], *, is_on: bool = True) -> None:
-        """*topics* are the names that may stand anywhere in a text."""
+        """*topics* are names to replace anywhere in a text."""
         self._key = key
         self._is_on = is_on
         names = sorted({name for name in topics if not name.startswith("__")}, key=len)[::-1]
@@ -45,7 +45,7 @@ class NameRedaction:
         self._known = set(names)
 
     def of(self, value: object) -> object:
-        """The same value without names."""
+        """Return the value without names."""
         return self._of(value, None) if self._is_on else value
 
     def _of(self, value: object, key: str | None) -> object:

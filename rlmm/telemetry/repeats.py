@@ -1,11 +1,10 @@
 """
-Which log lines are repeats of one another, and how many of them were not written. Pure.
+Repeated log lines: which lines repeat one another, and how many were held back. Pure.
 
-Lines are of one kind when cluster, logger, level and template are the same; the arguments do not
-matter. The first ones of a window are always written, and every one that is not is counted and
-told. Metadata partitions share the count of a kind, else a broker that is away would be told
-thousands of times over; but each one's first line of a window is written, so that none of them goes
-unnamed behind the others' noise.
+Lines are of one kind if cluster, logger, level and template are equal; arguments do not matter. The
+limiter writes the first lines of a window, and counts and reports the others. Metadata partitions
+share the count of a kind, so that an unavailable broker is not reported thousands of times; the
+first line of each partition in a window is always written.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ PLACES_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LineKind:
-    """What repeats have in common."""
-
     logger: str
     level: int
     template: str
@@ -31,7 +28,7 @@ class LineKind:
 
 @dataclass(frozen=True, slots=True)
 class RepeatCount:
-    """How many lines of a kind were not written in a window of this length."""
+    """The number of lines of a kind that were held back in a window of this length."""
 
     kind: LineKind
     suppressed: int
@@ -48,7 +45,7 @@ class _Window:
 
 
 class RepeatedLines:
-    """Counts messages by kind; takes the time from its caller, which may stand still."""
+    """Counts lines by kind; the caller passes the time, which may stand still."""
 
     def __init__(self, repeats_max: int, window_ms: int) -> None:
         self._repeats_max = repeats_max
@@ -56,15 +53,15 @@ class RepeatedLines:
         self._windows: dict[LineKind, _Window] = {}
 
     def limit(self, repeats_max: int, window_ms: int) -> None:
-        """Write so many in a window from now on; windows that have begun keep their length."""
+        """Write this number of lines per window from now on; open windows keep their length."""
         self._repeats_max = repeats_max
         self._window_ms = window_ms
 
     def admits(self, kind: LineKind, place: object, now_ms: int) -> bool:
         """
-        Whether this line, of the metadata partition *place* if it is one's, is written.
+        Whether this line is written; *place* is its metadata partition, if it has one.
 
-        Ask `due` before, or a window that is over still counts.
+        Call `due` first, else a window that has ended still counts.
         """
         window = self._windows.get(kind)
         if window is None:
@@ -81,7 +78,9 @@ class RepeatedLines:
         return False
 
     def due(self, now_ms: int | None) -> list[RepeatCount]:
-        """Close the windows that are over, or all without a time; those that held lines back."""
+        """
+        Close windows that have ended, or all without a time, and return those that held lines back.
+        """
         over = [
             kind
             for kind, window in self._windows.items()

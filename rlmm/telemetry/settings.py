@@ -1,4 +1,4 @@
-"""What can be chosen about log lines, and why the defaults are these. Pure."""
+"""Settings of log lines, with the reason of each default. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
 
 
 class LogFormat(StrEnum):
-    """How a log line looks."""
-
     AUTO = "auto"
     HUMAN = "human"
     JSON = "json"
 
 
 class LogLevel(StrEnum):
-    """How grave a line must be to be written."""
-
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
@@ -31,8 +27,6 @@ class LogLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoggingSettings:
-    """Which log lines are written, and how they look."""
-
     format: LogFormat = LogFormat.AUTO
     """`human`, `json` (one object per line), or `auto`: for people on a terminal, JSON elsewhere,
     because then a program reads it."""
@@ -50,7 +44,6 @@ class LoggingSettings:
     """Length of that window; when it ends, the count of what was not written is."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
         for name in ("repeats_max", "repeats_window_ms"):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= _INT32_MAX:
@@ -59,7 +52,6 @@ class LoggingSettings:
         self.module_levels()
 
     def module_levels(self) -> dict[str, LogLevel]:
-        """Module -> least level of its lines."""
         found = {}
         for text in self.levels:
             module, _, level = text.partition("=")
