@@ -1,4 +1,6 @@
-"""Which bytes of a file the header `Range` of a request asks for (RFC 9110, 14). Pure."""
+"""
+Byte ranges: the bytes of a file that the `Range` header of a request selects (RFC 9110, 14). Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,6 @@ _ONE: Final = re.compile(r"bytes=(?P<first>[0-9]{0,19})-(?P<last>[0-9]{0,19})", 
 
 
 class ByteRange(NamedTuple):
-    """The bytes [start, end) of a file."""
-
     start: int
     end: int
     is_part: bool
@@ -22,14 +22,14 @@ class ByteRange(NamedTuple):
         return self.end - self.start
 
     def content_range(self, size: int) -> str:
-        """The header `Content-Range` for these of a file of *size*."""
+        """The `Content-Range` header of these bytes of a file of *size*."""
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 
 def bytes_asked(header: str | None, size: int) -> ByteRange | None:
     """
-    What *header* asks for of a file of *size* bytes: all of it where it asks for no range, or for
-    none that is understood; None where the range lies outside of the file.
+    Return the range that *header* selects in a file of *size* bytes: the whole file without a valid
+    range, None if the range is beyond the end.
     """
     whole = ByteRange(0, size, False)
     found = None if header is None else _ONE.fullmatch(header.strip().replace(" ", ""))

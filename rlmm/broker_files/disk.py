@@ -1,9 +1,9 @@
 """
-A broker's folders on disk: read here and nowhere else. Everything in this module blocks.
+Files of a broker's log folders; only this module reads them. Every function blocks.
 
-A file is reached by three names, each opened below the one before: a folder of the configuration, a
-partition's folder in it, a file in that. The last two are opened as what they have to be, and never
-through a symbolic link. Invariant: nothing is open when a call has returned.
+A file is reached by three names, each opened below the one before: a configured folder, a
+partition's folder in it, a file in that. The last two are never opened through a symbolic link.
+Invariant: no file is open after a call has returned.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class FolderPlace(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its own folder; raises `InvalidArgument` where no topic can have that name."""
+        """
+        The name of the partition's folder; raises `InvalidArgument` for a topic that no folder can
+        have.
+        """
         return str(topic_partition(self.partition.topic, self.partition.partition))
 
     def __str__(self) -> str:
@@ -49,7 +52,7 @@ class FolderPlace(NamedTuple):
 
 
 class FileIdentity(NamedTuple):
-    """Which file it is: another one of the same name has another inode or another size."""
+    """Identity of a file: a replaced file of the same name has another inode or size."""
 
     device: int
     inode: int
@@ -57,21 +60,23 @@ class FileIdentity(NamedTuple):
 
 
 class SealedFileFacts(NamedTuple):
-    """A regular file as it is in the listing of its folder."""
+    """A regular file as its folder lists it."""
 
     size_bytes: int
     modified_ms: int
 
 
 class ListedFile(NamedTuple):
-    """A file, and the names of all regular ones in its folder."""
+    """A file, and the names of all regular files in its folder."""
 
     names: list[str]
     identity: FileIdentity
 
 
 def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
-    """Every regular file of a partition by its name; those that vanish meanwhile are left out."""
+    """
+    Return every regular file of a partition by name; files that vanish meanwhile are left out.
+    """
     found: dict[str, SealedFileFacts] = {}
     with _partition_folder(place) as folder, os.scandir(folder) as entries:
         for entry in entries:
@@ -85,7 +90,7 @@ def facts_of(place: FolderPlace) -> dict[str, SealedFileFacts]:
 
 
 def look_at(place: FolderPlace, name: str) -> ListedFile:
-    """The file *name*, and what stands beside it at that moment."""
+    """Return the file *name*, and the listing of its folder at that moment."""
     with _partition_folder(place) as folder:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -98,9 +103,7 @@ def look_at(place: FolderPlace, name: str) -> ListedFile:
 def read_piece(
     place: FolderPlace, name: str, identity: FileIdentity, start: int, size: int
 ) -> bytes:
-    """
-    The bytes [start, start + size) of a file; none where it is gone or not that one any more.
-    """
+    """Read the bytes [start, start + size) of a file; empty if the file is gone or was replaced."""
     try:
         with (
             _partition_folder(place) as folder,
@@ -113,7 +116,6 @@ def read_piece(
 
 @contextmanager
 def opened_folder(path: str) -> Iterator[int]:
-    """One of the folders of the configuration, open."""
     with _told(path):
         descriptor = os.open(path, _FOLDER_FLAGS)
     try:
@@ -123,13 +125,12 @@ def opened_folder(path: str) -> Iterator[int]:
 
 
 def names_in(folder: int, where: str) -> list[str]:
-    """What is in an open folder, in no order."""
     with _told(where):
         return os.listdir(folder)
 
 
 def topic_id_of(partition_folder: int, where: str) -> Uuid | str:
-    """The topic's id as an open partition's folder tells it, or in words why it does not."""
+    """Return the topic id in an open partition folder, or the reason why there is none."""
     content = small_file(partition_folder, PARTITION_METADATA, f"{where}/{PARTITION_METADATA}")
     if not content:
         return f"it does not say its topic's id ({PARTITION_METADATA})"
@@ -142,7 +143,7 @@ def topic_id_of(partition_folder: int, where: str) -> Uuid | str:
 
 
 def small_file(folder: int, name: str, where: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes:
-    """What a file in an open folder holds, no more than *bytes_max*; none where there is none."""
+    """Read a file of at most *bytes_max* in an open folder; None if it does not exist."""
     try:
         with _file(folder, name, where) as (descriptor, _):
             return os.pread(descriptor, bytes_max, 0)
@@ -152,7 +153,6 @@ def small_file(folder: int, name: str, where: str, bytes_max: int = SMALL_BYTES_
 
 @contextmanager
 def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
-    """A partition's folder in an open one, open."""
     with _told(where):
         descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
     try:
@@ -163,7 +163,7 @@ def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
 
 @contextmanager
 def _partition_folder(place: FolderPlace) -> Iterator[int]:
-    """The folder of the partition that is meant: by name, and by the id of its topic."""
+    """Open the folder of a partition and check its topic id."""
     name, where = place.name, str(place)
     with opened_folder(place.folder) as outer, inner_folder(outer, name, where) as folder:
         found = topic_id_of(folder, where)
@@ -178,7 +178,7 @@ def _partition_folder(place: FolderPlace) -> Iterator[int]:
 
 @contextmanager
 def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentity]]:
-    """A regular file in an open folder, open, and which one it is."""
+    """Open a regular file in an open folder, and return its identity."""
     with _told(where):
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
         try:
@@ -192,7 +192,7 @@ def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, FileIdentit
 
 @contextmanager
 def _told(where: str) -> Iterator[None]:
-    """What the system refuses, in errors of ours."""
+    """Translate errors of the operating system."""
     try:
         yield
     except OSError as error:

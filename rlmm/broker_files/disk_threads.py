@@ -1,8 +1,8 @@
 """
-Reads of brokers' disks, in threads: so many at a time, and each given up when its time is over.
+Threads that read brokers' disks: limited in number, each abandoned after a deadline.
 
-A disk that hangs is given no more threads than these, and costs nobody more than that time. A
-thread that is given up ends with its read or with the process, and keeps its place until then.
+A disk that hangs occupies at most these threads and delays a caller by at most the deadline. An
+abandoned thread ends with its read or with the process, and counts until then.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 
 class DiskThreads:
-    """Has work done that may hang."""
-
     def __init__(self, most: int, timeout_s: float) -> None:
         self._places = asyncio.Semaphore(most)
         self._most = most
@@ -30,8 +28,9 @@ class DiskThreads:
 
     async def do(self, work: Callable[[], T]) -> T:
         """
-        What *work* gives, or raises. Raises `TooBusy` where no turn came in time, and
-        `LogUnavailable` where the work does not end. Who is cancelled waits for nothing.
+        Run *work* in a thread and return its result. Raises `TooBusy` if no thread was free in
+        time, and `LogUnavailable` if the work did not end in time. A cancelled caller does not
+        wait.
         """
         try:
             async with asyncio.timeout(self._timeout_s):

@@ -1,8 +1,9 @@
 """
-Which partitions are in the folders of the configuration, and whose folders these are. Blocks.
+Listing of the configured log folders: their partitions, and the broker that owns each folder.
+Blocks.
 
-A broker is at work in them: what vanishes meanwhile is left out, and what is being deleted or moved
-has another name and is no part of a log. What looks like a partition and is of no use is told.
+A broker works in these folders. The listing leaves out partitions that vanish, and folders that are
+being deleted or moved, which have other names. It reports partition folders that cannot be used.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _NODE_ID: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
 class BrokerFolder(NamedTuple):
-    """A folder of the configuration, and whose it says that it is."""
+    """A configured folder, and the cluster and broker that it names as its owner."""
 
     path: str
     node_id: int | None
@@ -46,14 +47,16 @@ class BrokerFolder(NamedTuple):
 
 
 class FolderPartition(NamedTuple):
-    """A partition in a folder; *high_watermark* is what its broker had last noted of it."""
+    """
+    A partition in a folder; *high_watermark* is the last one that its broker has checkpointed.
+    """
 
     place: FolderPlace
     high_watermark: int | None
 
 
 class BrokerFolders(NamedTuple):
-    """All that the folders hold at one moment; *unusable* are places, with the why of each."""
+    """The listing of all folders at one moment; *unusable* maps a place to the reason."""
 
     folders: list[BrokerFolder]
     partitions: list[FolderPartition]
@@ -61,7 +64,7 @@ class BrokerFolders(NamedTuple):
 
 
 def list_folders(paths: Iterable[str]) -> BrokerFolders:
-    """Every user's partition in the folders *paths*."""
+    """Return every user partition in the folders *paths*."""
     listed = BrokerFolders([], [], [])
     for path in paths:
         try:
@@ -95,7 +98,7 @@ def _add(path: str, listed: BrokerFolders) -> None:
 
 
 def _partition(path: str, folder: int, name: TopicPartition) -> FolderPlace | str | None:
-    """A partition's folder; None where it vanished, and in words why it is of no use."""
+    """Return a partition's folder; None if it vanished, a text if it cannot be used."""
     where = f"{path}/{name}"
     try:
         with inner_folder(folder, str(name), where) as inner:
@@ -110,7 +113,7 @@ def _partition(path: str, folder: int, name: TopicPartition) -> FolderPlace | st
 
 
 def _whose(path: str, folder: int) -> BrokerFolder:
-    """By `meta.properties`; nobody's where that is not there or damaged."""
+    """Return the owner in `meta.properties`; no owner if the file is absent or damaged."""
     content = small_file(folder, META_PROPERTIES, f"{path}/{META_PROPERTIES}")
     try:
         entries = parse_properties(content.decode(ENCODING))
@@ -125,7 +128,10 @@ def _whose(path: str, folder: int) -> BrokerFolder:
 
 
 def _high_watermarks(path: str, folder: int) -> Mapping[TopicPartition, int]:
-    """What the broker had last noted; nothing where it cannot be read: it is only a help."""
+    """
+    Return the checkpointed high watermarks; empty if they cannot be read, because they are only a
+    hint.
+    """
     content = small_file(
         folder, HIGH_WATERMARKS, f"{path}/{HIGH_WATERMARKS}", _CHECKPOINT_BYTES_MAX
     )

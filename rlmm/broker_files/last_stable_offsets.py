@@ -1,9 +1,9 @@
 """
-Last stable offsets of partitions, as somebody tells them, kept for a moment.
+Last stable offsets of partitions, asked of the cluster and cached for a short time.
 
-They only rise: an old one may refuse what could be read, never the other way. So an old one
-permits, and before one refuses the cluster is asked anew. Each question is asked once, however many
-wait for its answer; one that fails is not asked again at once, and nothing is known then.
+A last stable offset only rises, so a cached one is never too high. A cached value may permit a
+read; before one refuses a read, the cluster is asked again. Concurrent readers share one request.
+After a failed request the next one waits for a while, and the offset is unknown meanwhile.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _KEPT_MAX: Final = 10_000
 
 
 class StableOffsetSource(Protocol):
-    """Who is asked: the cluster."""
+    """The cluster that is asked."""
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
         """
-        The offset below which all is replicated and no transaction is open, asked freshly.
+        Ask for the last stable offset now.
 
-        Raises `LogError` where nobody tells it.
+        Raises `LogError` if no leader answers.
         """
         ...
 
     async def run(self) -> None:
-        """Be there to be asked, until cancelled."""
+        """Serve requests until cancelled."""
         ...
 
 
 class KnownStableOffset(NamedTuple):
-    """What is known of a partition: its last stable offset, or why there is none."""
+    """A last stable offset, or the reason why it is unknown."""
 
     offset: int | None
     trouble: LogError | None = None
@@ -57,7 +57,7 @@ class _Kept:
 
 
 class CachedStableOffsets:
-    """Asks *teller*, and remembers what it said for *age_s_max*."""
+    """Asks *teller* and caches its answers for *age_s_max*."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class CachedStableOffsets:
         self._kept: dict[TopicIdPartition, _Kept] = {}
 
     async def of(self, partition: TopicIdPartition, at_least: int = 0) -> KnownStableOffset:
-        """What is known of *partition*; where that is below *at_least*, it is as good as new."""
+        """Return the last stable offset of *partition*; one below *at_least* was asked just now."""
         now_s = self._now_s or asyncio.get_running_loop().time
         kept = self._kept.get(partition)
         if kept is None:
@@ -87,7 +87,7 @@ class CachedStableOffsets:
         return told
 
     def _usable(self, kept: _Kept, at_least: int, now_s: float) -> KnownStableOffset | None:
-        """What was told before, if it is of use still."""
+        """Return the cached value if it is still valid."""
         told = kept.told
         if told is None:
             return None

@@ -1,8 +1,8 @@
 """
-Which files of a partition may be read, by their names alone. Pure.
+Sealed files: which files of a partition may be read, judged by names alone. Pure.
 
-A segment is rolled when the `.log` of another one follows; what lies below that one's base offset
-never changes again, once it is stable. Whether it is stable is for the caller to ask.
+A segment is rolled when another `.log` follows. Records below that file's base offset never change
+again once they are stable. The caller asks whether they are.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WITHOUT_LOG: Final = "the log of its segment is not there"
 
 
 def is_ever_read(name: str) -> bool:
-    """Whether files of this name are read at all, by anybody and at any time."""
+    """Whether files of this name are served at all."""
     if name in _OF_PARTITION:
         return True
     found = parse_segment_file(name)
@@ -63,8 +63,8 @@ class SealedFiles:
 
     def needs(self, name: str) -> int | str:
         """
-        The offset below which all must be stable before the file *name* may be read; in words why
-        it may not, where that would not be enough.
+        Return the offset up to which the partition must be stable before *name* may be read, or the
+        reason why the file may not be read at all.
         """
         if name in _OF_PARTITION:
             return 0
@@ -82,7 +82,7 @@ class SealedFiles:
 
 
 def why_not(needs: int | str, last_stable_offset: int | None) -> str:
-    """Why a file that *needs* this may not be read now; empty where it may."""
+    """Return why a file that *needs* this offset may not be read now; empty if it may."""
     if isinstance(needs, str):
         return needs
     if last_stable_offset is None:

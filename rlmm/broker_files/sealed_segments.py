@@ -1,9 +1,10 @@
 """
-The folders of brokers as far as they are served: partitions, their files, one file piece by piece.
+Sealed segments of brokers as the service offers them: partitions, their files, and pieces of one
+file.
 
-Nobody waits here for a disk on the event loop. Invariant: a file is looked at, and then judged by a
-last stable offset that was told of the very partition it belongs to; what is read afterwards is
-that file, or nothing.
+Disk work never runs on the event loop. Invariant: the service looks at a file first and then
+compares it with a last stable offset of its own partition; a later read returns bytes of that same
+file, or nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PIECE_BYTES: Final = 512 * 1024
 
 
 class SealedFile(NamedTuple):
-    """A file that may be read, as it was when that was found out."""
+    """A file that may be read, with its identity at the moment of the check."""
 
     place: FolderPlace
     name: str
@@ -56,7 +57,7 @@ class SealedFile(NamedTuple):
 
 
 class BrokerLog:
-    """The configured folders; *teller* says how far their partitions are stable."""
+    """The configured folders; *teller* knows the last stable offsets of their partitions."""
 
     def __init__(self, settings: BrokerLogSettings, teller: StableOffsetSource) -> None:
         self.figures = BrokerFilesCounters()
@@ -67,17 +68,17 @@ class BrokerLog:
         self._turns = DiskThreads(settings.reads_max, settings.read_timeout_ms / 1_000)
 
     async def run(self) -> None:
-        """Say what is served, and have the cluster asked, until cancelled."""
+        """Log what is served, and keep asking the cluster, until cancelled."""
         _log.info("sealed segments below %s are served by HTTP", ", ".join(self._settings.folders))
         await self._teller.run()
 
     async def partitions(self) -> bytes:
-        """Every user's partition in the folders, and whose these are, as JSON."""
+        """Return every user partition in the folders, and their owners, as JSON."""
         folders = self._settings.folders
         return await self._turns.do(lambda: _dumped(_partitions_view(folders)))
 
     async def files(self, place: FolderPlace) -> bytes:
-        """Every regular file of a partition, and whether it may be read, as JSON."""
+        """Return every regular file of a partition, and whether it may be read, as JSON."""
         self._require_served(place)
         facts = await self._turns.do(partial(disk.facts_of, place))
         stable = await self._stable.of(place.partition)
@@ -86,9 +87,9 @@ class BrokerLog:
 
     async def sealed(self, place: FolderPlace, name: str) -> SealedFile:
         """
-        The file *name*, if it may be read.
+        Return the file *name* if it may be read.
 
-        Raises `FileAbsent`, `NotSealed`, and the `LogError` that keeps it from being known.
+        Raises `FileAbsent`, `NotSealed`, or the `LogError` that hides its last stable offset.
         """
         looked = await self._looked(place, name)
         needs = SealedFiles(looked.names).needs(name)
@@ -109,7 +110,7 @@ class BrokerLog:
         raise NotSealed(msg)
 
     async def _looked(self, place: FolderPlace, name: str) -> ListedFile:
-        """The file as it is on disk; what keeps it from being looked at is counted."""
+        """Look at the file on disk; count the faults."""
         try:
             self._require_served(place)
             _require_name(name)
@@ -126,7 +127,8 @@ class BrokerLog:
 
     async def read(self, file: SealedFile, start: int, size: int) -> bytes:
         """
-        The bytes [start, start + size) of *file*, `PIECE_BYTES` at most; none where it is gone.
+        Read the bytes [start, start + size) of *file*, at most `PIECE_BYTES`; empty if the file is
+        gone.
         """
         work = partial(disk.read_piece, file.place, file.name, file.identity, start, size)
         return await self._turns.do(work)

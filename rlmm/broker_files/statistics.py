@@ -1,4 +1,4 @@
-"""What was served of brokers' folders and what was refused, in figures; and their counting."""
+"""Counters of served and refused reads of broker files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CUT_SHORT: Final = ("changed", "disk", "slow")
 
 
 class BrokerFilesCounters:
-    """Counts for one server; all since the start, but for what is under way."""
+    """Counters of one server since its start; requests in progress are a gauge."""
 
     def __init__(self) -> None:
         self.sent_bytes = 0

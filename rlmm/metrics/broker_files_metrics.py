@@ -1,4 +1,4 @@
-"""The metrics of what is served of brokers' folders. Pure."""
+"""Metrics of served broker files. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of each cluster: how it is followed, what it holds and what it is asked. Pure."""
+"""Metrics of each cluster: replay, state and queries. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GAUGE, COUNTER = MetricKind.GAUGE, MetricKind.COUNTER
 
 
 def tally_by_verdict(tally: Tally) -> dict[str, float]:
-    """Offsets passed, by what was found there."""
+    """Return the offsets passed, by verdict."""
     return {
         "applied": tally.applied,
         "duplicate": tally.duplicate,

@@ -1,4 +1,4 @@
-"""What was asked by HTTP and how it was answered, in figures; and their counting."""
+"""Counters of HTTP requests and answers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ CUT_OFF: Final = ("full", "head", "slow")
 
 
 class HttpCounters:
-    """Counts for one server."""
-
     def __init__(self) -> None:
         self.answers: Counter[tuple[str, int]] = Counter()
         """By path, of which there are as many as routes, and status; 499: the client went away."""

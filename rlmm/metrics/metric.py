@@ -1,4 +1,4 @@
-"""What a metric is, and what one scrape has to read from. Pure."""
+"""The type of a metric, and the values that one scrape reads. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class MetricKind(StrEnum):
-    """What a metric is to Prometheus."""
-
     GAUGE = "gauge"
     COUNTER = "counter"
     """Only rises, but for a restart; its name ends with `_total`."""
@@ -57,7 +55,7 @@ class PartitionMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """All that is read by one scrape."""
+    """Everything that one scrape reads."""
 
     version: str
     now_s: float
@@ -81,7 +79,6 @@ class Scrape:
             yield EngineMetrics(name, engine, self)
 
     def places(self) -> Iterator[PartitionMetrics]:
-        """Every metadata partition that is shown."""
         for cluster in self.clusters() if self.has_places else ():
             for number, follower in cluster.engine.pump.followers.items():
                 yield PartitionMetrics(number, follower, cluster)
@@ -89,7 +86,7 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: what it is called, what it means, and where its figures come from."""
+    """One metric: its name, its help, and the function that reads its values."""
 
     name: str
     kind: MetricKind
@@ -101,7 +98,7 @@ class Metric:
 
     @property
     def series(self) -> Mapping[str, tuple[str, ...]]:
-        """What Prometheus calls its series, and their labels."""
+        """The names of its Prometheus series, and their labels."""
         if self.kind is not MetricKind.HISTOGRAM:
             return {self.name: self.labels}
         return {
@@ -118,7 +115,7 @@ def one(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """A metric of the process that has one figure."""
+    """Define a metric of the process with one value."""
     return Metric(name, kind, (), meaning, worry, lambda scrape: [((), read(scrape))])
 
 
@@ -129,7 +126,7 @@ def of_clusters(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """A metric with one figure for each cluster."""
+    """Define a metric with one value for each cluster."""
 
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for cluster in scrape.clusters():
@@ -146,7 +143,7 @@ def by(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """A metric with several figures for each cluster, told apart by *label*."""
+    """Define a metric with several values for each cluster, distinguished by *label*."""
 
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for cluster in scrape.clusters():
@@ -163,7 +160,7 @@ def of_places(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """A metric with one figure for each metadata partition."""
+    """Define a metric with one value for each metadata partition."""
 
     def samples(scrape: Scrape) -> Iterator[Sample]:
         for place in scrape.places():
@@ -180,5 +177,5 @@ def keyed(
     meaning: str,
     worry: str = "",
 ) -> Metric:
-    """A metric of the process with several figures."""
+    """Define a metric of the process with several values."""
     return Metric(name, kind, labels, meaning, worry, lambda scrape: read(scrape).items())

@@ -1,4 +1,4 @@
-"""What the operating system says of this process."""
+"""Statistics of this process from the operating system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SELF: Final = Path("/proc/self")
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """What the process holds of the machine; `None` where the system does not say."""
+    """Resources of the process; `None` if the system does not tell."""
 
     resident_bytes: int | None = None
     threads: int | None = None
@@ -25,7 +25,7 @@ class ProcessFigures:
 
 
 def measure_process() -> ProcessFigures:
-    """Ask the system, which blocks."""
+    """Read the statistics. Blocks."""
     try:
         fields = (_SELF / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2]
         said = fields.split()

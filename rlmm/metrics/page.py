@@ -1,7 +1,7 @@
 """
-What a scrape is answered: everything is read when it is asked for, in one step of the event loop.
+The metrics page: a scrape reads all values in one step of the event loop.
 
-What asks the operating system blocks, and is asked in a thread before; the rest is one moment.
+Statistics of the operating system are read in a thread before, because that blocks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SourcesCollector(Collector):
-    """Reads every metric of the table from *sources* whenever it is collected."""
+    """Reads every metric of the table from *sources* at each collection."""
 
     def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._sources = sources
@@ -42,7 +42,7 @@ class SourcesCollector(Collector):
         """What the operating system said last."""
 
     def collect(self) -> Iterator[Family]:
-        """Every metric that has a figure now."""
+        """Yield every metric that has a value now."""
         scrape = self._scrape()
         for metric in METRICS:
             family = _family(metric)
@@ -86,8 +86,6 @@ def _family(metric: Metric) -> Family:
 
 
 class MetricsPage:
-    """Answers scrapes."""
-
     def __init__(self, sources: ServedState, settings: HttpSettings, figures: HttpCounters) -> None:
         self._collector = SourcesCollector(sources, settings, figures)
         self._registry = CollectorRegistry(auto_describe=False)
@@ -96,10 +94,10 @@ class MetricsPage:
 
     async def answer(self, request: web.Request) -> web.Response:
         """
-        Everything, in the form that the client asks for.
+        Return all metrics in the format that the client accepts.
 
-        One scrape after another, with passes of the event loop in between: each takes 10 ms, and
-        anybody may ask for them, so that many at a time would hold up all who are served.
+        Scrapes run one after the other, with passes of the event loop in between: each takes 10 ms,
+        and any client may request them, so that many at once would delay every other client.
         """
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         async with self._turn:

@@ -1,6 +1,6 @@
 """
-The metrics of a cluster's parts: its snapshots, its log, its single metadata partitions, and single
-user partitions where that is asked for. Pure.
+Metrics of the parts of a cluster: snapshots, the log, metadata partitions, and, where configured,
+user partitions. Pure.
 """
 
 from __future__ import annotations

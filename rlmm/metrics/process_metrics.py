@@ -1,4 +1,4 @@
-"""The metrics of the process: standing, resources, listeners and log lines. Pure."""
+"""Metrics of the process: readiness, resources, listeners and log lines. Pure."""
 
 from __future__ import annotations
 

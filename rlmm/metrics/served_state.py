@@ -1,8 +1,9 @@
 """
-What is shown, and where it is read from: the engines of the process and what stands beside them.
+State that health, metrics and the API show, read from the engines of the process when a client
+asks.
 
-Everything here is asked when somebody asks for it. Invariant: before the service is there, and when
-it is gone, there is an answer all the same, and it is never that all is well.
+Invariant: an answer exists before the service is up and after it has stopped, and it never claims
+that all is well.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ServedProcess(Protocol):
-    """The service, as far as it is shown."""
+    """The service as health and metrics see it."""
 
     engines: dict[str, Engine]
     expected: tuple[str, ...]
@@ -36,17 +37,17 @@ class ServedProcess(Protocol):
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Engines that were added later and are not there now, by name, and why."""
+        """Engines that were added at run time and are absent now, by name, with the reason."""
 
     @property
     def end(self) -> str:
-        """Why nothing is answered any more."""
+        """Why the service answers nothing any more."""
 
     def statistics(self) -> ServiceStatistics: ...
 
 
 class SidecarFigures(Protocol):
-    """What the frame server says of itself."""
+    """Counters of the frame server."""
 
     @property
     def connections(self) -> Mapping[str, int]: ...
@@ -60,18 +61,18 @@ class SidecarFigures(Protocol):
 
     @property
     def refused(self) -> int:
-        """Connections that were one too many."""
+        """Connections above the limit."""
 
     @property
     def cut_off(self) -> Mapping[str, int]:
-        """Connections that were ended from here, by reason."""
+        """Connections that the service closed, by reason."""
 
     @property
     def answered(self) -> Mapping[str, int]: ...
 
     @property
     def refusals(self) -> Mapping[tuple[str, str], int]:
-        """Requests that were refused, by method and code."""
+        """Refused requests by method and code."""
 
     @property
     def waiting(self) -> int: ...
@@ -81,7 +82,7 @@ class SidecarFigures(Protocol):
 
     @property
     def abandoned(self) -> int:
-        """Waiting requests whose client went away."""
+        """Waiting requests whose client has disconnected."""
 
     @property
     def bytes_in(self) -> int: ...
@@ -94,19 +95,19 @@ class SidecarFigures(Protocol):
 
     @property
     def greeting_bytes(self) -> int:
-        """Of these, what strangers have sent."""
+        """Received bytes of connections before their hello."""
 
     @property
     def slow_clients(self) -> int:
-        """How often a client left its answers."""
+        """How often a client did not read its answers in time."""
 
     @property
     def takeovers(self) -> int:
-        """How often a start of a broker took over from another one."""
+        """How often a new start of a broker replaced an older one."""
 
 
 class ServedState:
-    """Where all that is shown comes from. Parts of the process that do not exist are `None`."""
+    """The sources of everything that is shown. Parts that the process does not have are `None`."""
 
     def __init__(
         self,
@@ -129,11 +130,11 @@ class ServedState:
         """Whether everything was answered from at least once."""
 
     def begin(self, process: ServedProcess) -> None:
-        """This is the service; none of its logs needs to be open."""
+        """Attach the service; its logs need not be open yet."""
         self.process = process
 
     def standing(self) -> ProcessStatus:
-        """What the process can be asked now."""
+        """Return the readiness of the process."""
         process = self.process
         if process is None:
             return ProcessStatus({}, is_begun=False)
@@ -149,7 +150,7 @@ class ServedState:
         return standing
 
     def process_view(self, now_s: float) -> View:
-        """What the process does beside its engines, as it is shown at a time of the event loop."""
+        """Return the view of the process apart from its engines, at a time of the event loop."""
         process, parts = self.process, {
             "log_lines": self.lines, "sidecar": self.sidecar, "access": self.access,
         }  # fmt: skip
@@ -171,10 +172,10 @@ class ServedState:
 
     def engine(self, cluster: str | None) -> tuple[str, Engine]:
         """
-        The engine of *cluster*, by name or by id, and its name; `None` is the only one.
+        Return the engine of *cluster*, by name or id, and its name; `None` selects the only one.
 
-        Raises `WrongCluster` where there is none, or several to choose from, and `NotReady` while
-        that is not known.
+        Raises `WrongCluster` without a match or with several, and `NotReady` while that is not
+        known.
         """
         process = self.process
         if process is None:

@@ -1,4 +1,4 @@
-"""Every metric there is, in the order in which they are described. Pure."""
+"""The table of all metrics, in the order of the reference. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of what a cluster is asked about its brokers again and again. Pure."""
+"""Metrics of the periodic questions to a cluster about its brokers. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-The cluster's own facts, asked of its brokers: topics, settings, offsets, disks, rights.
+Facts of the cluster, asked of its brokers: topics, settings, offsets, disks, rights.
 
-Nothing is changed, and every question has a deadline. What a broker does not tell, does not know
-in its version, or does not tell us, is left out or None; only a cluster that cannot be reached, or
-refuses to let us in, is an error.
+Nothing is changed, and every request has a deadline. Facts that a broker does not return, or does
+not support in its version, are left out or None. Only a cluster that cannot be reached, or refuses
+access, is an error.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _TOPICS_MAX = 500
 
 
 class Brokers:
-    """A `Cluster`, on the event loop that it was made on; connects when it is asked first."""
+    """The `ClusterFacts` of a running cluster; connects at the first question."""
 
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
-        """Every single question ends after *timeout_s*."""
+        """Every single request ends after *timeout_s*."""
         self._topics = UserTopics(settings, dialer, timeout_s)
 
     @classmethod
@@ -72,7 +72,6 @@ class Brokers:
         return cls(settings, await prepare(settings), timeout_s)
 
     async def close(self) -> None:
-        """Give up what is asked, and close every connection."""
         await self._topics.close()
 
     async def cluster_id(self) -> str:
@@ -90,7 +89,7 @@ class Brokers:
         return {name: _facts(one, settings.get(name)) for name, one in found.items()}
 
     async def _settings(self, names: list[str]) -> dict[str, dict[str, ClusterSetting]]:
-        """Of those topics whose settings we may read."""
+        """Return the settings of those topics that the client may describe."""
         found: dict[str, dict[str, ClusterSetting]] = {}
         for first in range(0, len(names), _TOPICS_MAX):
             request = DescribeTopicsRequest(names[first : first + _TOPICS_MAX], None)
@@ -108,8 +107,8 @@ class Brokers:
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
         """
-        See `Cluster`. The log start is asked for first and the last stable offset before the high
-        watermark, so what is told is never too high for what is told after it.
+        See `ClusterFacts`. The log start offset is read first, and the last stable offset before
+        the high watermark, so that no offset exceeds one that was read after it.
         """
         led = await self._led(partitions)
         log = await self._ends(led, LOG_START, LAST_STABLE, HIGH_WATERMARK)
@@ -132,8 +131,8 @@ class Brokers:
 
     async def _led(self, partitions: Collection[TopicIdPartition]) -> list[TopicIdPartition]:
         """
-        Those of *partitions* that are there for us and have a leader: one that has none keeps who
-        asks for its offsets waiting for an election.
+        Return those of *partitions* that exist and have a leader: requests for a partition without
+        one would wait for an election.
         """
         if not partitions:
             return []
@@ -149,7 +148,7 @@ class Brokers:
     async def _ends(
         self, partitions: Collection[TopicIdPartition], *ends: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-        """Nothing where a leader does not know the question."""
+        """Return the offsets, empty if a leader does not support the request."""
         try:
             return await ends_of(self._topics, partitions, *ends) if partitions else {}
         except (LogNotPermitted, UnsupportedVersion):
@@ -181,7 +180,7 @@ class Brokers:
         ]
 
     async def _of_broker(self, broker: int, request: Request[T]) -> T | None:
-        """What one broker answers; None where it does not, while others can be asked."""
+        """Return the response of one broker; None if it fails, while other brokers can be asked."""
         try:
             return await self._topics.ask_broker(broker, request)
         except (LogError, UnsupportedVersion):
@@ -190,8 +189,8 @@ class Brokers:
 
     async def rights(self, topics: Collection[str]) -> Rights:
         """
-        See `Cluster`. With a topic that we may not even DESCRIBE we may do nothing that goes with
-        it; one that does not exist says nothing.
+        See `ClusterFacts`. Without DESCRIBE on a topic all other rights on it are absent, too; a
+        topic that does not exist proves nothing.
         """
         request = MetadataRequest(sorted(topics), has_operations=True)
         told = await self._topics.ask(request)

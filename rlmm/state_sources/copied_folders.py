@@ -1,9 +1,9 @@
 """
-Copied folders of the metadata topic: which there are, and whose they are.
+Copied folders of the metadata topic: which partitions they hold, and which cluster they belong to.
 
-A folder that was named is one of a metadata partition, or one above some: a broker's log folder, or
-a copy of it. Several may hold the same partition, of several brokers; what says that they are not
-of one topic is refused. Everything blocks; nothing is opened, changed or locked.
+A given folder is a metadata partition, or the folder above several: a broker's log folder, or a
+copy of it. Several folders may hold the same partition of different brokers; folders of different
+topics are refused. Every function blocks; nothing is opened, changed or locked.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class CopiedFolders:
 
     @property
     def highest(self) -> int:
-        """The highest number of a metadata partition that was found."""
+        """The highest number of a metadata partition found."""
         return max(self.folders)
 
 
 def find_copies(given: Sequence[Path]) -> CopiedFolders:
     """
-    What the folders *given* hold. Raises `ConfigError`, one line, for one that is no folder of the
-    metadata topic, and for folders of several topics.
+    Find the partitions in the folders *given*. Raises `ConfigError`, one line, for a folder that is
+    not of the metadata topic, and for folders of several topics.
     """
     found: dict[int, dict[Path, Path]] = {}
     for path in given:
@@ -80,7 +80,7 @@ def find_copies(given: Sequence[Path]) -> CopiedFolders:
 
 
 def _partitions_of(path: Path) -> dict[int, Path]:
-    """The folder of each metadata partition that *path* is, or holds."""
+    """Return the folder of each metadata partition that *path* is or contains."""
     if not path.exists():
         msg = f"{path} does not exist"
         raise ConfigError(msg)
@@ -97,7 +97,7 @@ def _partitions_of(path: Path) -> dict[int, Path]:
 
 
 def _place_of(folder: Path) -> int | None:
-    """The metadata partition that a folder is of by its name."""
+    """Return the metadata partition in the name of a folder."""
     name = parse_folder(folder.name)
     if name is None or name.topic != TOPIC or not folder.is_dir():
         return None
@@ -105,7 +105,7 @@ def _place_of(folder: Path) -> int | None:
 
 
 def _nothing_in(path: Path) -> str:
-    """Why nothing can be read in *path*, and what is meant most likely."""
+    """Return why *path* cannot be used, and the most likely intention."""
     names = sorted(entry.name for entry in path.iterdir())
     what = f"{path} holds no folder {TOPIC}-N: nothing to read"
     if not names:
@@ -122,7 +122,6 @@ def _place_below(path: Path) -> bool:
 
 
 def _said_above(root: Path) -> FilesLogFolder:
-    """What the small file above the folders of partitions says."""
     path = root / META_PROPERTIES
     try:
         content = DISK.read_file(path)
@@ -134,7 +133,6 @@ def _said_above(root: Path) -> FilesLogFolder:
 
 
 def _agreed(what: str, said: Iterable[tuple[Value | None, Path]]) -> Value | None:
-    """The one value of all who say any."""
     first: tuple[Value, Path] | None = None
     for value, path in said:
         if value is None:

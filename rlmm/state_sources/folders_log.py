@@ -1,9 +1,9 @@
 """
-The records of copied folders as one log, read-only; see `rlmm.inspection.replay.EventLog`.
+Log of copied folders, read-only; see `rlmm.inspection.replay.EventLog`.
 
-Where several brokers' replicas of a metadata partition were copied, the one that reaches farthest
-is read. A folder is opened as it is: nothing is made, changed or locked in it, and it ends where it
-ended when it was opened, a torn tail left out.
+If replicas of several brokers were copied, the longest one is read. A folder is opened as it is:
+nothing is created, changed or locked, and the log ends where it ended at the opening, without a
+torn tail.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ _COMPARED_BYTES = 1 << 20
 
 
 class _Chosen(NamedTuple):
-    """The replicas of one metadata partition that can be read, the farthest first; or why none."""
+    """
+    The readable replicas of one metadata partition, longest first; or the reason why there is none.
+    """
 
     logs: tuple[PartitionLog, ...]
     trouble: LogError | None
 
 
 class FoldersLog:
-    """A log of what was copied. `open` it, `settle` its partition count, and close it."""
+    """Call `open`, then `settle` with the partition count; close it at the end."""
 
     def __init__(self, copies: CopiedFolders) -> None:
         self.notes: list[str] = []
@@ -52,7 +54,7 @@ class FoldersLog:
 
     @classmethod
     async def open(cls, copies: CopiedFolders) -> Self:
-        """Open every folder. One that cannot be read is told when it is asked for."""
+        """Open every folder. An unreadable folder raises only when it is read."""
         made = cls(copies)
         try:
             await made._open()
@@ -84,12 +86,12 @@ class FoldersLog:
             self.notes += _notes_of(place, logs, troubles)
 
     def settle(self, partition_count: int) -> None:
-        """From now on the topic is known to have so many partitions."""
+        """Fix the number of partitions of the topic."""
         self._count = partition_count
 
     @property
     def partition_count(self) -> int:
-        """How many partitions the topic is taken to have."""
+        """The assumed number of partitions."""
         return self._count
 
     @property
@@ -98,25 +100,25 @@ class FoldersLog:
         return self._copies.highest
 
     def missing(self, places: Collection[int]) -> list[int]:
-        """Those of *places* of which no folder is here."""
+        """Return those of *places* without a folder."""
         return sorted(set(places) - self._copies.folders.keys())
 
     def path_of(self, place: int) -> Path | None:
-        """The folder that a metadata partition is read from."""
+        """Return the folder that a metadata partition is read from."""
         chosen = self._chosen.get(place)
         return chosen.logs[0].path if chosen is not None and chosen.logs else None
 
     # --------------------------------------------------------------------- as any log is read
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """Who the log is; what no folder says is unknown."""
+        """Return the identity of the log; ids that no folder contains are unknown."""
         del timeout_s  # nothing here ever waits
         return LogIdentity(self._copies.cluster_id, self._copies.topic_id, self._count)
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> dict[int, LogBounds | LogError]:
-        """What each partition's best replica holds."""
+        """Return the bounds of each partition's longest replica."""
         del timeout_s  # as above
         found: dict[int, LogBounds | LogError] = {}
         for place in partitions:
@@ -130,7 +132,7 @@ class FoldersLog:
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """Record sets from *position* on; None where nothing comes any more."""
+        """Return record sets from *position* on; None at the end."""
         require_position(position, bytes_max)
         log = self._log(partition)
         try:
@@ -159,7 +161,7 @@ class FoldersLog:
     # ------------------------------------------------------------------------- other replicas
 
     async def compare(self, places: Collection[int]) -> None:
-        """Hold the replicas of *places* against each other; where they differ a note says so."""
+        """Compare the replicas of *places*; a note reports the first difference."""
         for place in sorted(set(places) - self._compared):
             self._compared.add(place)
             logs = self._chosen[place].logs if place in self._chosen else ()
@@ -175,8 +177,8 @@ class FoldersLog:
 
 async def first_difference(one: PartitionLog, other: PartitionLog) -> int | None:
     """
-    The first offset from which two replicas do not hold the same bytes, up to where the shorter one
-    ends; None where there is none. What retention removed from one of them is no difference.
+    Return the first offset from which two replicas differ, up to the end of the shorter one; None
+    if they agree. Records that retention removed from one of them are no difference.
     """
     position = max(one.log_start, other.log_start)
     end = min(one.next_offset, other.next_offset)
@@ -209,7 +211,7 @@ def _batches(found: RecordSet) -> Iterator[tuple[int, bytes]]:
 
 
 def _notes_of(place: int, logs: list[PartitionLog], troubles: list[LogError]) -> Iterator[str]:
-    """What there is to know of the replicas of a metadata partition before any is read."""
+    """Return notes on the replicas of a metadata partition, before any is read."""
     for trouble in troubles if logs else ():
         yield f"metadata partition {place}: a copy is not used: {trouble}"
     for log in logs[:1]:

@@ -1,9 +1,9 @@
 """
-Copied folders of the metadata topic, replayed for one command: no cluster is needed, and nothing in
-them is changed.
+Source of copied folders, replayed for one command: no cluster is needed, and the folders are not
+changed.
 
-A copy may lack metadata partitions: what is asked of those that are there is answered, and whatever
-needs another one is not ready, by name.
+A copy may lack metadata partitions. Questions about the others are answered; a question that needs
+a missing one raises `NotReady` with its number.
 """
 
 from __future__ import annotations
@@ -38,14 +38,12 @@ _NAMED_MAX = 10
 
 
 class FoldersSource:
-    """See `Source`."""
-
     kind = StateSourceKind.FOLDERS
 
     def __init__(
         self, log: FoldersLog, where: str, *, timeout_s: float, cluster: Brokers | None = None
     ) -> None:
-        """Takes over all it is given, and closes it."""
+        """Takes ownership of its arguments, and closes them."""
         self.log = log
         self.where = where
         self.cluster = cluster
@@ -67,10 +65,10 @@ class FoldersSource:
         progress: Progress | None = None,
     ) -> Self:
         """
-        Open *folders*, each one of a metadata partition or above some. Where neither they nor
-        *partition_count* say how many partitions the topic has, all of them are read to find out.
+        Open *folders*: metadata partitions, or folders above them. If neither they nor
+        *partition_count* tell the number of partitions, all of them are read to find it out.
 
-        Raises `ConfigError`, one line, for folders of something else, or of several topics.
+        Raises `ConfigError`, one line, for folders that are not of one metadata topic.
         """
         require_count(partition_count)
         copies = await in_own_thread("copies", partial(find_copies, folders))
@@ -92,7 +90,7 @@ class FoldersSource:
     async def _settle(
         self, kept: int | None, said: int | None, highest: int, progress: Progress | None
     ) -> None:
-        """Find out how many partitions the topic has."""
+        """Find out the number of partitions of the topic."""
         if kept is not None and said not in {None, kept}:
             msg = f"the folders were made with {kept} partitions, --partition-count says {said}"
             raise ConfigError(msg)
@@ -134,7 +132,7 @@ class FoldersSource:
         return count
 
     def _found(self) -> list[tuple[TopicIdPartition, int]]:
-        """Every user partition of which anything was read, and where."""
+        """Return every user partition with events, and its metadata partition."""
         return [
             (one, place)
             for place, held in self._states.held().items()
@@ -143,8 +141,8 @@ class FoldersSource:
 
     def _judge_count(self) -> list[str]:
         """
-        Hold the number of partitions against what was read. Raises `ConfigError` where what the
-        user says is wrong and another number is right: nothing would be found where it is.
+        Compare the number of partitions with the records. Raises `ConfigError` if the user's number
+        is wrong and another one fits: no partition would be found where it is.
         """
         count = self.log.partition_count
         astray = self._states.astray(count)
@@ -166,7 +164,7 @@ class FoldersSource:
     # ------------------------------------------------------------------------ as any source
 
     async def standing(self) -> SourceStatus:
-        """See `Source`; reads all that is there."""
+        """See `StateSource`; reads everything."""
         every = range(self.log.partition_count)
         missing = self.log.missing(every)
         there = [place for place in every if place not in set(missing)]
@@ -196,8 +194,8 @@ class FoldersSource:
         progress: Progress | None = None,
     ) -> ShardsMoment:
         """
-        See `Source`: as it was when the folders were copied. Waiting does not help, so `NotReady`
-        for partitions that were not copied comes at once.
+        See `StateSource`: the state when the folders were copied. Waiting does not help, so
+        `NotReady` for missing partitions is raised at once.
         """
         del wait_s
         count = self.log.partition_count
@@ -230,6 +228,6 @@ class FoldersSource:
 
 
 def _listed(places: Sequence[int]) -> str:
-    """Numbers as people read them, not all where they are many."""
+    """Return numbers for a message, cut if there are many."""
     shown = ", ".join(map(str, places[:_NAMED_MAX]))
     return shown if len(places) <= _NAMED_MAX else f"{shown} and {len(places) - _NAMED_MAX} more"

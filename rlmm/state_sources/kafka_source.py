@@ -1,9 +1,9 @@
 """
-The metadata topic of a cluster, replayed for one command.
+Source of a cluster's metadata topic, replayed for one command.
 
-READ and DESCRIBE on the topic are enough: there is no producer, no group, and nothing is written
-there. What was read can be kept in a cache of snapshots, so that the next command reads what came
-since; without one, nothing is written anywhere.
+READ and DESCRIBE on the topic are enough: there is no producer and no group, and nothing is written
+to the cluster. A cache of snapshots lets the next command read only new records; without one
+nothing is written anywhere.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ FIRST_ANSWER_S = 10.0
 
 
 class KafkaSource:
-    """See `Source`."""
-
     kind = StateSourceKind.KAFKA
 
     def __init__(
@@ -46,7 +44,7 @@ class KafkaSource:
         timeout_s: float,
         cache: SnapshotCache | None = None,
     ) -> None:
-        """Takes over all it is given, and closes it."""
+        """Takes ownership of its arguments, and closes them."""
         self.log = log
         self.cluster = cluster
         self.where = where
@@ -65,8 +63,8 @@ class KafkaSource:
         prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
     ) -> Self:
         """
-        Make one; nothing connects before it is asked. *timeout_s* is the deadline of each call, and
-        how long the topic may give nothing.
+        Create the source; it connects at the first question. *timeout_s* is the deadline of each
+        request, and how long the topic may return nothing.
 
         Raises `ConfigError` for a file of *settings*, or a cache, that cannot be used.
         """
@@ -86,7 +84,7 @@ class KafkaSource:
         return cls(log, cluster, where, timeout_s=timeout_s, cache=cache)
 
     async def standing(self) -> SourceStatus:
-        """See `Source`; reads the whole topic, or what came since it was read."""
+        """See `StateSource`; reads the whole topic, or the records since the last read."""
         identity = await self._states.identity()
         places = await self._states.standings(range(identity.partition_count))
         notes = self._notes(identity)
@@ -101,13 +99,12 @@ class KafkaSource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> ShardsMoment:
-        """See `Source`. The topic is read up to the end that it has at this call."""
+        """See `StateSource`. The topic is read up to its end at the time of this call."""
         moment = await self._states.moment(places, wait_s=wait_s, progress=progress)
         self._states.tell(self._notes(moment.identity))
         return moment
 
     def _notes(self, identity: LogIdentity) -> list[str]:
-        """What there is to know of what was read so far."""
         notes = self._states.not_understood()
         astray = self._states.astray(identity.partition_count)
         if astray:
@@ -121,7 +118,7 @@ class KafkaSource:
         return notes
 
     async def close(self) -> None:
-        """See `Source`. Fills the cache, unless the command was broken off."""
+        """See `StateSource`. Writes the cache, unless the command was interrupted."""
         task = asyncio.current_task()
         try:
             if task is None or not task.cancelling():

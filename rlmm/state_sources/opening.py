@@ -1,7 +1,8 @@
 """
-From what a command line names to the open source that is meant.
+Opening of the source that a command line names.
 
-Each kind of source is imported when it is opened: whoever asks a service waits for no Kafka client.
+Each kind of source is imported when it is opened, so that a query to a service does not load the
+Kafka client.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ NODE_ID = "cli"
 
 async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> StateSource:
     """
-    The source that *settings* name, to be closed. *progress* is told where folders have to be read
-    to find out what they hold.
+    Open the source that *settings* name; the caller closes it. *progress* receives the progress if
+    folders have to be read to find out their partition count.
 
-    Raises `ConfigError` for what contradicts itself or is none, and for a running service what
-    keeps it from being reached; a cluster is connected to when it is asked.
+    Raises `ConfigError` for contradicting settings, and the connection error of a service; a
+    cluster is connected at the first question.
     """
     if settings.partition_count is not None and settings.kind is not StateSourceKind.FOLDERS:
         msg = "--partition-count is for --log-dirs: whoever holds the topic knows it"
@@ -68,7 +69,7 @@ async def open_source(settings: SourceSettings, *, progress: Progress | None = N
 
 
 def kafka_settings_of(settings: SourceSettings) -> KafkaSettings | None:
-    """How a client gets into the cluster that is named; None where none is."""
+    """Return the client settings of the named cluster; None without one."""
     if not settings.bootstrap_servers:
         if settings.command_config is not None or settings.command_properties:
             msg = "--command-config and --command-property are for --bootstrap-server: name one"

@@ -1,8 +1,8 @@
 """
-How many partitions a metadata topic has, by where its records lie. Pure.
+Partition count of a metadata topic, derived from where its records are. Pure.
 
-The number decides where a user partition's events are, and copied folders do not say it. But every
-user partition that was found says which numbers it can be.
+The count decides which metadata partition holds a user partition, and copied folders do not contain
+it. Every user partition that was found narrows down the possible counts.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ def fitting_count(
     first: int | None = PARTITION_COUNT,
 ) -> int | None:
     """
-    The number of partitions by which each user partition lies where it was *found*, not below
-    *least*: *first*, Kafka's default, where that fits, else the smallest that does; None where none
-    does.
+    Return the partition count that places each user partition where it was *found*, at least
+    *least*: *first*, Kafka's default, if it fits, else the smallest that fits; None if none does.
 
-    The default is tried before smaller numbers because of what a wrong one does: by one that is too
-    large something seems to be missing, by one that is too small nothing does.
+    The default is tried first because a count that is too small hides missing partitions, while one
+    that is too large shows them.
     """
     hashes = {
         (metadata_partition_for(one.topic_id, one.partition, _WHOLE), place) for one, place in found

@@ -1,4 +1,4 @@
-"""What every source of the tiered state gives, whoever holds it."""
+"""Protocol of a source of the tiered state."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["MetadataPartitionStatus", "SourceStatus", "StateSource", "StateSourc
 
 
 class StateSource(Protocol):
-    """One of the three. Opened for one command, and closed by it."""
+    """One of three sources. A command opens it, and closes it at its end."""
 
     @property
     def kind(self) -> StateSourceKind: ...
 
     @property
     def where(self) -> str:
-        """An address, or folders: for people."""
+        """Address or folders, for people."""
         ...
 
     @property
     def log(self) -> EventLog:
-        """The metadata topic's records, for who needs history."""
+        """The records of the metadata topic, for queries about history."""
         ...
 
     @property
     def cluster(self) -> ClusterFacts | None:
-        """The cluster, where it can be asked."""
+        """The cluster, if it can be asked."""
         ...
 
     async def standing(self) -> SourceStatus:
-        """How it stands; never raises for want of readiness."""
+        """Return the status; never raises `NotReady`."""
         ...
 
     async def now(
@@ -49,9 +49,9 @@ class StateSource(Protocol):
         progress: Progress | None = None,
     ) -> Moment:
         """
-        The state as it is now, of the metadata partitions *places* or of all.
+        Return the current state of the metadata partitions *places*, or of all.
 
-        Raises `NotReady` where any of those is not caught up, or will not be within *wait_s*.
+        Raises `NotReady` if one of them is not caught up and will not be within *wait_s*.
         """
         ...
 

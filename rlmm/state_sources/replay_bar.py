@@ -1,8 +1,8 @@
 """
-How far a replay is, for people: a bar with the time that is left, on standard error.
+Progress bar of a replay, with the remaining time, on standard error.
 
-Only where that is a terminal, and only once it takes long enough to be wondered about; a line with
-what was read stays. Elsewhere nothing is shown: what a command answers stays alone.
+The bar appears only on a terminal and only after a while; a summary line remains. Without a
+terminal nothing is shown, so that the output holds only the answer.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ REDRAW_S: Final = 0.1
 
 class ReplayBar:
     """
-    A `Progress` of `rlmm.inspection.replay`: called, it draws; closed, it says what was read.
+    A progress callback of `rlmm.inspection.replay`: a call draws it, `close` prints the summary.
     """
 
     def __init__(
         self, out: TextIO | None = None, now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """It counts the time from here; *out* is a terminal."""
+        """Time counts from here; *out* is a terminal."""
         self._out = out or sys.stderr
         self._now_s = now_s
         self._begin_s = now_s()
@@ -43,7 +43,7 @@ class ReplayBar:
         self._is_closed = False
 
     def __call__(self, place: int, position: int, end: int) -> None:
-        """Metadata partition *place* stands at *position* and is read to *end*."""
+        """Show that metadata partition *place* is at *position* of *end*."""
         self._starts.setdefault(place, position)
         self._reached[place] = position, end
         now_s = self._now_s()
@@ -57,7 +57,7 @@ class ReplayBar:
 
     @property
     def total(self) -> int:
-        """Records that are to be read in all, of what is known to be."""
+        """The known number of records to read."""
         return sum(end - self._starts[place] for place, (_, end) in self._reached.items())
 
     def _draw(self) -> None:
@@ -70,10 +70,7 @@ class ReplayBar:
         self._bar.refresh()
 
     def close(self) -> None:
-        """
-        Take the bar away for good; where there was one, one line says what was read. Once is
-        enough.
-        """
+        """Remove the bar; print a summary if it was visible. May be called again."""
         self._is_closed = True
         if self._bar is None:
             return
@@ -87,7 +84,7 @@ class ReplayBar:
 
 
 def _bar_on(out: TextIO) -> Bar:
-    """Imported here: rich is not for commands that are over at once."""
+    """rich is imported here, because short commands do not need it."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
@@ -113,7 +110,7 @@ def _bar_on(out: TextIO) -> Bar:
 
 @contextmanager
 def replay_bar(out: TextIO | None = None, *, is_quiet: bool = False) -> Iterator[ReplayBar | None]:
-    """A bar as long as the block runs; None where nobody would see one, or wants one."""
+    """Show a bar while the block runs; None without a terminal, or if the user wants no bar."""
     out = out or sys.stderr
     if is_quiet or not out.isatty():
         yield None

@@ -1,8 +1,8 @@
 """
-States that are replayed from a log for one command, and how each metadata partition stands.
+Replayed states of a log's metadata partitions, and the status of each, for one command.
 
-What was read is gone on with the next time it is asked for, so that a view that is drawn anew reads
-what came since. Invariant: a state that was handed out never changes.
+A later question continues where the last one stopped, so that watch mode reads only new records.
+Invariant: a state that was handed out never changes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ _log = logging.getLogger("rlmm.sources.replayed")
 
 
 class MisplacedPartition(NamedTuple):
-    """A user partition of which events lie in another metadata partition than they should."""
+    """
+    A user partition with events in another metadata partition than the one where brokers look.
+    """
 
     partition: TopicIdPartition
     place: int
@@ -53,7 +55,7 @@ class MisplacedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class ReplayedPartition:
-    """One metadata partition, as far as it was read."""
+    """One metadata partition and the progress of its replay."""
 
     replay: PartitionReplay
     base: ReplayHistory
@@ -71,8 +73,6 @@ class ReplayedPartition:
 
 
 class ReplayedStates:
-    """The states of one log's metadata partitions."""
-
     def __init__(
         self,
         log: EventLog,
@@ -82,8 +82,8 @@ class ReplayedStates:
         cache: SnapshotCache | None = None,
     ) -> None:
         """
-        *timeout_s* is the deadline of each call, *first_answer_s* that of the first one of all
-        where it is shorter.
+        *timeout_s* is the deadline of each request, *first_answer_s* that of the first one if it is
+        shorter.
         """
         self._log = log
         self._timeout_s = timeout_s
@@ -100,7 +100,7 @@ class ReplayedStates:
         return self._held
 
     async def identity(self) -> LogIdentity:
-        """Who the log is, asked freshly; what was read of another one is forgotten."""
+        """Ask for the identity of the log; forget the states of another log."""
         known, timeout_s = self._identity, self._timeout_s
         if known is None:
             timeout_s = min(timeout_s, self._first_answer_s)
@@ -121,7 +121,7 @@ class ReplayedStates:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> ShardsMoment:
-        """The state of *places*, or of all, as far as the log reaches now."""
+        """Return the state of *places*, or of all, up to the current end of the log."""
         identity = await self.identity()
         asked = range(identity.partition_count) if places is None else sorted(set(places))
         async with self._turn:
@@ -135,18 +135,18 @@ class ReplayedStates:
         return ShardsMoment(identity, {place: one.replay for place, one in held.items()})
 
     async def standings(self, places: Collection[int]) -> dict[int, MetadataPartitionStatus]:
-        """How each of *places* stands once it is read as far as the log reaches now."""
+        """Return the status of each of *places*, read up to the current end of the log."""
         async with self._turn:
             found = await self._advance(places, self._timeout_s, None)
         return {place: self._standing(place, one) for place, one in found.items()}
 
     async def read(self, places: Collection[int], progress: Progress | None) -> None:
-        """Read what can be read of *places*; what cannot is told when it is asked for."""
+        """Read *places* as far as possible; errors are reported when a state is requested."""
         async with self._turn:
             await self._advance(places, self._timeout_s, progress)
 
     async def keep(self) -> None:
-        """Write what was read into the cache, where there is one."""
+        """Write the states into the cache, if there is one."""
         if self._cache is not None:
             for one in self._held.values():
                 await self._cache.keep(one.shard, one.history)
@@ -156,7 +156,7 @@ class ReplayedStates:
     async def _advance(
         self, places: Collection[int], timeout_s: float, progress: Progress | None
     ) -> dict[int, ReplayedPartition | RlmmError]:
-        """Read each of *places* to the end that the log has now; what keeps one from it."""
+        """Read each of *places* to the current end of the log; return the obstacles."""
         bounds = await self._log.bounds(list(places), timeout_s=self._timeout_s)
         begun: dict[int, tuple[Shard | None, ReplayHistory]] = {}
         found: dict[int, ReplayedPartition | RlmmError] = {}
@@ -200,7 +200,7 @@ class ReplayedStates:
         return held is not None and held.shard.position == bounds.next_offset
 
     async def _beginning(self, place: int, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory]:
-        """A state to go on from, with what it is made of; None: the log from its start."""
+        """Return a state to continue from, with its history; None for the start of the log."""
         held = self._held.get(place)
         if held is not None and not held.is_lent:
             return held.shard, held.base
@@ -213,9 +213,7 @@ class ReplayedStates:
     # ------------------------------------------------------------------------------ telling
 
     def astray(self, partition_count: int) -> list[MisplacedPartition]:
-        """
-        User partitions of which events lie where nobody would look for them in a topic of so many.
-        """
+        """Return misplaced user partitions for a topic with this number of partitions."""
         for place, one in self._held.items():
             seen = one.shard.position, partition_count
             if self._astray.get(place, (None,))[0] != seen:
@@ -228,7 +226,7 @@ class ReplayedStates:
         return [one for place in self._held for one in self._astray[place][1]]
 
     def not_understood(self) -> list[str]:
-        """Notes about records that no state has, because they could not be understood."""
+        """Return notes on records that could not be decoded and are in no state."""
         lost = {place: one.history for place, one in sorted(self._held.items())}
         return [
             lost_note(place, one.undecodable, one.records)
@@ -237,7 +235,7 @@ class ReplayedStates:
         ]
 
     def tell(self, notes: Iterable[str]) -> None:
-        """Who asks for an answer alone hears once what it stands on."""
+        """Print the notes on the sources of an answer once."""
         for note in notes:
             if note not in self._told:
                 self._told.add(note)
@@ -273,7 +271,7 @@ class ReplayedStates:
 
 
 def standing_of_trouble(place: int, error: RlmmError) -> MetadataPartitionStatus:
-    """How a metadata partition stands of which *error* keeps us from reading."""
+    """Return the status of a metadata partition that *error* keeps from being read."""
     why, state = NotReadyReason.END_UNKNOWN, GateState.REPLAYING
     position = target = None
     if isinstance(error, LogNotPermitted):
@@ -294,14 +292,14 @@ def unread(
     position: int | None = None,
     target: int | None = None,
 ) -> MetadataPartitionStatus:
-    """How a metadata partition stands of which next to nothing is known."""
+    """Return the status of a metadata partition that was not read."""
     return MetadataPartitionStatus(
         place, state, why, detail, None, position, target, None, None, None, None, None, None
     )
 
 
 def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
-    """What a state is made of that began with *base* and has counted *figures* since."""
+    """Return the history of a state that began with *base* and has counted *figures* since."""
     undecodable = figures.undecodable_by_reason
     apart = sum(count for reason, count in undecodable.items() if reason in COUNTED_APART)
     tally, found = figures.tally, base.copy()
@@ -314,7 +312,6 @@ def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
 
 
 def lost_note(place: int, undecodable: int, records: int) -> str:
-    """What is said where some records of a metadata partition could not be understood."""
     return (
         f"metadata partition {place}: {undecodable} of {records} records could not be understood: "
         "what they said is not in any answer"

@@ -1,4 +1,4 @@
-"""What is asked, in plain values: a running service, a cluster, or copied folders."""
+"""Settings of a source: a running service, a cluster, or copied folders. Plain values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
     """
-    One source of the tiered state. Of folders, a service and a cluster the first that is named is
-    the source; a cluster that is named beside another source is asked for its own facts alone.
+    One source of the tiered state. Folders come before a service, and a service before a cluster; a
+    cluster beside another source is asked for its own facts only.
     """
 
     log_dirs: tuple[Path, ...] = ()
@@ -46,7 +46,6 @@ class SourceSettings:
     """How many partitions a topic has of which folders were copied, where they do not say it."""
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
         if self.log_dirs and self.sidecar:
             msg = "the state is looked for in --log-dirs or asked of --sidecar: name one of the two"
             raise ConfigError(msg)
@@ -59,7 +58,6 @@ class SourceSettings:
 
     @property
     def kind(self) -> StateSourceKind:
-        """Who is asked for the state."""
         if self.log_dirs:
             return StateSourceKind.FOLDERS
         return StateSourceKind.SIDECAR if self.sidecar else StateSourceKind.KAFKA

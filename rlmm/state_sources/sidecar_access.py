@@ -1,4 +1,4 @@
-"""How a running service is reached, from what a command line says: address, TLS, token."""
+"""Access to a running service from the options of a command: address, TLS, token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PORT_MAX: Final = 2**16 - 1
 
 
 def address_of(settings: SourceSettings) -> Address:
-    """Where the service listens. Raises `ConfigError`, naming the file or the flag."""
+    """Return the address of the service. Raises `ConfigError`, naming the file or the flag."""
     text = settings.sidecar
     wants_tls = settings.is_tls or bool(settings.ca_file or settings.certificate_file)
     if text.startswith(_UNIX) or "/" in text:
@@ -57,7 +57,7 @@ def _no_password() -> str:
 
 
 def token_of(settings: SourceSettings) -> str | None:
-    """The token in the file that is named; what the file holds is never told."""
+    """Read the token from the named file; messages never show its content."""
     path = settings.token_file
     if path is None:
         return None

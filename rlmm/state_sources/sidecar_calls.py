@@ -1,4 +1,4 @@
-"""What is asked of a running service beside what brokers ask: each as a call. Pure."""
+"""Calls to a running service that brokers do not use. Pure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,16 @@ __all__ = [
 
 
 def list_partitions(place: int, after: bytes | None, limit: int) -> Call[looking.SummaryPage]:
-    """A page of the user partitions of metadata partition *place*."""
     return Call("list_partitions", [place, after, limit], looking.read_summary_page)
 
 
 def open_image(partition: TopicIdPartition, size: int) -> Call[looking.ImageHead]:
-    """The state image of *partition*, and its first bytes."""
+    """Open the state image of *partition*, and return its first bytes."""
     args = [partition_value(partition), size]
     return Call("open_image", args, looking.read_image_head, (partition,))
 
 
 def read_image(offset: int, size: int) -> Call[bytes]:
-    """More bytes of the image that is open."""
-
     def read(value: object) -> bytes:
         found = looking.read_bytes(value, "a piece of an image")
         if not found:
@@ -46,14 +43,13 @@ def read_image(offset: int, size: int) -> Call[bytes]:
 
 
 def close_image() -> Call[None]:
-    """No more of the image is wanted."""
     return Call("close_image", [], lambda _: None)
 
 
 def log_bounds(
     places: Sequence[int],
 ) -> Call[tuple[Uuid, list[looking.LogEnds | LogError]]]:
-    """Whose log it is, and what it holds of the metadata partitions *places*."""
+    """Return the identity of the log, and the bounds of the metadata partitions *places*."""
     count = len(places)
     return Call("log_bounds", [list(places)], lambda value: looking.read_log_ends(value, count))
 
@@ -61,6 +57,6 @@ def log_bounds(
 def read_log(
     topic_id: Uuid, place: int, position: int, skip: int, size: int, timeout_ms: int
 ) -> Call[looking.LogPiece | None]:
-    """Record batches of metadata partition *place* from *position* on."""
+    """Return record batches of metadata partition *place* from *position* on."""
     args: list[object] = [topic_id, place, position, skip, size, wait_options_value(timeout_ms)]
     return Call("read_log", args, looking.read_log_piece)

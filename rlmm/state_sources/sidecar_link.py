@@ -1,8 +1,7 @@
 """
-The connection of one command to a running service.
+Connection of one command to a running service.
 
-Invariant: whatever goes wrong between the two is told in one line that says where, and in words for
-who typed the command.
+Invariant: every failure is one line that names the place and uses the words of the command line.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _REFUSED: Final = (NotPermitted, WrongCluster, UnsupportedVersion, TooBusy)
 
 
 class SidecarLink:
-    """Asks a service, one connection at a time; one that was lost is made anew once."""
+    """Sends requests on one connection at a time; reconnects once after a loss."""
 
     def __init__(self, address: Address, hello: ClientHello, timeout_s: float) -> None:
         self._address = address
@@ -61,7 +60,7 @@ class SidecarLink:
 
     @classmethod
     async def open(cls, address: Address, hello: ClientHello, timeout_s: float) -> Self:
-        """Connect and say who this is; raises what keeps it from that, in one line."""
+        """Connect and authenticate; raises the obstacle as one line."""
         link = cls(address, hello, timeout_s)
         await link._connected(link._loop.time() + timeout_s)
         return link
@@ -72,12 +71,12 @@ class SidecarLink:
 
     @property
     def server(self) -> HelloAnswer:
-        """What the service said of itself last."""
+        """The latest hello answer of the service."""
         assert self._server is not None, "it is open"
         return self._server
 
     async def ask(self, call: Call[A], timeout_s: float | None = None) -> A:
-        """The answer, by a deadline; raises the refusal."""
+        """Return the answer within a deadline; raises the refusal."""
         chosen_s = self._timeout_s if timeout_s is None else timeout_s
         deadline_s = self._loop.time() + chosen_s
 
@@ -99,7 +98,7 @@ class SidecarLink:
             raise UnknownMethod(msg) from error
 
     async def _asked(self, call: Call[A], deadline_s: float) -> A:
-        """The answer; asked once more where the connection is lost: a service is started anew."""
+        """Return the answer; repeat the request once if the connection is lost, as in a restart."""
         for is_last in (False, True):
             connection = await self._connected(deadline_s)
             try:
@@ -130,7 +129,7 @@ class SidecarLink:
             return self._connection
 
     def _meet(self, server: HelloAnswer) -> None:
-        """Whoever answers now holds the same metadata as who answered before."""
+        """Require that the service after a reconnect has the same metadata as before."""
         known = None if self._server is None else self._server.topic_id
         if known is not None and server.topic_id not in {None, known}:
             msg = f"the service at {self.where} follows another metadata topic than before"
@@ -153,7 +152,7 @@ class SidecarLink:
             raise ConfigError(msg) from error
 
     def _why(self, error: OSError) -> str:
-        """In the system's words: those of asyncio repeat the address."""
+        """Return the system's text; asyncio's repeats the address."""
         if isinstance(error, TimeoutError) and error.errno is None:
             return f"nobody answers there for {min(CONNECT_S, self._timeout_s):g} s"
         if isinstance(error, ssl.SSLError) or (self._is_encrypted and error.errno is None):
@@ -181,7 +180,7 @@ class SidecarLink:
 
     @property
     def _perhaps_tls(self) -> str:
-        """What may be the matter where TLS is possible, and was not asked for."""
+        """Return a hint if the service may require TLS and the command did not use it."""
         is_plain = hasattr(self._address, "tls") and not self._is_encrypted
         return " (is it encrypted there? then --tls)" if is_plain else ""
 

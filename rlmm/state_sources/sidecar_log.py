@@ -1,9 +1,8 @@
 """
-The log of a running service, read through it: record batches as the log has them, by pages.
+Log of the metadata topic, read through a running service by pages of record batches.
 
-What is asked is answered from the log, not from what the service has made of it, so it is there
-also while the service is not caught up. Whoever sees it sees every event of every partition, which
-takes the role of an administrator.
+The service answers from the log, not from its state, so the log is available also while the service
+is not caught up. It contains the events of every partition, so reading it requires the admin role.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _PAUSE_S: Final = 0.05
 
 
 class SidecarLog:
-    """See `ReadableLog`. Several tasks may read at a time."""
+    """Several tasks may read at a time."""
 
     def __init__(self, link: SidecarLink) -> None:
         self._link = link
@@ -44,11 +43,11 @@ class SidecarLog:
 
     @property
     def may_read(self) -> bool:
-        """Whether the service will say what is in its log."""
+        """Whether the client's role may read the log."""
         return self._link.server.role == ADMIN
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """See `ReadableLog`; `NotReady` while the service has not reached its log."""
+        """See `EventLog`; raises `NotReady` while the service has not reached its log."""
         if self._identity is not None:
             return self._identity
         said = await self._link.ask(status(), timeout_s)
@@ -79,7 +78,7 @@ class SidecarLog:
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """See `ReadableLog`; a batch that no frame can hold comes in pieces."""
+        """See `EventLog`; a batch larger than a frame comes in pieces."""
         self._require_role()
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_s
@@ -112,7 +111,7 @@ class SidecarLog:
     async def _whole(
         self, partition: int, position: int, first: LogPiece, bytes_max: int
     ) -> bytes | None:
-        """All of what *first* begins; `None` where it is not the same any more."""
+        """Read the rest of the batch that *first* begins; `None` if it has changed meanwhile."""
         if not first.left_bytes:
             return first.data
         pieces, had = [first.data], len(first.data)

@@ -1,9 +1,8 @@
 """
-The state of a running service, piece by piece.
+State of a running service, read piece by piece.
 
-The service goes on meanwhile: each page, and each user partition as a whole, is as it was when it
-was asked for, and never older than the positions that are told. Nothing is kept here but what was
-asked for last.
+The service continues meanwhile: each page, and each user partition as a whole, is as it was at its
+request, and never older than the reported positions. Only the latest answer is kept here.
 """
 
 from __future__ import annotations
@@ -43,15 +42,13 @@ class SidecarMoment:
     def __init__(
         self, link: SidecarLink, identity: LogIdentity, positions: Mapping[int, int]
     ) -> None:
-        """*positions*, by metadata partition, of those that are asked about."""
+        """*positions* are those of the requested metadata partitions."""
         self._link = link
         self.identity = identity
         self.positions = positions
 
     async def user_partitions(self) -> list[PartitionSummary]:
-        """
-        See `Moment`. Raises `NotPermitted` where the role sees only some: it is all or nothing.
-        """
+        """See `Moment`. Raises `NotPermitted` if the role may see only some of them."""
         found: list[PartitionSummary] = []
         for place in self.positions:
             after: bytes | None = None
@@ -90,7 +87,7 @@ class SidecarMoment:
                 return
 
     async def state(self, partition: TopicIdPartition) -> Shard:
-        """See `Moment`: as it is when this is called."""
+        """See `Moment`: the state at the time of this call."""
         place = self._require_read(partition)
         for _ in range(_ATTEMPTS):
             head = await self._link.ask(calls.open_image(partition, PIECE_BYTES_MAX))
@@ -103,7 +100,7 @@ class SidecarMoment:
         raise SidecarUnavailable(msg)
 
     async def _rest(self, head: ImageHead) -> bytes | None:
-        """The whole image; `None` where it is not open any more, as the connection was lost."""
+        """Read the rest of the image; `None` if a lost connection has closed it."""
         pieces, had = [head.first], len(head.first)
         if had == head.size_bytes:
             return head.first
@@ -117,7 +114,7 @@ class SidecarMoment:
         return b"".join(pieces)
 
     def _require_read(self, partition: TopicIdPartition) -> int:
-        """The metadata partition of *partition*, if it is one that is asked about."""
+        """Return the metadata partition of *partition*; raises if it was not requested."""
         place = place_of(partition, self.identity.partition_count)
         if place not in self.positions:
             msg = f"{partition}: metadata partition {place} was not read"

@@ -1,4 +1,4 @@
-"""A running service, by the frame protocol: as brokers ask it, and a little more."""
+"""Source of a running service, over the frame protocol."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ _RECORD_S: Final = 2.0
 
 
 class ServiceStateSource:
-    """See `Source`."""
-
     kind = StateSourceKind.SIDECAR
 
     def __init__(
@@ -47,7 +45,7 @@ class ServiceStateSource:
         cluster: Brokers | None = None,
         now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
     ) -> None:
-        """Takes over all it is given, and closes it."""
+        """Takes ownership of its arguments, and closes them."""
         self._link = link
         self._now_ms = now_ms
         self.cluster = cluster
@@ -56,8 +54,8 @@ class ServiceStateSource:
     @classmethod
     async def open(cls, settings: SourceSettings, *, cluster: Brokers | None = None) -> Self:
         """
-        Connect to the service that *settings* name. Raises what keeps it from that, in one line;
-        *cluster* is then still the caller's.
+        Connect to the service that *settings* name. Raises the obstacle as one line; *cluster* then
+        still belongs to the caller.
         """
         hello = ClientHello(VERSIONS, CLIENT, token_of(settings), settings.cluster_id or None)
         read_hello(hello_value(hello))
@@ -76,7 +74,10 @@ class ServiceStateSource:
     # -------------------------------------------------------------------------- how it stands
 
     async def standing(self) -> SourceStatus:
-        """See `Source`. How old the last record is of what lags, only an administrator sees."""
+        """
+        See `StateSource`. The age of the last record of a lagging partition requires the admin
+        role.
+        """
         found = await self._standing()
         if not self.log.may_read:
             return found
@@ -88,7 +89,7 @@ class ServiceStateSource:
         return with_lag(found, lags)
 
     async def _standing(self) -> SourceStatus:
-        """As `standing`, but for how old the last record is of those that lag."""
+        """Return the status without the age of the last records."""
         try:
             said = await self._link.ask(status())
         except NotReady as error:
@@ -96,7 +97,7 @@ class ServiceStateSource:
         return standing_of(said, self.where, self._link.server.mode)
 
     async def _lag_s(self, place: MetadataPartitionStatus) -> float | None:
-        """How old the last record is that was applied; `None` where nobody says."""
+        """Return the age of the last applied record; `None` if the service does not tell."""
         position, start = place.position, place.log_start
         if position is None or start is None or position <= start:
             return None
@@ -119,8 +120,8 @@ class ServiceStateSource:
         progress: Progress | None = None,
     ) -> SidecarMoment:
         """
-        See `Source`. What the service does not read at all, because nobody has given it to it, is
-        not waited for.
+        See `StateSource`. Metadata partitions that are not assigned to the service are not waited
+        for.
         """
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + wait_s
@@ -163,7 +164,7 @@ class ServiceStateSource:
 
 
 def _asked(found: SourceStatus, places: Collection[int] | None) -> list[MetadataPartitionStatus]:
-    """How those stand that are asked about; none while the topic is not known."""
+    """Return the status of the requested partitions; none while the topic is unknown."""
     if places is None or found.identity is None:
         return list(found.places)
     count = found.identity.partition_count
@@ -175,7 +176,7 @@ def _asked(found: SourceStatus, places: Collection[int] | None) -> list[Metadata
 
 
 def _timestamp_ms(found: RecordSet, offset: int) -> int | None:
-    """When the record at *offset* was written, or the batch that it was in before compaction."""
+    """Return the timestamp of the record at *offset*, or of its batch if it was compacted away."""
     for batch in walk(found.data, verify_crc=False):
         if not isinstance(batch, Batch) or batch.next_offset <= offset:
             continue

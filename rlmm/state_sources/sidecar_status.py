@@ -1,7 +1,7 @@
 """
-How a running service says that it stands, in the words of every source. Pure.
+Status of a running service in the form that all sources share. Pure.
 
-What an older service does not say is not known, and nothing else follows from it.
+Fields that an older service does not send are unknown, and nothing else follows from that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OBSERVER: Final = "observer"
 
 
 def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
-    """How the service at *where* stands, which says *said* of itself; what it lags is not known."""
+    """Return the status of the service at *where* from its answer *said*; the lag is not known."""
     identity = identity_of(said)
     notes = [] if mode != OBSERVER else ["the service observes: it writes nothing"]
     if identity is None:
@@ -61,14 +61,17 @@ def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
 
 
 def _unread_as(is_assignment_known: object) -> tuple[str, str]:
-    """Of what the service does not read: state and reason. An older one does not say."""
+    """
+    Return state and reason of partitions that the service does not read; an older service does not
+    tell.
+    """
     if is_assignment_known is True:
         return NOT_ASSIGNED, NOT_ASSIGNED
     return ABSENT, "assignment-unknown" if is_assignment_known is False else ABSENT
 
 
 def _not_understood(found: Mapping[int, Said]) -> list[str]:
-    """Notes about records that are in no answer."""
+    """Return notes on records that are in no answer."""
     notes = []
     for place, one in sorted(found.items()):
         history = _map(one.get("history"))
@@ -79,7 +82,7 @@ def _not_understood(found: Mapping[int, Said]) -> list[str]:
 
 
 def identity_of(said: Said) -> LogIdentity | None:
-    """Whose metadata the service follows; `None` while it does not know."""
+    """Return the identity of the followed log; `None` while the service does not know it."""
     count = _number(said.get("partition_count"))
     if count is None or said.get("topic_id") is None:
         return None
@@ -87,7 +90,7 @@ def identity_of(said: Said) -> LogIdentity | None:
 
 
 def with_lag(standing: SourceStatus, lags: Mapping[int, float | None]) -> SourceStatus:
-    """The same, with how old the last applied record is, by metadata partition."""
+    """Return the same status with the age of the last applied record by metadata partition."""
     places = tuple(
         replace(one, lag_s=lags.get(one.metadata_partition, one.lag_s)) for one in standing.places
     )

@@ -1,10 +1,10 @@
 """
-States that are kept from one command to the next, so that none reads a whole topic again.
+Cache of snapshots, so that the next command does not read the whole topic again.
 
-The files are the service's own snapshots, under its own checks: whole by their checksum, of this
-very cluster, topic and partition count, and within the log's bounds; what fits is taken, and
-everything else is passed over. Each is written aside and renamed, so a folder never holds half of
-one. Invariant: a folder that another process keeps snapshots in is neither read nor written.
+The files are the service's own snapshots with the same checks: checksum, cluster, topic, partition
+count, and the bounds of the log. Other files are ignored. Each file is written aside and renamed,
+so a folder never holds a partial one. Invariant: a folder that another process uses for snapshots
+is neither read nor written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ behind the last one, so that a command that reads little writes nothing."""
 
 
 class SnapshotCache:
-    """The snapshots of one log in a folder that is ours while it is open."""
+    """The snapshots of one log in a folder that is locked while the cache is open."""
 
     def __init__(self, folder: Path, clock: Clock = SYSTEM_CLOCK) -> None:
         self._folder = folder
@@ -54,9 +54,9 @@ class SnapshotCache:
     @classmethod
     async def open(cls, folder: Path, clock: Clock = SYSTEM_CLOCK) -> Self:
         """
-        Take the folder, which is made where there is none; one that is in use is left alone.
+        Lock the folder and create it if necessary; a folder in use is left alone.
 
-        Raises `ConfigError` for one that cannot be a cache.
+        Raises `ConfigError` for a folder that cannot be a cache.
         """
         made = cls(folder, clock)
         await in_own_thread("snapshot-cache", made._take)
@@ -79,20 +79,20 @@ class SnapshotCache:
             self._identity = identity
 
     async def restore(self, place: int, bounds: LogBounds) -> RestoredSnapshot | None:
-        """The newest state that fits into *bounds*; None where there is none."""
+        """Return the newest state within *bounds*; None without one."""
         if self._store is None:
             return None
         return await self._store.restore(place, bounds.log_start, bounds.next_offset)
 
     def age_s(self, place: int) -> float | None:
-        """How old the newest snapshot of a metadata partition is."""
+        """Return the age of the newest snapshot of a metadata partition."""
         saved = None if self._store is None else self._store.saved(place)
         return None if saved is None else max(0, self._clock.now_ms() - saved.written_ms) / 1_000
 
     async def keep(self, shard: Shard, history: ReplayHistory) -> bool:
         """
-        Write the state of *shard*, unless the newest snapshot is nearly the same; whether it was
-        written. That it cannot be is told, and no error: what was asked for is answered already.
+        Write the state of *shard* unless the newest snapshot is nearly equal; true if it was
+        written. A failure is a note and no error, because the command has its answer already.
         """
         if self._store is None:
             return False

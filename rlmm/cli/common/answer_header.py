@@ -1,4 +1,4 @@
-"""What answers say of themselves before their items: who was asked, and of which moment."""
+"""Header of answers: the source that was asked, and the moment that the answer describes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def moment_head(looking: QueryContext, moment: Moment) -> dict[str, object]:
     """
-    Who was asked, and the last offset of each metadata partition that the answer stands on, -1
-    where it has none: with `--at` the same question has the same answer.
+    Return the source, and the last applied offset of each metadata partition, -1 without one. The
+    same question with these offsets in `--at` has the same answer.
     """
     identity = moment.identity
     return {
@@ -32,8 +32,8 @@ async def partitions_in_place(
     moment: Moment, notes: list[str] | None = None
 ) -> list[PartitionSummary]:
     """
-    Every user partition that is where brokers look for it; of others nothing can be asked, and
-    *notes* say how many these are.
+    Return every user partition that is in the metadata partition where brokers look for it; *notes*
+    count the others, which no question can reach.
     """
     count = moment.identity.partition_count
     summaries = await moment.user_partitions()

@@ -1,4 +1,4 @@
-"""The subcommands of `rlmm`: where each is defined, and its line of help. Nothing is imported."""
+"""Subcommands of `rlmm`: where each is defined, and its line of help. Imports none of them."""
 
 SUBCOMMANDS = {
     "check": "rlmm.cli.queries.check:check",

@@ -1,8 +1,8 @@
 """
-`rlmm config`: what is configured, and the flags that every command with a configuration takes.
+Options of commands that load a configuration, and `rlmm config`.
 
-`config_options` is that set of flags; a command under it is handed what was loaded. Under
-`source_options` it is handed where it stands instead, and loads it itself, again and again.
+A command with `config_options` receives the loaded configuration. A command with `source_options`
+receives its sources instead and can load it repeatedly.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _HELP = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSources:
-    """Where the configuration of a command stands."""
+    """The sources of a command's configuration."""
 
     flags: Mapping[str, str]
     """Texts by the names of their keys."""
@@ -67,19 +67,20 @@ class ConfigurationSources:
     command_properties: tuple[str, ...]
 
     def load(self) -> LoadedConfiguration:
-        """What stands there now; see `rlmm.config.loading.load`."""
+        """Load the configuration as it is now; see `rlmm.config.loading.load`."""
         return load(self.flags, self.environ, self.file, self.command_properties)
 
     def said(self, name: str) -> str | None:
-        """What a flag, or else the environment, says of a key, right or wrong."""
+        """Return the unchecked value of a key from its flag, else from the environment."""
         return self.flags.get(name) or self.environ.get(KEYS[name].env)
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
-    Add a flag for every key; *command* is called with `configuration`, a `LoadedConfiguration`.
+    Add a flag for every key; *command* receives `configuration`, a `LoadedConfiguration`.
 
-    What has no equivalent in a Java file is told on standard error, one line for each file.
+    Properties of a Java file without an equivalent are listed on standard error, one line for each
+    file.
     """
 
     @functools.wraps(command)
@@ -93,7 +94,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a flag for every key; *command* is called with `sources`, of which it loads."""
+    """Add a flag for every key; *command* receives `sources` and loads the configuration itself."""
 
     @functools.wraps(command)
     def configured(
@@ -181,7 +182,7 @@ def show_command(*, configuration: LoadedConfiguration, output: str) -> None:
 
 
 def plain(value: object) -> object:
-    """A value as JSON has it; a secret is masked, set or not shown apart."""
+    """Return a value as JSON; a secret is masked, whether it is set or not."""
     if isinstance(value, Secret):
         return repr(value)
     if isinstance(value, tuple):
@@ -190,7 +191,7 @@ def plain(value: object) -> object:
 
 
 def text(value: object) -> str:
-    """A value as it would be written on a command line; nothing where it is unset."""
+    """Return a value as it is written on a command line; empty if unset."""
     if value is None:
         return "unset"
     if isinstance(value, bool):

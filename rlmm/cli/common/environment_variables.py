@@ -1,4 +1,4 @@
-"""Variables of the environment that are called as their flags are."""
+"""Environment variables named after flags."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 class CalledAsFlag(click.Option):
     """
-    A flag whose value has another name in the program: its variable is called as the flag is.
+    A flag whose parameter has another name: its variable is named after the flag.
 
-    Click would call it by the name that nobody but the program knows, and a variable that is named
-    as the flag is would be passed over in silence.
+    Click would derive the variable from the parameter's name and ignore the one named after the
+    flag.
     """
 
     def resolve_envvar_value(self, ctx: Context) -> str | None:
@@ -28,7 +28,7 @@ class CalledAsFlag(click.Option):
 
 class ExplicitFlag(CalledAsFlag):
     """
-    A flag by which something is destroyed or published: on the command line, or not said at all. A
+    A flag that destroys or publishes: it counts only on the command line, never as a variable. A
     variable that was left in a container must not delete.
     """
 

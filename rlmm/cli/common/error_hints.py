@@ -1,4 +1,4 @@
-"""What a person may do about an error that ends a command: half a line behind it."""
+"""Hints: what an operator can do about an error that ends a command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEVER_BY_ITSELF = {
 
 
 def place_of(error: errors.RlmmError) -> str:
-    """How far a metadata partition is that is not ready, where the error knows and does not say."""
+    """Return the progress of a metadata partition that is not ready, if the error has it."""
     if not isinstance(error, errors.NotReady) or error.records_left is None:
         return ""
     if str(error.target) in str(error):
@@ -39,7 +39,7 @@ def place_of(error: errors.RlmmError) -> str:
 
 
 def hint_of(error: errors.RlmmError) -> str:
-    """The way out, where there is one that this error has in common with all of its class."""
+    """Return the way out that errors of this class have in common, if there is one."""
     if isinstance(error, errors.NotReady) and error.reason in _NEVER_BY_ITSELF:
         return _NEVER_BY_ITSELF[error.reason]
     for kind in type(error).__mro__:

@@ -1,4 +1,4 @@
-"""The exit codes of commands, and the line that a person reads of an error that ends one."""
+"""Exit codes of commands, and the line on standard error for an error that ends one."""
 
 from __future__ import annotations
 
@@ -18,5 +18,4 @@ EXIT_INTERRUPTED = 130
 
 
 def error_line(error: RlmmError) -> str:
-    """What a person is told of an error that ends a command: one line."""
     return f"rlmm: {error.code}: {' '.join(str(error).split())}"

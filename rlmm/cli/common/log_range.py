@@ -1,4 +1,4 @@
-"""From where to where of the log a command reads, as its flags say."""
+"""Range of the log that a command reads, from its flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def looking_up_to(looking: QueryContext, to: MomentSelector | None) -> QueryContext:
-    """The same up to *to*, where that is said. Raises `InvalidArgument` where `--at` says else."""
+    """
+    Return the query up to *to*, if it is given. Raises `InvalidArgument` if `--at` contradicts it.
+    """
     if to is None:
         return looking
     if not looking.is_now:
@@ -34,14 +36,14 @@ def require_places(places: Collection[int], count: int) -> None:
 
 
 def named_places(looking: QueryContext, begin: MomentSelector | None) -> set[int]:
-    """The metadata partitions of which `--at`, `--to` or `--from` say an offset."""
+    """Return the metadata partitions for which `--at`, `--to` or `--from` gives an offset."""
     return {*looking.bound.offsets, *(() if begin is None else begin.offsets)}
 
 
 def first_offsets(begin: MomentSelector | None, places: Collection[int]) -> dict[int, int]:
     """
-    The offset that each of *places* begins with, of those that have one. Raises `InvalidArgument`
-    for a bare offset where they are not one.
+    Return the first offset of each of *places* that has one. Raises `InvalidArgument` for an offset
+    without a partition if there are several.
     """
     if begin is None:
         return {}
@@ -58,7 +60,7 @@ def first_offsets(begin: MomentSelector | None, places: Collection[int]) -> dict
 
 def bound_from(at: MomentSelector, places: Collection[int]) -> ReplayEnd:
     """
-    The moment *at* as what bounds a replay of *places*. Raises `InvalidArgument` for a bare offset
-    where they are not one.
+    Return *at* as the bound of a replay of *places*. Raises `InvalidArgument` for an offset without
+    a partition if there are several.
     """
     return ReplayEnd(first_offsets(at, places), at.time_ms)

@@ -1,4 +1,4 @@
-"""Where the objects of a segment are, in the layout of the storage plugin."""
+"""Object keys of a segment in the layout of the storage plugin."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def object_places(segment: SegmentMetadata, prefix: str = "") -> dict[str, str] | None:
     """
-    The keys of a segment's objects: `log`, `indexes`, `manifest`. None where no broker can have
-    made any, for a topic with such a name.
+    Return the keys of a segment's objects: `log`, `indexes`, `manifest`. None for a topic name that
+    no broker allows.
 
-    *prefix* is what brokers are configured with. Custom metadata that names another prefix, or
-    another key, speaks for log and indexes; the manifest is always under *prefix*.
+    *prefix* is the prefix that brokers are configured with. Custom metadata with another prefix or
+    key overrides it for log and indexes; the manifest is always under *prefix*.
     """
     custom = stored_fields(segment) or CustomMetadata()
     try:
@@ -34,7 +34,7 @@ def object_places(segment: SegmentMetadata, prefix: str = "") -> dict[str, str] 
 
 
 def stored_fields(segment: SegmentMetadata) -> CustomMetadata | None:
-    """What the plugin left in custom metadata; None where there is none, or another plugin's."""
+    """Return the plugin's fields in custom metadata; None without any, or for another plugin."""
     if segment.custom_metadata is None:
         return None
     found = parse_custom_metadata(segment.custom_metadata)

@@ -1,6 +1,4 @@
-"""
-How commands that answer in one piece print: a table for people, or JSON for programs.
-"""
+"""Output of commands that answer in one piece: a table for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _WIDTH = 100
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table without lines and an empty line behind it; numbers stand to the right."""
+    """Print a table without lines, followed by an empty line; numbers are right-aligned."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)

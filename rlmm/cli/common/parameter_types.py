@@ -1,6 +1,4 @@
-"""
-What people write on a command line, and what it means: sizes, times, moments, partitions, segments.
-"""
+"""Parameter types of commands: sizes, times, moments, partitions, segments."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 class _Amount(click.ParamType):  # type: ignore[type-arg]  # it takes none when it runs
-    """A number with a unit behind it, as a whole number of the smallest unit."""
+    """A number with a unit, converted to the smallest unit."""
 
     def __init__(self, name: str, units: Mapping[str, int], example: str, *, least: int) -> None:
         self.name = name
@@ -52,7 +50,7 @@ class _Amount(click.ParamType):  # type: ignore[type-arg]  # it takes none when 
         self._least = least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The amount; what has no unit, or one that there is not, is refused."""
+        """Refuse a value without a unit, or with an unknown one."""
         if isinstance(value, int):
             return value
         found = _AMOUNT.fullmatch(str(value))
@@ -74,7 +72,7 @@ POSITIVE_TIME = _Amount("time", _TIMES, "30s, 12h or 7d", least=1)
 
 
 class _Parsed(click.ParamType):  # type: ignore[type-arg]  # it takes none when it runs
-    """A text that one function reads; what it refuses is wrong usage, in its words."""
+    """A text that a function parses; its refusal is a usage error."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name

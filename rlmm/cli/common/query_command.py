@@ -1,4 +1,4 @@
-"""A command that looks at the state, from its flags to its exit code."""
+"""Command of a query: from its flags to its exit code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FIRST_TROUBLE_S = 12.0
 
 
 def run(asked: SourceChoice, ask: Ask) -> None:
-    """Ask, print, and end the command with the exit code that comes of it."""
+    """Run the query, print the answer, and exit with its code."""
     try:
         code = asyncio.run(_run(asked, ask))
     except RlmmError as error:
@@ -46,7 +46,7 @@ def run(asked: SourceChoice, ask: Ask) -> None:
 
 
 def tell(error: RlmmError, *, is_debug: bool = False) -> None:
-    """One line on standard error: what is wrong, and the way out."""
+    """Print one line on standard error: the error, and the way out."""
     if is_debug or click.get_current_context().find_root().params.get("is_debug"):
         traceback.print_exception(error)
     line = "; ".join(filter(None, (error_line(error), place_of(error), hint_of(error))))
@@ -69,8 +69,8 @@ async def _run(asked: SourceChoice, ask: Ask) -> int:
 @contextmanager
 def _said_once() -> Iterator[None]:
     """
-    What keeps a cluster from its first answer is what the command ends with, or nothing at all
-    where the next attempt succeeds: it is not logged as well. What goes wrong later is.
+    Mute the log of the Kafka client until the first answer. The first failure ends the command with
+    a message, or the next attempt succeeds; later failures are logged.
     """
     begin_s = time.monotonic()
 
@@ -88,7 +88,6 @@ def _said_once() -> Iterator[None]:
 
 @asynccontextmanager
 async def opened(asked: SourceChoice, progress: Progress | None) -> AsyncIterator[StateSource]:
-    """The source that is named, as long as the block runs."""
     source = await open_source(asked.settings, progress=progress)
     try:
         yield source
@@ -97,7 +96,6 @@ async def opened(asked: SourceChoice, progress: Progress | None) -> AsyncIterato
 
 
 def looking_of(asked: SourceChoice, source: StateSource, progress: Progress | None) -> QueryContext:
-    """What a question is asked of."""
     at = asked.at
     return QueryContext(
         source,
@@ -111,7 +109,10 @@ def looking_of(asked: SourceChoice, source: StateSource, progress: Progress | No
 
 
 def discard_output() -> None:
-    """Nobody reads standard output any more: what the interpreter writes at its end is no error."""
+    """
+    Redirect standard output to nowhere after its reader has gone, so that the interpreter's flush
+    at exit does not fail.
+    """
     if sys.stdout is None:
         return
     with suppress(OSError, ValueError):

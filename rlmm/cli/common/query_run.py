@@ -1,8 +1,7 @@
 """
-How a command that looks at the state runs: a source is opened, one question is asked of it, and
-what comes of it is printed.
+Run of a query: open the source, ask one question, print the answer.
 
-Imports little: who only asks for help, or for a completion, waits for nothing.
+Imports little, so that help and completion stay fast.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def _up_to_now() -> ReplayEnd:
 
 @dataclass(frozen=True, slots=True)
 class QueryContext:
-    """What a question is asked of: a source, the moment that is meant, and what the time is."""
+    """The context of a query: a source, the requested moment, and the current time."""
 
     source: StateSource
     now_ms: int
@@ -57,13 +56,13 @@ class QueryContext:
 
     @property
     def is_now(self) -> bool:
-        """Whether the present is meant."""
+        """Whether the query is about the present."""
         return self.bound.is_now and self.offset is None
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
         """
-        Up to where the metadata partitions *places*, or all, are read. Raises `InvalidArgument`
-        for a bare offset where they are not one.
+        Return up to where *places*, or all metadata partitions, are read. Raises `InvalidArgument`
+        for an offset without a partition if there are several.
         """
         from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
 
@@ -79,8 +78,8 @@ class QueryContext:
 
     async def partition(self, label: PartitionLabel) -> TopicIdPartition:
         """
-        The user partition that is meant by *label*, as it is known now, whatever moment is asked
-        about. Raises `UnknownPartition`, or `InvalidArgument` where several topics had the name.
+        Return the user partition that *label* names now, whatever moment the query is about. Raises
+        `UnknownPartition`, or `InvalidArgument` if several topics had the name.
         """
         from rlmm.inspection.selectors import resolve  # noqa: PLC0415
         from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
@@ -99,8 +98,8 @@ class QueryContext:
         self, label: PartitionLabel, places: Collection[int] | None = None
     ) -> list[PartitionSummary]:
         """
-        Every user partition that is known now in *places*, or in all; where not all are ready, in
-        those that are, as long as *label* names one there. Raises `NotReady` if it does not.
+        Return every user partition that is known now in *places*, or in all. If some are not ready,
+        the ready ones answer as long as *label* names a partition there; else raises `NotReady`.
         """
         from rlmm.cli.partial_metadata.ready_partitions import knows, of_ready  # noqa: PLC0415  # as above
 
@@ -108,23 +107,23 @@ class QueryContext:
         return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
 
     async def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition where the events of *partition* live."""
+        """Return the metadata partition of *partition*."""
         from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
 
         identity = await self.source.log.identity(timeout_s=self.timeout_s)
         return place_of(partition, identity.partition_count)
 
     def tell(self, note: str) -> None:
-        """Say once, whatever the output is, what whoever reads the answer has to know of it."""
+        """Print a note once, whatever the output is."""
         if note not in self.notes:
             self.notes.append(note)
             _log.warning("%s", note)  # rows of CSV, and lines, have no notes
 
     async def moment(self, places: Collection[int] | None = None) -> Moment:
         """
-        The state that is meant, of the metadata partitions *places*, or of all that the source is
-        there for: a note says so where that is not every one. Raises `NotReady` where it is not
-        known as far as that.
+        Return the requested state of *places*, or of all metadata partitions that the source
+        serves; a note tells if that is not every one. Raises `NotReady` if the source is not caught
+        up to it.
         """
         from rlmm.cli.partial_metadata.assigned_partitions import of_assigned  # noqa: PLC0415  # as above
 
@@ -132,8 +131,8 @@ class QueryContext:
 
     async def whole(self, places: Collection[int] | None = None) -> Moment:
         """
-        The state that is meant, of the metadata partitions *places* or of every one, for who would
-        conclude from what is not there. Raises `NotReady` where it is not known as far as that.
+        Return the requested state of *places*, or of every metadata partition, for queries that
+        conclude from absence. Raises `NotReady` if the source is not caught up to it.
         """
         from rlmm.inspection.replay import replay  # noqa: PLC0415  # as above
 
@@ -146,8 +145,8 @@ class QueryContext:
 
     async def moment_with(self, holds: Holds) -> Moment:
         """
-        The state that is meant, of all metadata partitions; where not all are ready, of those that
-        are, as long as that *holds* what is asked for. Raises `NotReady` if it does not.
+        Return the requested state of all metadata partitions. If some are not ready, return the
+        state of the others as long as it *holds* the requested item; else raises `NotReady`.
         """
         from rlmm.cli.partial_metadata.ready_partitions import of_ready  # noqa: PLC0415  # as above
 
@@ -155,7 +154,7 @@ class QueryContext:
 
 
 def answer(asked: SourceChoice, ask: Ask) -> None:
-    """Ask, print, and end the command with the exit code that comes of it."""
+    """Run the query, print the answer, and exit with its code."""
     from rlmm.cli.common.query_command import run  # noqa: PLC0415  # as above
 
     run(asked, ask)

@@ -1,9 +1,9 @@
 """
-The flags that all commands share which look at the tiered state, and their variables: names alone.
+Flags that all queries share, and their environment variables: names only.
 
-They may stand before the command as well, as Kafka's tools have them. Every flag is a variable of
-the environment, too: shared ones are called as they are, `RLMM_SIDECAR`; with the name of a command
-in between, `RLMM_SEGMENTS_LIST_OUTPUT`, a variable counts for that command alone, and more.
+They may precede the command, as in Kafka's tools. Every flag is an environment variable as well: a
+shared one by its own name, `RLMM_SIDECAR`; with a command's name, `RLMM_SEGMENTS_LIST_OUTPUT`, a
+variable applies to that command only and takes precedence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALONE: Final = ("tls", "wide", "no_headers", "quiet", "debug")
 
 
 class SharedOption(click.Option):
-    """A flag that commands share."""
+    pass
 
 
 def flag_of(name: str) -> str:
@@ -34,17 +34,16 @@ def flag_of(name: str) -> str:
 
 
 def shared_variable(name: str) -> str:
-    """Its variable of the environment."""
     return PREFIX + name.upper()
 
 
 def command_prefix(command: str) -> str:
-    """What the variables begin with that stand for flags of one command alone."""
+    """Return the prefix of variables that apply to *command* only."""
     return f"{PREFIX}{command.upper().replace('-', '_')}"
 
 
 def name_variables(command: click.Command, prefix: str) -> None:
-    """Give each flag of *command*, and of what is below it, its variables."""
+    """Give each flag of *command*, and of its subcommands, its variables."""
     for option in command.params:
         if isinstance(option, click.Option) and option.envvar is None:
             flag = max(option.opts, key=len).removeprefix("--").replace("-", "_").upper()
@@ -56,7 +55,7 @@ def name_variables(command: click.Command, prefix: str) -> None:
 
 
 def is_of_commands(variable: str, commands: Collection[str]) -> bool:
-    """Whether *variable* stands for a flag: a shared one, or one of *commands*."""
+    """Whether *variable* names a flag: a shared one, or one of *commands*."""
     name = variable.removeprefix(PREFIX).lower()
     return variable.startswith(PREFIX) and (
         name in WITH_VALUE
@@ -67,8 +66,8 @@ def is_of_commands(variable: str, commands: Collection[str]) -> bool:
 
 def flags_behind(words: Sequence[str], commands: Collection[str]) -> list[str]:
     """
-    The words of a command line with the shared flags that stand before the command behind it. Other
-    words before it, and `--debug`, which every command knows, stay where they are.
+    Move shared flags that precede the command behind it. Other words before it, and `--debug`, stay
+    in place.
     """
     taking = {flag_of(name) for name in WITH_VALUE}
     alone = {flag_of(name) for name in ALONE} - {"--debug"}

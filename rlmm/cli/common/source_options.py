@@ -1,6 +1,6 @@
 """
-The flags of every command that looks at the tiered state: what is asked, of which moment, and how
-the answer is printed. All of them together are what a command is handed as `SourceChoice`.
+Options of every query: the source, the moment, and the output. The command receives them as one
+`SourceChoice`.
 
 Imports nothing heavy: help and completion come from here.
 """
@@ -37,7 +37,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class SourceChoice:
-    """What was said on the command line, apart from the question itself."""
+    """The options of a query apart from the question itself."""
 
     settings: SourceSettings
     printing: PrintSettings
@@ -115,31 +115,31 @@ _OUTPUT = (
 
 
 def source_options(function: Callable[..., Any]) -> Any:
-    """The flags that name a source; the command is handed `asked`."""
+    """Add the options of the source; the command receives `asked`."""
     return _with(_SOURCE, function)
 
 
 def source_flags() -> list[Any]:
-    """The same flags alone, for commands that have their own way of taking them; see `asked_of`."""
+    """Add the same options only, for commands that build their own choice; see `asked_of`."""
     return list(_SOURCE)
 
 
 def at_option(function: Callable[..., Any]) -> Any:
-    """`--at`, for commands that read; part of `asked`."""
+    """Add `--at`, for commands that read; part of `asked`."""
     return _with(_AT, function)
 
 
 def output_options(function: Callable[..., Any]) -> Any:
-    """The flags of printing; part of `asked`."""
+    """Add the options of printing; part of `asked`."""
     return _with(_OUTPUT, function)
 
 
 def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """
-    The flags of *options* on *function*, in help behind the command's own.
+    Add *options* to *function*, listed in the help after its own.
 
-    Where several of these decorators meet, each outer one hands its flags to the next inner one,
-    and the innermost makes of all of them what the function is handed.
+    If several of these decorators meet, each outer one passes its values to the next inner one, and
+    the innermost builds the argument from all of them.
     """
     is_innermost = not hasattr(function, _PASSED_ON)
 
@@ -164,7 +164,7 @@ def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
 
 
 def asked_of(flags: Mapping[str, Any], context: click.Context) -> SourceChoice:
-    """What *flags* mean; raises `ConfigError` or `InvalidArgument` for what cannot be meant."""
+    """Build the choice from *flags*; raises `ConfigError` or `InvalidArgument`."""
     now_ms = time.time_ns() // 1_000_000
     at = flags.get("at")
     settings = _settings_of(_of_one_source(dict(flags), context))
@@ -192,8 +192,8 @@ _OF_ONE_KIND = (
 
 def _of_one_source(flags: dict[str, Any], context: click.Context) -> dict[str, Any]:
     """
-    The same, without sources that the environment names where another one is on the command line.
-    A cluster that the environment names stays beside a source: it is asked for its own facts.
+    Drop sources from the environment if the command line names another one. A cluster from the
+    environment stays beside a source: it is asked for its own facts.
     """
     said = {
         name
@@ -233,8 +233,8 @@ def _settings_of(flags: Mapping[str, Any]) -> SourceSettings:
 
 def local_sidecar(environ: Mapping[str, str]) -> str:
     """
-    Where the service of this machine listens: as its own variables say, else in the data folder
-    that it would have here, or as a packaged one does.
+    Return the address of the service on this machine: from its own variables, else in its default
+    data folder, or as the package configures it.
     """
     said = environ.get("RLMM_SIDECAR_UNIX_PATH")
     if said:

@@ -1,6 +1,6 @@
 """
-A question asked again and again: on a terminal a view that is drawn anew, elsewhere a line of JSON
-for each answer. What would go away by waiting is shown, and asked again.
+Watch mode: a query repeated at an interval, as a screen on a terminal, else as one line of JSON per
+answer. Errors that may pass are shown, and the query is repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class AnswerScreen(Protocol):
-    """Where answers are shown, one in place of, or below, the one before."""
+    """Shows answers one after the other."""
 
     async def show(self, answer: CommandAnswer, now_ms: int) -> None: ...
 
@@ -41,7 +41,7 @@ class AnswerScreen(Protocol):
 
 
 class JsonAnswerLines:
-    """A line of JSON for each answer; trouble goes to standard error."""
+    """Prints a line of JSON for each answer; errors go to standard error."""
 
     def __init__(self, out: AnswerStream | None = None) -> None:
         self._out = out or AnswerStream()
@@ -56,7 +56,7 @@ class JsonAnswerLines:
 
 
 class WatchView:
-    """A view that is drawn anew: sums above, for a long table ends where the terminal does."""
+    """A screen that is redrawn: sums first; a long table is cut at the terminal's height."""
 
     def __init__(self, live: Live, settings: PrintSettings) -> None:
         self._live = live
@@ -81,7 +81,9 @@ class WatchView:
 
 
 def watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
-    """Ask every *interval_s* until Ctrl-C, or until nobody reads any more."""
+    """
+    Repeat the query every *interval_s* until Ctrl-C, or until the reader of the output has gone.
+    """
     try:
         asyncio.run(_watch(asked, ask, interval_s))
     except ReaderGone:
@@ -112,7 +114,7 @@ async def keep_asking(
     interval_s: float,
     times: int | None = None,
 ) -> None:
-    """Ask *times* times, or for ever."""
+    """Repeat the query *times* times, or for ever."""
     while times is None or times > 0:
         now_ms = time.time_ns() // 1_000_000
         try:
