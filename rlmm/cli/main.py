@@ -1,9 +1,8 @@
 """
-The command `rlmm`: its subcommands, and the one place where an error becomes an exit code.
+The command `rlmm`: imports a subcommand when it is used, and turns errors into exit codes.
 
-Subcommands are named here and imported when they are used, so that `rlmm --version` stays quick
-however many there are. Exit codes: 0 fine, 1 something was found, 2 wrong usage or configuration, 3
-cannot connect, 4 not ready, 5 a part of the service failed, 6 a part would not end.
+Exit codes: 0 fine, 1 findings, 2 wrong usage or configuration, 3 cannot connect, 4 not ready, 5 a
+part of the service failed, 6 a part did not stop in time.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from rlmm.errors import RlmmError
 
 
 class CommandGroup(click.Group):
-    """The root group: finds subcommands when they are asked for, and is the boundary for errors."""
+    """The root group: imports subcommands on demand, and reports errors."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *SUBCOMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The subcommand of that name, imported now; none when there is no such name."""
+        """Import and return a subcommand; None for an unknown name."""
         if cmd_name not in SUBCOMMANDS:
             return super().get_command(ctx, cmd_name)
         module_name, _, attribute = SUBCOMMANDS[cmd_name].partition(":")
@@ -40,11 +39,11 @@ class CommandGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Flags that commands share are taken before the command as well."""
+        """Accept shared flags before the command as well."""
         return super().parse_args(ctx, flags_behind(args, SUBCOMMANDS))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing what says its line here."""
+        """List the commands without importing those whose line of help is known."""
         names = self.list_commands(ctx)
         width = formatter.width - 6 - max(map(len, names))
         lines = []
@@ -59,9 +58,7 @@ class CommandGroup(click.Group):
             formatter.write_dl(lines)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """
-        Run the subcommand; whatever goes wrong on purpose leaves as one line and an exit code.
-        """
+        """Run the subcommand; report an expected error as one line with its exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -93,5 +90,5 @@ def cli(*, is_debug: bool) -> None:
 
 
 def main() -> None:
-    """Entry point of the installed command and of `python -m rlmm`; never returns."""
+    """The entry point of the installed command and of `python -m rlmm`; never returns."""
     cli(prog_name="rlmm")

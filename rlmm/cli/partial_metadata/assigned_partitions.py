@@ -1,8 +1,10 @@
 """
-A question about everything, asked of a service that was given some metadata partitions alone: one
-beside a broker follows those that its broker's user partitions live in. It is answered for what the
-service is there for, and a note says what that leaves out. What is asked for by its name is another
-matter, see `partly_ready`.
+Assigned partitions: a query about everything, asked of a service that follows only some metadata
+partitions.
+
+A service beside a broker follows those that hold its broker's user partitions. The answer covers
+what the service follows, and a note tells what is left out. A query about one named partition uses
+`ready_partitions`.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 async def of_assigned(looking: QueryContext) -> Moment:
     """
-    The state that is meant, of all that the source is there for. Raises `NotReady` where that is
-    not known yet, or any of it is not ready.
+    Return the state of everything that the source serves. Raises `NotReady` if a part of it is not
+    ready, or not known yet.
     """
     try:
         return await looking.whole()
@@ -33,5 +35,5 @@ async def of_assigned(looking: QueryContext) -> Moment:
 
 
 def is_of_all(moment: Moment) -> bool:
-    """Whether nothing is left out of *moment*, so that sums over it are sums over all."""
+    """Whether *moment* covers every metadata partition, so that its totals are complete."""
     return len(moment.positions) == moment.identity.partition_count

@@ -1,7 +1,9 @@
 """
-The log of a source where some metadata partitions cannot be read: they were not copied, or nobody
-leads them. What is sought is looked for in the others, a note names those that were stepped over,
-and what is found nowhere may be there: that is not ready, and never "there is none".
+Readable partitions: a search in the log of a source where some metadata partitions cannot be read,
+because they were not copied or have no leader.
+
+The search covers the others, and a note names those that were skipped. An item that was not found
+may be in a skipped partition, so the error is `NotReady`, never "not found".
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ _log = logging.getLogger("rlmm.cli.partly.readable")
 
 @dataclass(frozen=True, slots=True)
 class ReadablePartitions:
-    """Metadata partitions whose logs can be read, and what stands in the way of others."""
+    """The readable metadata partitions, and the obstacles of the others."""
 
     places: tuple[int, ...]
     troubles: Mapping[int, LogError] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
-        """That others were stepped over."""
+        """Return notes on skipped partitions."""
         if not self.troubles:
             return []
         first = next(iter(self.troubles.values()))
@@ -40,7 +42,7 @@ class ReadablePartitions:
         ]
 
     def not_found(self, looking: QueryContext, what: str) -> NotReady:
-        """That nothing about *what* is in those that can be read."""
+        """Return the error for *what*, which is not in the readable partitions."""
         place, first = next(iter(self.troubles.items()))
         msg = (
             f"no event about {what} is where it can be looked for, and metadata partition "
@@ -53,8 +55,8 @@ async def readable(
     looking: QueryContext, places: Collection[int], *, may_lack: bool
 ) -> ReadablePartitions:
     """
-    Which of *places* can be read. Raises what stands in the way of one, unless it *may lack* some,
-    as long as there are others; `NotReady` where that is that it was not copied.
+    Find out which of *places* can be read. Raises the obstacle of an unreadable one, unless the
+    search *may lack* some and others are readable; `NotReady` if it was not copied.
     """
     found = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
     troubles = {place: one for place, one in sorted(found.items()) if isinstance(one, LogError)}
@@ -78,5 +80,4 @@ def _refusal(looking: QueryContext, troubles: Mapping[int, LogError], error: Log
 
 
 def _reason(looking: QueryContext) -> str:
-    """Waiting does not help where something was not copied."""
     return "absent" if looking.source.kind is StateSourceKind.FOLDERS else "partly"

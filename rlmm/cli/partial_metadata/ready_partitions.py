@@ -1,7 +1,9 @@
 """
-A question about one user partition, or one segment, asked of a source of which not all metadata
-partitions are ready: it is answered where what is meant is found, and a note says what was not
-looked at. What is not found there may be elsewhere: that is not ready, and never "there is none".
+Ready partitions: a query about one user partition or segment, asked of a source of which not all
+metadata partitions are ready.
+
+The query is answered if the ready partitions contain the item, and a note names the others. An item
+that was not found may be in another partition, so the error is `NotReady`, never "not found".
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ not waited for a second time.
 
 def knows(names: Callable[[TopicIdPartition], bool]) -> Holds:
     """
-    Whether one of the user partitions is there that *names* allows. One that was deleted does not
-    count: a topic made again with its name may well be elsewhere, and is then what is meant.
+    Whether one of the user partitions that *names* allows exists. A deleted one does not count: a
+    new topic of the same name may be in another metadata partition.
     """
 
     async def holds(moment: Moment) -> bool:
@@ -51,8 +53,8 @@ async def of_ready(
     places: Collection[int] | None = None,
 ) -> Moment:
     """
-    What *ask* answers for *places*, or for all; where not all of them are ready, for those that
-    are, if that *holds* what is meant. Raises `NotReady` if it does not, and what keeps from any.
+    Return the answer of *ask* for *places*, or for all; if some are not ready, for the ready ones,
+    provided that the answer *holds* the item. Raises `NotReady` otherwise.
     """
     try:
         return await ask(places)
@@ -82,8 +84,8 @@ async def _places(
     looking: QueryContext, asked: Collection[int] | None
 ) -> tuple[Sequence[int], Sequence[int], str]:
     """
-    Of the metadata partitions that are *asked* about: those that are ready, those that are not,
-    and what is to be said where the source was not given others.
+    Return the *asked* metadata partitions that are ready, those that are not, and a note if some
+    are not assigned to the source.
     """
     try:
         await looking.source.log.identity(timeout_s=min(_ANSWERS_S, looking.timeout_s))
@@ -101,7 +103,7 @@ async def _places(
 
 
 def listed(places: Sequence[int]) -> str:
-    """Numbers as people read them, not all where they are many."""
+    """Return numbers for a message, cut if there are many."""
     shown = ", ".join(map(str, places[:_LISTED_MAX]))
     more = len(places) - _LISTED_MAX
     return f"{shown} and {more} more" if more > 0 else shown

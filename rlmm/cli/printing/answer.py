@@ -1,8 +1,8 @@
 """
-What a command has found, in the one form that every way of printing takes.
+Answer of a command, in the form that every printer takes.
 
-Items are plain values with stable names; columns say how people see them. Each kind of answer has a
-version and a JSON schema (`rlmm/cli/schemas`): names are an interface.
+Items are plain values with stable names; columns tell how people see them. Each kind of answer has
+a version and a JSON schema (`rlmm/cli/schemas`): names are an interface.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ValueFormat(StrEnum):
-    """How a value is shown to people; programs get it as it is."""
+    """How a table shows a value; other outputs print it unchanged."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -55,7 +55,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """One answer. Items may come one by one; what follows them is known when they are all out."""
+    """One answer. Items may be produced one by one; the foot is complete after the last item."""
 
     kind: str
     """Names the schema: `segments`."""

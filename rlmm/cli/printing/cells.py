@@ -1,4 +1,4 @@
-"""Single values as people read them. Pure."""
+"""Cells: single values as people read them. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069
 
 
 def partition_label(item: Mapping[str, object]) -> str:
-    """`orders-3`, of an item that has a topic and a partition."""
+    """Return `orders-3` for an item with topic and partition."""
     return f"{item.get('topic')}-{item.get('partition')}"
 
 
 def value_at(item: Mapping[str, object], key: str) -> object:
-    """What stands at *key* in *item*, a dot going into an object; None where nothing does."""
+    """Return the value at *key* in *item*, where a dot leads into an object; None if absent."""
     found: object = item
     for name in key.split("."):
         if not isinstance(found, dict):
@@ -37,7 +37,7 @@ def value_at(item: Mapping[str, object], key: str) -> object:
 
 
 def cell(value: object, form: ValueFormat) -> str:
-    """*value* in *form*, on one line, without anything that a terminal would obey."""
+    """Return *value* in *form* on one line, without terminal control characters."""
     if value is None:
         return NOTHING
     match form, value:
@@ -57,7 +57,7 @@ def cell(value: object, form: ValueFormat) -> str:
 
 
 def plain_text(value: object) -> str:
-    """A value of JSON on one line; the same for scripts that split columns."""
+    """Return a JSON value on one line, unformatted, for scripts that split columns."""
     match value:
         case None:
             return ""
@@ -71,17 +71,17 @@ def plain_text(value: object) -> str:
 
 
 def visible(text: str) -> str:
-    """The same with what cannot be seen written out: a name may hold anything."""
+    """Escape invisible characters: names may contain any."""
     return _UNSEEN.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def state_text(state: str) -> str:
-    """A state of Kafka's without what is said by where it stands."""
+    """Return the name of a Kafka state without the part that its column repeats."""
     return state.replace("_SEGMENT", "", 1).replace("_PARTITION", "", 1)
 
 
 def states_text(counts: Mapping[str, int]) -> str:
-    """How many there are in each state: 3 COPY_STARTED, 17 COPY_FINISHED; not those without."""
+    """Return the count of each state that occurs: 3 COPY_STARTED, 17 COPY_FINISHED."""
     return ", ".join(f"{count:,} {state_text(state)}" for state, count in counts.items() if count)
 
 
@@ -94,6 +94,6 @@ def size_text(size: int) -> str:
 
 
 def epochs_text(epochs: list[object]) -> str:
-    """Leader epochs with their first offsets: 0:0 1:50."""
+    """Return leader epochs with their first offsets: 0:0 1:50."""
     pairs = (one for one in epochs if isinstance(one, dict))
     return " ".join(f"{one.get('epoch')}:{one.get('start_offset')}" for one in pairs)

@@ -1,9 +1,9 @@
 """
-Answers for programs: JSON, JSON lines, YAML.
+Documents for programs: JSON, JSON lines, YAML.
 
-A document is `{"schema": "rlmm/KIND/VERSION", ...head, "items": [...], ...foot}`; lines are its
-items alone. JSON has an item on each line, in ASCII, so that neither `grep` nor an old locale
-stumbles. YAML texts are written as JSON writes them unless they are plain beyond doubt.
+A document is `{"schema": "rlmm/KIND/VERSION", ...head, "items": [...], ...foot}`; JSON lines are
+its items only. JSON has one item per line, in ASCII, for `grep` and old locales. YAML texts are
+quoted as in JSON unless they are certainly plain.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _ENCODER = json.JSONEncoder(default=_other_text)
 
 
 def json_text(value: object) -> str:
-    """*value* on one line; bytes are hex."""
+    """Return *value* on one line; bytes are hexadecimal."""
     return _ENCODER.encode(value)
 
 
 def head_of(answer: CommandAnswer) -> View:
-    """What stands before the items, the name of the schema first."""
+    """Return the fields before the items, the schema first."""
     return {"schema": f"rlmm/{answer.kind}/{answer.version}", **answer.head}
 
 
 def document_head(answer: CommandAnswer) -> View:
-    """The same for programs, which are not supposed to read standard error."""
+    """Return the same with the notes, since programs do not read standard error."""
     head = head_of(answer)
     if not answer.told:
         return head
@@ -51,8 +51,6 @@ def document_head(answer: CommandAnswer) -> View:
 
 
 class JsonPrinter:
-    """One document."""
-
     def __init__(self, answer: CommandAnswer) -> None:
         self._answer = answer
         self._has_items = False
@@ -77,8 +75,6 @@ class JsonPrinter:
 
 
 class JsonLines:
-    """An item a line."""
-
     def begin(self) -> Iterable[str]:
         return ()
 
@@ -93,7 +89,7 @@ class JsonLines:
 
 
 class YamlPrinter:
-    """One document of YAML 1.2 that older readers take as well."""
+    """Prints one document of YAML 1.2 that YAML 1.1 readers understand equally."""
 
     def __init__(self, answer: CommandAnswer) -> None:
         self._answer = answer
@@ -115,7 +111,7 @@ class YamlPrinter:
 
 
 def yaml_lines(value: object, indent: str = "") -> Iterator[str]:
-    """The lines of a mapping or a list that is not empty."""
+    """Return the lines of a mapping or list that is not empty."""
     if isinstance(value, dict):
         for name, one in value.items():
             if _is_nested(one):
@@ -129,7 +125,7 @@ def yaml_lines(value: object, indent: str = "") -> Iterator[str]:
 
 
 def _entry(value: object, indent: str) -> Iterator[str]:
-    """One entry of a list: what is in it begins behind the dash."""
+    """Return one list entry: its content begins behind the dash."""
     if not _is_nested(value):
         yield f"{indent}- {yaml_scalar(value)}\n"
         return
@@ -142,7 +138,7 @@ def _is_nested(value: object) -> bool:
 
 
 def yaml_scalar(value: object) -> str:
-    """A value without anything in it, as every version of YAML reads it."""
+    """Return a scalar or an empty collection in a form that every YAML version reads alike."""
     match value:
         case str():
             is_plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS

@@ -1,4 +1,4 @@
-"""What every printer does, and which one is meant by an output."""
+"""Printer of answers: its protocol, and the choice of a printer by output."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ if TYPE_CHECKING:
 
 
 class Printer(Protocol):
-    """Makes text of one answer. Each call gives what can be written now."""
+    """Converts one answer to text. Each call returns the text that can be written now."""
 
     def begin(self) -> Iterable[str]:
-        """What stands before the items."""
+        """Return the text before the items."""
         ...
 
     def item(self, item: View) -> Iterable[str]: ...
 
     def pause(self) -> Iterable[str]:
-        """The next item takes its time: what was held back until now."""
+        """Return text that was held back; the next item may take long."""
         ...
 
     def end(self, foot: View) -> Iterable[str]: ...
 
 
 def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:
-    """The printer of the output that is meant."""
     from rlmm.cli.printing.documents import (  # noqa: PLC0415  # one of them is needed
         JsonLines,
         JsonPrinter,

@@ -1,8 +1,8 @@
 """
-Answers for spreadsheets and for `cut` and `awk`: every column, values as they are.
+Separated values, for spreadsheets, `cut` and `awk`: every column, values unchanged.
 
-CSV quotes as RFC 4180 does, with line feeds; TSV writes tab, line feed and backslash as `\\t`,
-`\\n` and `\\\\`, so that a line is a row and a tab a column.
+CSV is quoted as in RFC 4180, with line feeds; TSV writes tab, line feed and backslash as `\t`, `\n`
+and `\\`, so that each line is a row and each tab separates columns.
 """
 
 from __future__ import annotations
@@ -23,20 +23,16 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def csv_field(text: str) -> str:
-    """*text* in quotes where it needs some."""
     if any(character in text for character in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 def tsv_field(text: str) -> str:
-    """*text* without anything that ends a column or a line."""
     return text.translate(_ESCAPES)
 
 
 class _Separated:
-    """Rows with something between the columns."""
-
     def __init__(
         self,
         answer: CommandAnswer,
@@ -50,7 +46,7 @@ class _Separated:
         self._field = field
 
     def begin(self) -> Iterable[str]:
-        """See `Printer`; headers are the names that JSON has."""
+        """Print the JSON names as headers."""
         return [self._row(one.key for one in self._columns)] if self._has_headers else []
 
     def item(self, item: View) -> Iterable[str]:
@@ -74,14 +70,10 @@ def _text(value: object, form: ValueFormat) -> str:
 
 
 class CsvPrinter(_Separated):
-    """Commas between the columns."""
-
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         super().__init__(answer, settings, ",", csv_field)
 
 
 class TsvPrinter(_Separated):
-    """Tabs between the columns."""
-
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         super().__init__(answer, settings, "\t", tsv_field)

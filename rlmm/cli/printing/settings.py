@@ -1,4 +1,4 @@
-"""How an answer is to be printed. Plain values."""
+"""Settings of printing. Plain values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ WIDTH: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class PrintSettings:
-    """How an answer is to be printed."""
-
     output: str = "table"
     is_wide: bool = False
     """Extra columns, in tables; CSV and TSV always have all of them."""
@@ -31,7 +29,7 @@ class PrintSettings:
     def of_terminal(
         cls, output: str | None, *, is_wide: bool, has_headers: bool, is_quiet: bool
     ) -> PrintSettings:
-        """What the flags say, and where standard output goes."""
+        """Combine the flags with the terminal behind standard output."""
         is_terminal = sys.stdout is not None and sys.stdout.isatty()
         return cls(
             output or ("table" if is_terminal else "json"),

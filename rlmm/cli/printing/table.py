@@ -1,9 +1,9 @@
 """
-Answers for people: aligned columns, or one screen.
+Table for people: aligned columns, or one screen.
 
-Widths are those of the titles and of the first page; what comes later and is wider moves its line,
-and its line alone. The last column, if it is a text, goes on below itself where the terminal ends.
-Nothing else is ever cut or wrapped: ids are there to be copied.
+Widths come from the titles and the first page; a later, wider value shifts only its own line. The
+last column wraps at the terminal's width if it is a text. No other value is cut or wrapped, so that
+ids can be copied.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 class TablePrinter:
-    """Aligned columns."""
-
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         self._answer = answer
         self._settings = settings
@@ -103,7 +101,7 @@ class TablePrinter:
 
 
 def _broken(word: str, width: int) -> str:
-    """*word* with blanks behind hyphens, so that no part is wider where that can be."""
+    """Insert blanks behind hyphens of a long *word* so that it can wrap."""
     parts = [""]
     for piece in word.split("-") if len(word) > width else ():
         joined = f"{parts[-1]}-{piece}" if parts[-1] else piece
@@ -116,14 +114,14 @@ def _value(item: View, column: Column) -> object:
 
 
 def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
-    """What people are told below a table."""
+    """Return the lines below a table."""
     if answer.summary is None:
         return ()
     return answer.summary({**answer.head, **foot})
 
 
 class ScreenPrinter:
-    """One screen, made of the whole document; long lines go on below themselves."""
+    """Prints one screen from the whole document; long lines wrap."""
 
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         self._answer = answer
@@ -149,8 +147,8 @@ class ScreenPrinter:
 
 def wrapped(line: str, width: int) -> Iterator[str]:
     """
-    *line* in lines of *width*: where it goes on, it stands two behind where it began, or behind
-    the gap after a short name. Words, and so ids, stay whole.
+    Wrap *line* at *width*; continuation lines are indented by two, or to the gap after a short
+    name. Words, and so ids, stay whole.
     """
     if len(line) <= width:
         yield f"{line}\n"

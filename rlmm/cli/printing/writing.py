@@ -1,9 +1,9 @@
 """
-An answer, its items one by one, through a printer and out.
+Writing of an answer, item by item, through a printer to a stream.
 
-What is written is held back for a moment at most, so that millions of lines are quick and single
-ones are seen. When nobody reads any more, nothing more is written; an exit code that depends on the
-items is still found out.
+Output is buffered for a moment at most, so that millions of lines are fast and single lines appear
+at once. After the reader has gone nothing more is written; the exit code is still determined from
+all items.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ HELD_CHARACTERS: Final = 64 * 1024
 
 
 class ReaderGone(Exception):
-    """Whoever read the output has gone."""
+    """The reader of the output has closed it."""
 
 
 class AnswerStream:
-    """Texts to a stream, many at a time; raises `ReaderGone` where its other end is closed."""
+    """A buffered stream; raises `ReaderGone` if its reader has closed it."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream: TextIO | None = sys.stdout if stream is None else stream
@@ -48,7 +48,7 @@ class AnswerStream:
 
     @property
     def is_due(self) -> bool:
-        """Whether what is held has been held long enough."""
+        """Whether the buffer is old enough to be written."""
         return bool(self._held) and (
             self._characters >= HELD_CHARACTERS or time.monotonic() - self._since_s >= HELD_S
         )
@@ -61,7 +61,7 @@ class AnswerStream:
             self._characters += len(text)
 
     def flush(self) -> None:
-        """Write what is held. Raises `ConfigError` where it cannot be, as on a full disk."""
+        """Write the buffer. Raises `ConfigError` on failure, as on a full disk."""
         text = "".join(self._held)
         self._held.clear()
         self._characters = 0
@@ -86,8 +86,8 @@ async def write_answer(
     on_nobody: Callable[[], None] | None = None,
 ) -> int:
     """
-    Print all of *answer*; the exit code. Raises what its items raise. *on_nobody* is called when
-    nobody reads any more.
+    Print all of *answer* and return the exit code. Raises the errors of its items. Calls
+    *on_nobody* when the reader has gone.
     """
     printer, out = printer_for(answer, settings), AnswerStream(stream)
     async with aclosing(_each(answer.items)) as items:
@@ -107,7 +107,7 @@ async def write_answer(
 
 
 async def document_of(answer: CommandAnswer) -> str:
-    """All of *answer* as one line of JSON."""
+    """Return all of *answer* as one line of JSON."""
     async with aclosing(_each(answer.items)) as items:
         every = [item async for item in items]
     foot = {} if answer.foot is None else answer.foot()
@@ -115,7 +115,7 @@ async def document_of(answer: CommandAnswer) -> str:
 
 
 async def _write_items(items: AsyncIterator[View], printer: Printer, out: AnswerStream) -> None:
-    """Each item as it comes; what is held is written, too, while the next one is waited for."""
+    """Write items as they come; flush while waiting for the next one."""
     loop = asyncio.get_running_loop()
     trouble: list[BaseException] = []
     timer: asyncio.TimerHandle | None = None

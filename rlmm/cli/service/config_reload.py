@@ -1,9 +1,8 @@
 """
-SIGHUP: the configuration is read again while the service runs, and `logging.*` is taken over.
+Reload of the configuration on SIGHUP: the service applies `logging.*` while it runs.
 
-Everything else needs a restart, and is named when it has changed. What cannot be read or cannot be
-meant, for whatever reason, is told in one line and changes nothing; so is a file that hangs. Every
-answer is written, however often it is asked.
+Other changes need a restart and are named in a log line. A configuration that cannot be loaded, and
+a file that hangs, are reported in one line and change nothing. Every reload writes a result.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ READ_S_MAX = 10.0
 
 
 class EarlySignals:
-    """Remembers that the signal has come before there was anybody to do what it asks for."""
+    """Records a SIGHUP that arrives before the service can handle it."""
 
     def __init__(self) -> None:
         self.has_come = False
 
     def remember(self) -> None:
-        """From now on, until somebody else takes the signal."""
+        """Record the signal until `ConfigReload` takes over."""
         signal.signal(RELOAD_SIGNAL, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -55,7 +54,7 @@ class EarlySignals:
 
 
 class ConfigReload:
-    """Reads the configuration again whenever it is asked to, as long as `run` runs."""
+    """Loads the configuration again on request, as long as `run` runs."""
 
     def __init__(
         self,
@@ -67,9 +66,9 @@ class ConfigReload:
         early: EarlySignals | None = None,
     ) -> None:
         """
-        *configuration* is what the service was started with; *look* has everybody look who reads
-        files of their own again; *telling* is entered each time, for who wants to know; *early*
-        knows whether it was asked for before.
+        The service was started with *configuration*; *look* makes other components read their files
+        again; *telling* is entered at each reload, for the supervisor; *early* knows of an earlier
+        signal.
         """
         self._sources = sources
         self._started_with = configuration
@@ -81,7 +80,7 @@ class ConfigReload:
 
     @contextmanager
     def heeding(self) -> Iterator[None]:
-        """Take the signal as long as the block; behind it, it is ignored."""
+        """Handle the signal inside the block; ignore it afterwards."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(RELOAD_SIGNAL, self._asked.set)
         if self._early is not None and self._early.has_come:
@@ -93,7 +92,7 @@ class ConfigReload:
             signal.signal(RELOAD_SIGNAL, signal.SIG_IGN)
 
     async def run(self) -> None:
-        """Read it again each time the signal has come, until cancelled."""
+        """Reload after each signal, until cancelled."""
         while True:
             await self._asked.wait()
             self._asked.clear()
@@ -103,7 +102,7 @@ class ConfigReload:
                 await self.read_again()
 
     async def read_again(self) -> None:
-        """Take over what may change; name what would need a restart."""
+        """Apply changes of `logging.*`, and name changes that need a restart."""
         found = await self._read()
         if isinstance(found, str):
             _log.error(
@@ -127,7 +126,7 @@ class ConfigReload:
             )
 
     async def _read(self) -> LoadedConfiguration | str:
-        """What stands there now, or why that cannot be said."""
+        """Load the configuration, or return the error."""
         if _THREAD in left_behind():
             return "it still hangs from the last time"
         try:
@@ -143,8 +142,8 @@ class ConfigReload:
 
 def changed_keys(before: LoadedConfiguration, after: LoadedConfiguration) -> list[str]:
     """
-    The keys that cannot be taken over and whose values differ. Of those that exist only on one
-    side, as another kind of log has them, or a cluster that is new, the ones that somebody set.
+    Return the changed keys that need a restart. Keys that exist on one side only, for another kind
+    of log or a new cluster, count if they were set.
     """
     old, new = _not_taken_over(before), _not_taken_over(after)
     found = [

@@ -1,8 +1,8 @@
 """
-The data folder of a service: held from before its first log is opened until all of them are closed.
+Data folder of a service: locked from before the first log is opened until all logs are closed.
 
-A disk that hangs may hold up the taking for ever: then only what needs the folder waits for it, and
-the folder is named. Invariant: what is behind the folder never begins before the folder is held.
+A disk that hangs may delay the lock for ever: then only components that need the folder wait, and a
+log line names the folder. Invariant: no such component starts before the folder is locked.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _PATIENCE_S = 1.0
 
 class DataFolder(AbstractAsyncContextManager["DataFolder"]):
     """
-    Holds a folder as long as the block runs.
+    Holds the lock inside the block.
 
-    What the block raises at its beginning is what `folder_lock` raises, unless the folder takes
-    longer than a moment; then it is raised by what is behind the folder.
+    Entering raises the errors of `folder_lock`. If locking takes longer than a moment, the waiting
+    components raise them instead.
     """
 
     def __init__(self, path: Path, *, is_observer: bool) -> None:
@@ -46,7 +46,7 @@ class DataFolder(AbstractAsyncContextManager["DataFolder"]):
 
     @property
     def is_held(self) -> bool:
-        """Whether nobody else can have it."""
+        """Whether the lock is held."""
         taking = self._taking
         return taking is not None and taking.done() and not taking.cancelled()
 
@@ -67,7 +67,7 @@ class DataFolder(AbstractAsyncContextManager["DataFolder"]):
     def behind(
         self, work: Callable[[], Awaitable[Result]]
     ) -> Callable[[], Coroutine[None, None, Result]]:
-        """The same work, which begins when the folder is held."""
+        """Wrap a component so that it starts when the folder is locked."""
 
         async def begun() -> Result:
             assert self._taking is not None, self.path

@@ -1,4 +1,4 @@
-"""`rlmm serve`: the service, until a signal asks it to stop."""
+"""`rlmm serve`: runs the service until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def _serve_to_the_end(
     lines: LogLines,
     early: EarlySignals,
 ) -> None:
-    """As `_serve`; then no thread holds up the interpreter's own end."""
+    """Run `_serve`, then exit without waiting for threads that hang."""
     failure: RlmmError | None = None
     engines = configuration.clusters.values() or [configuration.config]
     is_observer = all(each.process.mode is ServiceMode.OBSERVER for each in engines)
@@ -184,7 +184,7 @@ async def _serve(
 
 
 def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
-    """Say what is served, and what is odd about it."""
+    """Log the addresses, and notices on the configuration."""
     config = configuration.config
     for notice in configuration.notices:
         _log.warning("%s", notice)
@@ -209,14 +209,14 @@ def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
 def _door(
     configuration: LoadedConfiguration, own: Callable[[], tuple[Path, str] | None] | None
 ) -> tuple[Authenticator, Path | None]:
-    """The door, and the file with a token for this service's own user, where there is one."""
+    """Return the authenticator, and the file with the local token if there is one."""
     config = configuration.config
     path, token = (own() if own is not None else None) or (None, None)
     return Authenticator(config.access, config.tls, own_token=token), path
 
 
 def _own_token(configuration: LoadedConfiguration) -> tuple[Path, str] | None:
-    """The file with a token for this service's own user, and the token; `None`: there is none."""
+    """Return the file with the local token, and the token; `None` without one."""
     path = token_file_of(configuration)
     if path is None:
         return None
@@ -232,7 +232,7 @@ def _own_token(configuration: LoadedConfiguration) -> tuple[Path, str] | None:
 async def _own_token_later(
     own: Callable[[], tuple[Path, str] | None], door: Authenticator, http: HttpServer
 ) -> None:
-    """Make it now that there is a folder for it, which was not so at the start."""
+    """Create the token once the folder for it exists."""
     found = await in_own_thread("own-token", own)
     if found is not None:
         path, token = found
@@ -242,7 +242,7 @@ async def _own_token_later(
 
 
 def _leave(error: RlmmError, lines: LogLines) -> NoReturn:
-    """What hangs would hold up the interpreter's own end as well: leave without it."""
+    """Exit the process at once if threads hang, because the interpreter would wait for them."""
     lines.tell_repeats(is_end=True)
     _tell(error, lines.form)
     logging.shutdown()
@@ -252,19 +252,19 @@ def _leave(error: RlmmError, lines: LogLines) -> NoReturn:
 
 
 def _format_said(sources: ConfigurationSources) -> LogFormat:
-    """How lines look when there is no configuration to say it."""
+    """Return the log format for messages before the configuration is loaded."""
     said = sources.said("logging_format")
     return LogFormat(said) if said in set(LogFormat) else LogFormat.AUTO
 
 
 def _end(error: RlmmError, form: LogFormat) -> NoReturn:
-    """End the command with what it failed of."""
+    """Exit with the code of the error."""
     _tell(error, form)
     raise click.exceptions.Exit(error.exit_code) from error
 
 
 def _tell(error: RlmmError, form: LogFormat) -> None:
-    """The last line: JSON where the lines before it are, else for people; never both."""
+    """Print the last line in the format of the lines before it: JSON or text, never both."""
     if not is_json(form, sys.stderr):
         with suppress(OSError):  # nobody reads it: the exit code says it as well
             click.echo(error_line(error), err=True)

@@ -1,8 +1,8 @@
 """
-`rlmm snapshot`: what is in a snapshot folder, whether it is sound, and how it gets elsewhere.
+`rlmm snapshot`: lists and verifies the snapshots of a folder, and exports and imports them.
 
-Reads and writes files alone; a running service is neither needed nor asked. Nothing is removed or
-overwritten by any of the commands. A data folder stands for the folders of snapshots in it.
+These commands read and write files only and ask no service. None of them removes or overwrites a
+file. A data folder stands for the snapshot folders in it.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def import_command(
 
 
 def _in_file(path: Path) -> list[tuple[str, Opener]]:
-    """The snapshots in a tar, of which there are some; any other file is taken for a snapshot."""
+    """Return the snapshots in a tar, at least one; any other file counts as a snapshot."""
     if not path.name.endswith(TAR):
         return [(str(path), lambda: opened(SNAPSHOT_DISK, path))]
     found = list(files_of(path))
@@ -164,12 +164,12 @@ def _in_file(path: Path) -> list[tuple[str, Opener]]:
 
 
 def _stored_below(folder: Path) -> list[CatalogEntry]:
-    """The snapshots in all the folders that *folder* stands for; there are some."""
+    """Return the snapshots in all folders that *folder* stands for, at least one."""
     return [stored for root in snapshot_roots(folder) for stored in stored_below(root)]
 
 
 def _finish(judged: Sequence[CheckedSnapshot], output: str) -> None:
-    """Print, and end with 1 when one is not good."""
+    """Print, and exit with 1 if a snapshot is not good."""
     if output == "json":
         click.echo(json.dumps({"snapshots": [_as_json(found) for found in judged]}, indent=2))
     else:
@@ -183,7 +183,7 @@ def _finish(judged: Sequence[CheckedSnapshot], output: str) -> None:
 def _finish_transfer(
     done: str, transfer: Callable[[], TransferResult], output: str, root: Path | None = None
 ) -> None:
-    """Print, with the folder *root* that was filled, and end with 1 when something is left."""
+    """Print, with the folder *root* that was filled; exit with 1 if a file was left out."""
     try:
         found = transfer()
     except OSError as error:
@@ -213,7 +213,7 @@ def _finish_transfer(
 
 
 def _print(judged: Sequence[CheckedSnapshot]) -> None:
-    """One table for each log, then what cannot be used, one a line."""
+    """Print one table for each log, then unusable files, one a line."""
     logs: dict[tuple[str, str, int], list[tuple[object, ...]]] = {}
     for found in judged:
         header = found.header
@@ -244,7 +244,7 @@ def _print(judged: Sequence[CheckedSnapshot]) -> None:
 
 
 def _fault(found: CheckedSnapshot) -> str:
-    """One line: code, path, what is wrong."""
+    """Return one line: code, path, fault."""
     error = found.error
     code = error.code if isinstance(error, RlmmError) else "unreadable"
     message = " ".join(str(error).split())
@@ -252,7 +252,7 @@ def _fault(found: CheckedSnapshot) -> str:
 
 
 def _plain(text: str) -> str:
-    """What a stranger wrote, without what would make a terminal do something."""
+    """Return foreign text without terminal control characters."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 

@@ -1,7 +1,7 @@
 """
-Which folders of snapshots a folder stands for: itself, or those of a service's data folder.
+Snapshot folders: the ones that a folder argument stands for, itself or those of a data folder.
 
-A folder counts only when there are snapshots in it. Nothing is changed; everything blocks.
+A folder counts only if it contains snapshots. Nothing is changed; every function blocks.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ _EMPTY = {LOCK, REPORT, "lost+found"}
 
 
 def snapshot_roots(folder: Path) -> list[Path]:
-    """
-    Every folder of snapshots that *folder* stands for. Raises `ConfigError` when there is none.
-    """
+    """Return every snapshot folder that *folder* stands for. Raises `ConfigError` without any."""
     if not folder.is_dir():
         msg = f"{folder}: no such folder"
         raise ConfigError(msg)
@@ -44,7 +42,7 @@ def snapshot_roots(folder: Path) -> list[Path]:
 
 
 def chosen_root(folder: Path, cluster_id: str | None, topic_id: str | None) -> Path:
-    """The folder with the snapshots of the one log that is meant, else `ConfigError`."""
+    """Return the folder with the snapshots of the requested log, else raise `ConfigError`."""
     found = [
         (root, log)
         for root in snapshot_roots(folder)
@@ -62,11 +60,11 @@ def chosen_root(folder: Path, cluster_id: str | None, topic_id: str | None) -> P
 
 def root_to_fill(folder: Path) -> Path:
     """
-    Where snapshots go that are put into *folder*: a data folder has a place for them, also one that
-    is still to be, and a folder of snapshots is one.
+    Return the folder for snapshots that are put into *folder*: the place in a data folder, which
+    need not exist yet, or a snapshot folder itself.
 
-    Raises `ConfigError` for a log, for what lies in one, for a data folder with several such
-    places, one for each cluster, and for a folder of something else.
+    Raises `ConfigError` for a log or a folder in one, for a data folder with one place for each of
+    several clusters, and for a folder of other content.
     """
     place = folder.resolve()
     _require_no_log(place)
@@ -99,7 +97,7 @@ def _is_data_folder(place: Path) -> bool:
 
 
 def _require_no_log(place: Path) -> None:
-    """A log whose folder holds anything else is never opened again."""
+    """Refuse a log: with other files in its folder it could not be opened any more."""
     data = place.parent
     is_data = (data / LOCK).exists() or (data / SNAPSHOT_FOLDER).is_dir()
     if place.name == LOG_FOLDER and (is_data or data.parent.name == CLUSTERS_FOLDER):
@@ -115,8 +113,8 @@ def _require_no_log(place: Path) -> None:
 @contextmanager
 def held_alone(root: Path) -> Iterator[None]:
     """
-    See to it that nobody else writes into *root*: no service on the data folder that it belongs to,
-    no program. Raises `FolderInUse` with the process that does.
+    Lock *root* against other writers: a service on its data folder, or a program. Raises
+    `FolderInUse` with the process that holds it.
     """
     place = root.resolve()
     held_as_well = [place]

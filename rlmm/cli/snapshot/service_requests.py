@@ -1,9 +1,10 @@
 """
-How a running service is asked for snapshots, and how it answers: by a signal, and in a file beside
-its data, which only the service writes.
+Requests to a running service to write snapshots: by a signal, answered in a file that only the
+service writes.
 
-Invariant: the signal goes to nobody but a process of this machine that holds the data folder and
-has said that it takes the signal. The answer is of snapshots that were begun after the question.
+Invariant: the signal goes only to a process of this machine that holds the data folder and has
+declared that it handles the signal. The answer describes snapshots that were begun after the
+request.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _PROCESSES = Path("/proc")
 
 
 class SnapshotReports:
-    """What became of the snapshots that a service was asked for, where who asked looks for it."""
+    """The file of answers to snapshot requests."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
@@ -51,8 +52,8 @@ class SnapshotReports:
 
     async def add(self, done: Mapping[str, SnapshotOutcome], begun_ns: int) -> None:
         """
-        Say what was done for everybody who asked before *begun_ns*. Where that cannot be written it
-        is logged: serving goes on.
+        Report the result to every requester from before *begun_ns*. A failed write is logged, and
+        serving goes on.
         """
         engines = {name: plain(asked) for name, asked in done.items()}
         self._latest.append({"id": uuid4().hex, "begun_ns": begun_ns, "engines": engines})
@@ -85,10 +86,10 @@ def plain(asked: SnapshotOutcome) -> dict[str, Any]:
 
 def ask(data_dir: Path, pid: int, wait_s: float) -> Document:
     """
-    Have the service that holds *data_dir*, which is said to be process *pid*, write snapshots, and
-    wait until it says that it has.
+    Make the service that holds *data_dir*, with process id *pid*, write snapshots, and wait for its
+    report.
 
-    Raises `ConfigError` when nobody can say that *pid* holds it, `NotReady` after *wait_s*.
+    Raises `ConfigError` if *pid* is not known to hold the folder, `NotReady` after *wait_s*.
     """
     end_s = time.monotonic() + wait_s
     try:
@@ -116,7 +117,7 @@ def ask(data_dir: Path, pid: int, wait_s: float) -> Document:
 
 
 def _wait(process: int, pid: int, end_s: float, what: str) -> None:
-    """A moment; raises when the time is up, or the process is gone."""
+    """Sleep for a moment; raise if the time is up or the process has gone."""
     left_s = end_s - time.monotonic()
     if left_s <= 0:
         msg = f"process {pid} {what} in the time given by --wait; look at its log"
@@ -130,8 +131,8 @@ def _wait(process: int, pid: int, end_s: float, what: str) -> None:
 
 def _require_holder(data_dir: Path, pid: int) -> None:
     """
-    Refuse a process that does not hold the lock on *data_dir*: the number in the lock's file may be
-    one of another machine, or of another container.
+    Refuse a process that does not hold the lock on *data_dir*: the process id in the lock file may
+    be of another machine or container.
     """
     process = _PROCESSES / str(pid)
     try:
@@ -157,7 +158,7 @@ def _not_asked(data_dir: Path, pid: int, why: str) -> ConfigError:
 
 
 def _takes_signal(pid: int) -> bool:
-    """Whether the process does something when the signal comes, other than to die of it."""
+    """Whether the process handles the signal instead of dying from it."""
     try:
         status = (_PROCESSES / str(pid) / "status").read_text(encoding="utf-8")
     except OSError:
@@ -167,7 +168,7 @@ def _takes_signal(pid: int) -> bool:
 
 
 def _reports(data_dir: Path) -> list[dict[str, Any]]:
-    """What the service said lately, the oldest first."""
+    """Return the latest reports, oldest first."""
     try:
         found = json.loads((data_dir / REPORT).read_text(encoding="utf-8"))
         reports: list[dict[str, Any]] = list(found["reports"])

@@ -1,8 +1,8 @@
 """
-`rlmm snapshot write`: snapshots now, by the running service or without one.
+`rlmm snapshot write`: writes snapshots now, by the running service or without one.
 
-A running service is asked, see `snapshot_asking`; only the process that holds a data folder writes
-there. Without one, every log is opened as an observer does: none is begun, or changed.
+A running service is asked, see `service_requests`, because only the holder of a data folder writes
+there. Without one, the command opens every log as an observer, which creates and changes none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WAIT_S_MAX = 86_400.0
 
 
 class _Seconds(click.FloatRange):
-    """A time that ends: neither infinite nor, as a range alone would let it be, no number."""
+    """A finite time; the range of click alone would accept NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -83,7 +83,7 @@ def write_command(*, configuration: LoadedConfiguration, wait_s: float) -> None:
 
 
 def _end(document: Document, *, is_each_meant: bool) -> None:
-    """The exit code, and all that is wrong with any of the logs."""
+    """Return the exit code and all faults of the logs."""
     codes = [EXIT_FOUND for found in document.values() if found["failed"]]
     errors = {name: found["error"] for name, found in document.items() if "error" in found}
     for name, found in document.items():
@@ -119,7 +119,7 @@ def _write_here(configuration: LoadedConfiguration, wait_s: float) -> Document:
 
 
 def _require_anything(configuration: LoadedConfiguration) -> None:
-    """Refuse, before a folder is made, where all logs are embedded ones that are not there."""
+    """Refuse, before a folder is created, if every log is an embedded one that does not exist."""
     folders = []
     for name, config in configuration.clusters.items() or [(None, configuration.config)]:
         if config.log.kind is LogKind.KAFKA:
