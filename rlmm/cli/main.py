@@ -78,12 +78,16 @@ class CommandGroup(click.Group):
     cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog='Completion: eval "$(_RLMM_COMPLETE=bash_source rlmm)" in .bashrc, zsh_source in '
-    ".zshrc; _RLMM_COMPLETE=fish_source rlmm | source in fish. Flags of commands that look at the "
-    "state are variables, too: RLMM_OUTPUT=json, RLMM_SEGMENTS_LIST_SORT=size.",
+    ".zshrc; _RLMM_COMPLETE=fish_source rlmm | source in fish. Flags of query "
+    "commands are environment variables as well: RLMM_OUTPUT=json, RLMM_SEGMENTS_LIST_SORT=size.",
 )
 @click.version_option(__version__, prog_name="rlmm", message="%(prog)s %(version)s")
 @click.option(
-    "--debug", "is_debug", is_flag=True, envvar="RLMM_DEBUG", help="Show where an error comes from."
+    "--debug",
+    "is_debug",
+    is_flag=True,
+    envvar="RLMM_DEBUG",
+    help="Print the traceback of an error.",
 )
 def cli(*, is_debug: bool) -> None:
     """Hold and answer the metadata of Kafka's tiered storage."""

@@ -27,7 +27,7 @@ SUBCOMMANDS = {
 """Name of each subcommand -> where its click command stands, as module:attribute."""
 SHORT_HELP = {
     "check": "Judge thresholds once: exit code 0 when all is well, 1 when not.",
-    "config": "Look at the configuration.",
+    "config": "Show the configuration.",
     "conformance": "Compare an implementation with Kafka's recorded answers.",
     "demo": "Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.",
     "diff": "Show what differs between two moments: segments, how far was copied, deletions.",
@@ -40,8 +40,8 @@ SHORT_HELP = {
     "preflight": "Show what depends on the tier, before a move or a deletion.",
     "rehearse-compaction": "Play the log cleaner through, before anyone turns compaction on.",
     "segments": "List segments, describe one, find the one that holds an offset.",
-    "serve": "Follow a metadata log, answer from it and take writes, until SIGTERM or SIGINT.",
-    "snapshot": "Look at snapshots, check them, copy them out and in.",
+    "serve": "Run the service until SIGTERM or SIGINT.",
+    "snapshot": "List, verify, write, export and import snapshots.",
     "status": "Show how each metadata partition stands, and sums.",
     "stuck": "Show copies and deletions that are open for too long.",
     "support-bundle": "Pack what somebody who helps needs to see.",

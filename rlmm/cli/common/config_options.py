@@ -42,17 +42,17 @@ _SHOWN_IN_HELP = {
     "logging_format",
     "logging_level",
 }
-"""The flags that help shows; with all of them nobody would find one."""
+"""The flags that --help shows. A list of all keys would be too long to read."""
 _HELP = {
     "data_dir": "Folder of the embedded log and of the snapshots.",
-    "mode": "Take writes, or only observe.",
-    "assignment": "Which user partitions are answered for.",
-    "log_kind": "Where the events live.",
-    "kafka_bootstrap_servers": "Follow the cluster of these brokers.",
-    "kafka_command_config": "A Java client.properties, as it is.",
-    "kafka_server_properties": "A broker's server.properties, as it is.",
-    "logging_format": "How log lines look.",
-    "logging_level": "Least level of a log line.",
+    "mode": "Accept writes (serve), or only read (observer).",
+    "assignment": "User partitions that the service answers for.",
+    "log_kind": "Kind of the metadata log.",
+    "kafka_bootstrap_servers": "Brokers of the cluster whose metadata topic is read.",
+    "kafka_command_config": "client.properties of a Java client.",
+    "kafka_server_properties": "server.properties of a broker.",
+    "logging_format": "Format of log lines.",
+    "logging_level": "Minimum level of log lines.",
 }
 
 
@@ -122,14 +122,14 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "command_properties",
         multiple=True,
         metavar="KEY=VALUE",
-        help="One property of a Java client; may be repeated.",
+        help="A property of a Java client. Repeatable.",
     )(decorated)
     return click.option(
         "--config",
         "config_file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Configuration file in TOML; without it the one that RLMM_CONFIG names.",
+        help="Configuration file in TOML. The default is the file that RLMM_CONFIG names.",
     )(decorated)
 
 
@@ -148,21 +148,21 @@ def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 @click.group()
 def config() -> None:
-    """Look at the configuration."""
+    """Show the configuration."""
 
 
 @config.command(
     "show",
-    epilog="Every key of docs/configuration.md is a flag, too: --files-segment-bytes 64MiB.",
+    epilog="Every key of docs/configuration.md is a flag as well: --files-segment-bytes 64MiB.",
 )
 @config_options
 @click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 def show_command(*, configuration: LoadedConfiguration, output: str) -> None:
     """
-    Show the merged configuration and where each value comes from.
+    Show the effective configuration and the source of each value.
 
-    Flags are above the environment, then the file, then Java's files, then the defaults. Secrets
-    are masked. Nothing is started and no network is touched.
+    Flags override the environment, then the file, then Java files, then the defaults. Secrets are
+    masked. The command starts nothing and uses no network.
     """
     if output == "json":
         document = {

@@ -51,40 +51,47 @@ class SourceChoice:
 _SOURCE = (
     click.option(
         "--sidecar", cls=SharedOption, default="", metavar="SOCKET|HOST:PORT",
-        help="Ask a running service; without any source the one of this machine.",
+        help="Ask this running service. The default is the service on this machine.",
     ),
     click.option(
         "--cluster", cls=SharedOption, default="", metavar="ID",
-        help="Whose metadata, where the service serves several clusters.",
+        help="Ask about this cluster, if the service serves several.",
     ),
-    click.option("--token-file", cls=SharedOption, type=_FILE, help="Holds the token for it."),
-    click.option("--tls", cls=SharedOption, is_flag=True, help="HOST:PORT is encrypted."),
-    click.option("--ca-file", cls=SharedOption, type=_FILE, help="Authorities; means TLS."),
-    click.option("--cert-file", cls=SharedOption, type=_FILE, help="Our certificate for it."),
-    click.option("--key-file", cls=SharedOption, type=_FILE, help="And its key."),
+    click.option(
+        "--token-file", cls=SharedOption, type=_FILE, help="File with the token for the service.",
+    ),
+    click.option("--tls", cls=SharedOption, is_flag=True, help="Connect to HOST:PORT with TLS."),
+    click.option(
+        "--ca-file", cls=SharedOption, type=_FILE, help="CA certificates, PEM. Implies TLS.",
+    ),
+    click.option("--cert-file", cls=SharedOption, type=_FILE, help="Client certificate, PEM."),
+    click.option(
+        "--key-file", cls=SharedOption, type=_FILE, help="Private key of the certificate, PEM.",
+    ),
     click.option(
         "--bootstrap-server", cls=SharedOption, default="", metavar="HOST:PORT,...",
-        help="Read the topic of a cluster. Beside another source: for the cluster's own facts.",
+        help="Read the metadata topic of this cluster. Beside another source: ask only for the "
+        "facts of the cluster.",
     ),
     click.option(
         "--command-config", cls=SharedOption, type=_FILE,
-        help="A Java client.properties, as it is.",
+        help="client.properties of a Java client.",
     ),
     click.option(
         "--command-property", "command_property", cls=SharedOption, multiple=True,
-        metavar="KEY=VALUE", help="One property of a Java client; may be repeated.",
+        metavar="KEY=VALUE", help="A property of a Java client. Repeatable.",
     ),
     click.option(
         "--log-dirs", cls=SharedOption, multiple=True, type=_FOLDER, metavar="FOLDER",
-        help="Read copied folders of the metadata topic; may be repeated.",
+        help="Read copied folders of the metadata topic. Repeatable.",
     ),
     click.option(
         "--partition-count", cls=SharedOption, type=click.IntRange(1), metavar="N",
-        help="Of the topic whose folders were copied, where they do not say it.",
+        help="Partition count of the copied topic, if the folders do not contain it.",
     ),
     click.option(
         "--snapshot-cache", cls=SharedOption, type=_FOLDER, metavar="FOLDER",
-        help="Keep the state of a cluster's topic there for the next command.",
+        help="Keep the state of the topic in this folder, for the next command.",
     ),
     click.option(
         "--wait", cls=SharedOption, type=TIME, default="0s", metavar="TIME",
@@ -92,25 +99,27 @@ _SOURCE = (
     ),
     click.option(
         "--timeout", cls=SharedOption, type=POSITIVE_TIME, default="30s", show_default=True,
-        metavar="TIME", help="Of each call.",
+        metavar="TIME", help="Timeout of each request.",
     ),
 )  # fmt: skip
 _AT = (
     click.option(
         "--at", cls=SharedOption, metavar="OFFSET|TIME",
-        help="As it was once the event at OFFSET of the metadata partition was applied "
+        help="Show the state after the event at OFFSET of the metadata partition "
         "(PARTITION:OFFSET,... for several), or at a TIME: 2026-01-31T14:05:00Z, -7d.",
     ),
 )  # fmt: skip
 _OUTPUT = (
     click.option(
         "--output", cls=SharedOption, type=click.Choice(OUTPUTS),
-        help="Else a table on a terminal, and json where nobody looks.",
+        help="The default is table on a terminal, else json.",
     ),
-    click.option("--wide", cls=SharedOption, is_flag=True, help="More columns."),
-    click.option("--no-headers", cls=SharedOption, is_flag=True, help="Rows alone."),
-    click.option("--quiet", cls=SharedOption, is_flag=True, help="Nothing but data."),
-    click.option("--debug", cls=SharedOption, is_flag=True, help="Show where an error comes from."),
+    click.option("--wide", cls=SharedOption, is_flag=True, help="Show more columns."),
+    click.option("--no-headers", cls=SharedOption, is_flag=True, help="Print no header line."),
+    click.option("--quiet", cls=SharedOption, is_flag=True, help="Print data only."),
+    click.option(
+        "--debug", cls=SharedOption, is_flag=True, help="Print the traceback of an error.",
+    ),
 )  # fmt: skip
 
 

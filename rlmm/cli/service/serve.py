@@ -59,19 +59,18 @@ _POOL_S = 2.0
 
 @click.command(
     "serve",
-    epilog="Every key of docs/configuration.md is a flag, too. SIGTERM stops in order and within "
-    "shutdown_timeout_ms, SIGUSR1 writes snapshots of what changed, SIGHUP reads the configuration "
-    "again and takes over logging.*, which changes log levels, and looks for new tokens and "
-    "certificates in their files.",
+    epilog="Every key of docs/configuration.md is a flag as well. SIGTERM stops the service in "
+    "order, within shutdown_timeout_ms. SIGUSR1 writes snapshots of changed partitions. SIGHUP "
+    "loads the configuration again, applies logging.*, and loads changed tokens and certificates.",
 )
 @source_options
 def serve_command(*, sources: ConfigurationSources) -> None:
     """
-    Follow a metadata log, answer from it and take writes, until SIGTERM or SIGINT.
+    Run the service until SIGTERM or SIGINT.
 
-    Without any configuration an embedded log is kept in rlmm-data, below the current folder. Exit
-    codes: 0 stopped in order, 2 configuration, 3 the log cannot be used, 5 a part has failed, 6
-    something would not end in time and is named.
+    The service follows a metadata log, answers questions and accepts writes. The default is an
+    embedded log in rlmm-data, below the working directory. Exit codes: 0 stopped in order, 2
+    configuration, 3 the log cannot be used, 5 a part has failed, 6 a part did not stop in time.
     """
     # Whoever finds the lock may ask for something before there is anybody to do it.
     signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)

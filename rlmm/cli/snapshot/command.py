@@ -45,7 +45,9 @@ _YEAR_10000_MS = 253_402_300_800_000
 
 _FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
-_CLUSTER_ID = click.option("--cluster-id", help="The log's cluster, where several are there.")
+_CLUSTER_ID = click.option(
+    "--cluster-id", help="Use the log of this cluster, if the folder has several."
+)
 
 
 def _topic_id(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
@@ -56,13 +58,15 @@ def _topic_id(_context: click.Context, _parameter: click.Parameter, text: str | 
 
 
 _TOPIC_ID = click.option(
-    "--topic-id", callback=_topic_id, help="The id of its metadata topic, where several are there."
+    "--topic-id",
+    callback=_topic_id,
+    help="Use the metadata topic with this id, if the folder has several.",
 )
 
 
 @click.group()
 def snapshot() -> None:
-    """Look at snapshots, check them, copy them out and in."""
+    """List, verify, write, export and import snapshots."""
 
 
 @snapshot.command("list")
@@ -72,9 +76,8 @@ def list_command(path: Path, *, output: str) -> None:
     """
     List the snapshots in PATH, the newest of each metadata partition first.
 
-    PATH is a folder of snapshots, the data folder of a service, a .tar as export makes it, or one
-    snapshot. Reads the header of each and nothing else. Exit code 0, 1 when one cannot be used, 2
-    when there are none.
+    PATH is a snapshot folder, the data folder of a service, a .tar from export, or one snapshot.
+    Only the headers are read. Exit code 0; 1 if a snapshot cannot be used; 2 if there are none.
     """
     if path.is_file():
         found = [glance_stranger(name, opener) for name, opener in _in_file(path)]
@@ -88,10 +91,10 @@ def list_command(path: Path, *, output: str) -> None:
 @_OUTPUT
 def verify_command(paths: tuple[Path, ...], *, output: str) -> None:
     """
-    Check snapshots to the last row: in each folder of PATHS, each .tar and each file.
+    Verify every byte of the snapshots in PATHS.
 
-    A folder is one of snapshots, or the data folder of a service; a .tar is one that export makes.
-    Exit code 0 when all are sound, 1 when one is not, 2 when there are none in a folder or a .tar.
+    Each path is a snapshot folder, the data folder of a service, a .tar from export, or one
+    snapshot. Exit code 0 if all are good; 1 if one is not; 2 if a folder or a .tar has none.
     """
     checks: list[Callable[[], CheckedSnapshot]] = []
     for path in paths:
@@ -114,10 +117,9 @@ def export_command(
     """
     Copy the newest good snapshot of each metadata partition from FOLDER to TARGET.
 
-    FOLDER is a folder of snapshots, or the data folder of a service. TARGET is one file when its
-    name ends with .tar, else a folder; neither may be there already.
-    Exit code 0, 1 when a damaged one was passed over, 2 for a wrong TARGET, an unclear choice, or
-    when there are none.
+    FOLDER is a snapshot folder, or the data folder of a service. TARGET becomes a file if its name
+    ends with .tar, else a folder; it must not exist. Exit code 0; 1 if a damaged snapshot was
+    skipped; 2 for a wrong TARGET, an ambiguous FOLDER, or no snapshots.
     """
     root = chosen_root(folder, cluster_id, topic_id)
     _finish_transfer("exported", lambda: export(root, target, cluster_id, topic_id), output)
@@ -135,13 +137,13 @@ def import_command(
     """
     Install the snapshots of SOURCE, a folder, a .tar or one snapshot, into FOLDER.
 
-    FOLDER is the data folder of a service, or of one of its clusters, and they go into its
-    `snapshots`; so they do where it is empty or not there yet: a service that is started on it
-    begins from them. Or it is a folder of snapshots itself: one that holds some, or is called
-    `snapshots`. No service may run on it. Every file is checked to the last row first, and all must
-    be of one log; with one that is not, nothing is installed. What is there stays. Which log the
-    service follows is checked again when it starts. Exit code 0, 1 when something was refused or
-    stood in the way, 2 for a FOLDER that is a log, unclear or in use.
+    FOLDER is the data folder of a service or of one of its clusters, also an empty or a new one:
+    the snapshots go into its folder `snapshots`, and a service that starts there uses them. Or
+    FOLDER is a snapshot folder itself: it contains snapshots, or its name is `snapshots`. No
+    service may run on it. All files are verified first and must be of one log, else none is
+    installed. Existing files stay. The service checks the identity of the log again when it starts.
+    Exit code 0; 1 if a file was refused or exists already; 2 if FOLDER is a log, ambiguous or in
+    use.
     """
     root = root_to_fill(folder)
     # Whoever finds the lock may ask for snapshots, which nobody here writes.

@@ -57,18 +57,18 @@ class _Seconds(click.FloatRange):
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Longest time that it may take for all logs, a day at most.",
+    help="Time limit for all logs together, at most a day.",
 )
 def write_command(*, configuration: LoadedConfiguration, wait_s: float) -> None:
     """
     Write a snapshot of every metadata partition that changed since its last one.
 
-    Where a service runs on the data folder, it does that and tells; else the log is read here, up
-    to its end, and nothing is written into it: all logs within --wait, of which a fifth is left for
-    the writing. Exit code 0, 1 when one could not be written, 2 where none are kept, there is no
-    log, or the service cannot be asked, 3 when a log cannot be used, 4 when one was not reached or
-    not read to its end: here within --wait, by the service before it was asked. Of several logs the
-    highest.
+    If a service runs on the data folder, it writes the snapshots and reports. Else the command
+    reads the log to its end and writes nothing into it; all logs together within --wait, with a
+    fifth of it reserved for writing. Exit code 0; 1 if a snapshot could not be written; 2 if
+    snapshots are off, there is no log, or the service cannot be asked; 3 if a log cannot be used; 4
+    if a log was not read to its end within --wait, or not by the service before the request. With
+    several logs the highest code counts.
     """
     data_dir = configuration.config.process.data_dir
     pid = owner_pid(data_dir)
