@@ -25,8 +25,8 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
-from tests.support.auditing_process import most_bytes
-from tests.support.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
+from tests.support.tier.audit_process import most_bytes
+from tests.support.tier.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -39,13 +39,13 @@ from spark_tiering.stores.s3_settings import S3Settings
 from tests.kafka.node import Node
 from tests.kafka.prepared import prepare
 from tests.kafka.spark_connector import connector_jars
-from tests.support.s3_servers import ACCESS, BUCKET, SECRET, seaweedfs_server
-from tests.support.spark_reading_process import Query, read_by_spark
+from tests.support.datasource.reading_process import Query, read_by_spark
+from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET, seaweedfs_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.spark_reading_process import Read
+    from tests.support.datasource.reading_process import Read
 
 TO_KAFKA_MIN: Final = 2.0
 WINDOW_SHARE_MAX: Final = 2.0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

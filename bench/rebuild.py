@@ -27,9 +27,9 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from tests.support.auditing_process import most_bytes
-from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import TOPIC_ID
+from tests.support.stores.segment_objects import put_set, whole_segment
+from tests.support.tier.audit_process import most_bytes
 
 DEFAULT_SEGMENTS = 5_000
 PARTITIONS = 20

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.process.wiring import CLUSTERS_FOLDER, LOG_FOLDER
 from rlmm.wire.messages import answer_frame, request_frame
 from rlmm.wire.values import partition_value
-from tests.support.frames import greeted
+from tests.support.server.raw_frames import greeted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

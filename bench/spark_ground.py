@@ -35,7 +35,7 @@ from spark_tiering.segments.segment_listing import SNAPSHOT
 from spark_tiering.stores.content import FileContent
 from spark_tiering.stores.s3_settings import S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -16,9 +16,9 @@ from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyOptions
-from tests.support.inspecting_process import peak_bytes
-from tests.support.large_copy_process import VariedLog, store_of, task_of
-from tests.support.object_sink import open_sink
+from tests.support.partitions.inspection_process import peak_bytes
+from tests.support.stores.s3_sink import open_sink
+from tests.support.tier.large_copy_process import VariedLog, store_of, task_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,14 +21,14 @@ from rlmm_conformance.steps import (
     UpdateFields,
     UpdateStep,
 )
-from tests.support.client_engine import BESIDE, NOT_ON_THE_WIRE, ClientEngine
-from tests.support.metadata_clients import KINDS, cluster_of
+from tests.support.server.client_engine import BESIDE, NOT_ON_THE_WIRE, ClientEngine
+from tests.support.server.metadata_clients import KINDS, cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm_conformance.corpus import Scenario, ScenarioStep
-    from tests.support.metadata_clients import Cluster
+    from tests.support.server.metadata_clients import Cluster
 
 CORPUS = load_packaged()
 NAMED = {

@@ -17,7 +17,7 @@ from spark_tiering.stores.opening import open_store
 from tests.kafka.clients import until
 from tests.kafka.node import PATIENT
 from tests.kafka.tiered import TieredKafka, tiered_node
-from tests.support.adopted_kafka import (
+from tests.support.tier.adopted_broker import (
     ADOPTED_TOPIC,
     PREFIX,
     SLOW_COPYING,
@@ -27,8 +27,8 @@ from tests.support.adopted_kafka import (
     producing,
     values_of,
 )
-from tests.support.tier_places import LATER_MS
-from tests.support.tier_process import WRITING, Drivers, Ended, Point
+from tests.support.tier.driver_process import WRITING, Drivers, Ended, Point
+from tests.support.tier.job_folders import LATER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator

@@ -22,13 +22,13 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.tier_metadata.embedded import EmbeddedMetadata
-from tests.support.audited_tiers import CF, CS, AuditedTier, codes, verdicts
 from tests.support.builders import update
-from tests.support.copy_tasks import PLAIN, PREFIX, ZSTD, copy_task, run
-from tests.support.failing_copies import StoreTrouble, failing
-from tests.support.segments import example_partition
-from tests.support.tier_places import LATER_MS, LISTED, ORDERS, TierPlace
-from tests.support.tier_process import SHORT, Point, kind_of
+from tests.support.partitions.segments import example_partition
+from tests.support.stores.failing_stores import StoreTrouble, failing
+from tests.support.tier.audited_tiers import CF, CS, AuditedTier, codes, verdicts
+from tests.support.tier.copy_tasks import PLAIN, PREFIX, ZSTD, copy_task, run
+from tests.support.tier.driver_process import SHORT, Point, kind_of
+from tests.support.tier.job_folders import LATER_MS, LISTED, ORDERS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,8 +19,13 @@ from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.batches import forge
-from tests.support.copy_tasks import (
+from tests.support.partitions.inspection_process import LOG, MadeLog
+from tests.support.partitions.segments import MemoryFiles, example_partition
+from tests.support.records.batches import forge
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.s3_stub_requests import Trouble
+from tests.support.stores.stores_under_test import Bucket, known_as, stub_bucket
+from tests.support.tier.copy_tasks import (
     PLAIN,
     ZSTD,
     Time,
@@ -29,11 +34,6 @@ from tests.support.copy_tasks import (
     digest_read_back,
     run,
 )
-from tests.support.inspecting_process import LOG, MadeLog
-from tests.support.object_places import Bucket, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Trouble
-from tests.support.segments import MemoryFiles, example_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

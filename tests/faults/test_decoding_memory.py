@@ -12,8 +12,8 @@ from rlmm.records.compression import Compression, deflate
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch, records_of
 from spark_tiering.decoding import BatchDecoder, DecodingFaultKind
-from tests.support.batches import field, forge, record, varint
-from tests.support.decoded_rows import decode, in_small, wanted
+from tests.support.datasource.decoded_rows import decode, in_small, wanted
+from tests.support.records.batches import field, forge, record, varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,9 +25,9 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.pump.settings import PumpSettings
 from tests.conformance.log.under_test import ANSWER_S, read_until
 from tests.kafka.clients import create_topic, until, wait_for_leader
-from tests.support.claims import KINDS, Claims, Question, check, judge, user_partition
-from tests.support.copiers import Copier, ask
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.engine.broker_writers import Copier, ask
+from tests.support.engine.claims import KINDS, Claims, Question, check, judge, user_partition
+from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from tests.kafka.cluster import Cluster
-    from tests.support.claims import Stored
+    from tests.support.engine.claims import Stored
 
 _log = logging.getLogger(__name__)
 

@@ -20,8 +20,7 @@ from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import ANSWER_S, read_until
-from tests.support import tree
-from tests.support.claims import (
+from tests.support.engine.claims import (
     KINDS,
     Claims,
     Question,
@@ -31,7 +30,7 @@ from tests.support.claims import (
     parse,
     user_partition,
 )
-from tests.support.copying_process import (
+from tests.support.logs.engine_process import (
     COPIERS,
     KEPT,
     LOG,
@@ -42,12 +41,13 @@ from tests.support.copying_process import (
     SETTINGS,
     SNAPSHOTS,
 )
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
-    from tests.support.claims import Judgement, Stored
+    from tests.support.engine.claims import Judgement, Stored
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Life(NamedTuple):
 def live_and_die(folder: Path, life: int, lines_read: int, claims: Claims) -> Life:
     """Let a process write until it has said that many lines, kill it, and take what it claimed."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.copying_process", str(folder), str(life)],
+        [sys.executable, "-m", "tests.support.logs.engine_process", str(folder), str(life)],
         cwd=tree.ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -18,8 +18,7 @@ from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 from tests.conformance.log.under_test import ANSWER_S, read_until
-from tests.support import tree
-from tests.support.appending_process import (
+from tests.support.logs.files_log_process import (
     OPENING,
     PARTITIONS,
     SETTINGS,
@@ -29,7 +28,8 @@ from tests.support.appending_process import (
     parse,
     value_of,
 )
-from tests.support.partition_logs import FIRST_MS, copied
+from tests.support.logs.partition_logs import FIRST_MS, copied
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def live_and_die(folder: Path, life: int, lines_read: int) -> list[Acknowledged]
     With no line to wait for it is killed while it opens the folder.
     """
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.appending_process", str(folder), str(life)],
+        [sys.executable, "-m", "tests.support.logs.files_log_process", str(folder), str(life)],
         cwd=tree.ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -30,8 +30,8 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.histories import DenseHistory
-from tests.support.shards import batch_of, check_report, new_shard, record_set
+from tests.support.engine.shards import batch_of, check_report, new_shard, record_set
+from tests.support.records.histories import DenseHistory
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -17,7 +17,7 @@ from rlmm.records.damage import DamagedBatch, DamagedRecords, DamageReason, Part
 from rlmm.records.header import CRC_FROM, HEADER_BYTES
 from rlmm.records.records import PADDING_BYTES, Record, compiled_values
 from rlmm.records.writer import build_batch, records_of
-from tests.support.batches import field, forge, record, varint
+from tests.support.records.batches import field, forge, record, varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from rlmm.records.compression import Compression
 from rlmm.records.header import CONTROL_BIT, CRC_FROM
 from rlmm.records.writer import build_batch, records_of
 from spark_tiering.decoding import DecodingFault, DecodingFaultKind
-from tests.support.batches import field, forge, record, varint
-from tests.support.decoded_rows import Decoded, decode, in_small, wanted
+from tests.support.datasource.decoded_rows import Decoded, decode, in_small, wanted
+from tests.support.records.batches import field, forge, record, varint
 
 ONE = build_batch(records_of([b"one"], 0, 1_000), 0)
 TWO = build_batch(records_of([b"two", b"three"], 1, 1_000), 1)

@@ -13,10 +13,9 @@ import pytest
 from rlmm.errors import AppendRefused, AppendUncertain, LogDamaged, LogUnavailable
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
-from tests.support import tree
 from tests.support.blocking import nothing_blocks
-from tests.support.disks import FaultyDisk
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk
+from tests.support.logs.partition_logs import (
     FAST,
     TOPIC,
     batch,
@@ -25,6 +24,7 @@ from tests.support.partition_logs import (
     open_log,
     values_of,
 )
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ import asyncio, resource, sys
 from pathlib import Path
 from rlmm.errors import AppendRefused
 from rlmm.partition_log.settings import LogSettings
-from tests.support.partition_logs import batch, open_log, values_of
+from tests.support.logs.partition_logs import batch, open_log, values_of
 
 async def main(root):
     registry, log = await open_log(root, LogSettings())

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.partition_log.registry import LogRegistry
-from tests.support import tree
-from tests.support.appender import SETTINGS
-from tests.support.partition_logs import TOPIC, batch, log_files, values_of
+from tests.support.logs.partition_log_process import SETTINGS
+from tests.support.logs.partition_logs import TOPIC, batch, log_files, values_of
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ Acknowledged = dict[int, tuple[int, int, int]]
 async def append_until_killed(root: Path, acknowledgements: int) -> Acknowledged:
     """Let a process append until so many were acknowledged, kill it, and say what it was told."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.appender", str(root), str(WRITERS),
+        sys.executable, "-m", "tests.support.logs.partition_log_process", str(root), str(WRITERS),
         stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
     )  # fmt: skip
     assert process.stdout is not None

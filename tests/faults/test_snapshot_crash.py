@@ -19,9 +19,7 @@ import pytest
 from rlmm.base.background_work import BackgroundWork
 from rlmm.snapshot.atomic import SnapshotDisk, write_atomically
 from rlmm.snapshot.folder_check import examine, stored_below
-from tests.support import tree
-from tests.support.snapshots import PARTITION, Crash, CrashingDisk, files_below
-from tests.support.snapshotting_process import (
+from tests.support.engine.snapshot_process import (
     FIRST,
     SECOND,
     large_shard_at,
@@ -29,6 +27,8 @@ from tests.support.snapshotting_process import (
     shard_at,
     shelf_in,
 )
+from tests.support.engine.snapshots import PARTITION, Crash, CrashingDisk, files_below
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +137,7 @@ async def test_f16_snapshot_when_killed_at_any_step_then_is_the_old_or_the_new_o
 ) -> None:
     """SIGKILL at each call of the system leaves whole files."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.snapshotting_process", "steps", str(tmp_path),
+        sys.executable, "-m", "tests.support.engine.snapshot_process", "steps", str(tmp_path),
         stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
     )  # fmt: skip
     output, _ = await process.communicate()
@@ -151,8 +151,8 @@ async def test_f16_snapshot_when_killed_at_any_step_then_is_the_old_or_the_new_o
 async def killed(root: Path, first: int, snapshots: int) -> int:
     """Let a process write until so many are on the medium, kill it, and say the last one."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.snapshotting_process", "life", str(root), str(first),
-        stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
+        sys.executable, "-m", "tests.support.engine.snapshot_process", "life", str(root),
+        str(first), stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
     )  # fmt: skip
     assert process.stdout is not None
     last = first - 1

@@ -23,10 +23,17 @@ from spark_tiering.stores.results import (
 from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.object_places import Bucket, bucket_at, bytes_of, content, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Kept, Trouble
-from tests.support.s3_servers import free_ports
+from tests.support.stores.s3_servers import free_ports
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.s3_stub_requests import Kept, Trouble
+from tests.support.stores.stores_under_test import (
+    Bucket,
+    bucket_at,
+    bytes_of,
+    content,
+    known_as,
+    stub_bucket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

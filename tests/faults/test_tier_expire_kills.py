@@ -13,15 +13,15 @@ import pytest
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.expiring import lives_in
-from tests.support.tier_places import LATER_MS, ORDERS, PLACES, TierPlace, states
-from tests.support.tier_process import Drivers, Point
+from tests.support.tier.driver_process import Drivers, Point
+from tests.support.tier.job_folders import LATER_MS, ORDERS, PLACES, TierPlace, states
+from tests.support.tier.simulated_expiry import lives_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.tier_process import Ended
+    from tests.support.tier.driver_process import Ended
 
 CS, CF, DS, DF = SegmentState
 WAIT_S = 10.0

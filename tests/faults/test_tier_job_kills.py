@@ -14,11 +14,11 @@ from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import process_store
-from tests.support.copy_tasks import SECOND
-from tests.support.deadly_files import ALWAYS, DeadlySource
-from tests.support.spark_sessions import SLOTS, TIMEOUT_S
-from tests.support.tier_places import LATER_MS, LISTED, ORDERS, TierPlace, states
-from tests.support.tier_process import WRITING, Drivers, Point
+from tests.support.datasource.killed_readers import ALWAYS, DeadlySource
+from tests.support.spark.sessions import SLOTS, TIMEOUT_S
+from tests.support.tier.copy_tasks import SECOND
+from tests.support.tier.driver_process import WRITING, Drivers, Point
+from tests.support.tier.job_folders import LATER_MS, LISTED, ORDERS, TierPlace, states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES, S3Retries
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.object_places import known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Trouble
-from tests.support.tier_places import TierPlace
-from tests.support.verified_places import DEEP, stored, told, verify
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.s3_stub_requests import Trouble
+from tests.support.stores.stores_under_test import known_as, stub_bucket
+from tests.support.tier.job_folders import TierPlace
+from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from tests.support.s3_servers import BUCKET, moto_server
+from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from tests.kafka.process import ProcessFailed
 from tests.kafka.sidecar import Sidecar
 from tests.kafka.tiered import TIERED_TOPIC, tiering
 from tests.kafka.tools import Tools
-from tests.support.frames import greeted, wire
+from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

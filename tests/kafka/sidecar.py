@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from tests.kafka.process import LeashedProcess, ProcessLog
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support import tree
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ class Sidecar:
         environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
         position = self.log.position
         command = [
-            sys.executable, "-m", "tests.support.leashed_rlmm", "serve",
+            sys.executable, "-m", "tests.support.server.child_rlmm", "serve",
             "--bootstrap-server", self.bootstrap, "--mode", "serve", "--assignment", "broker",
             "--data-dir", str(self.folder / "rlmm-data"),
             "--sidecar-unix-path", str(self.socket), "--http-listen", "none",

@@ -21,7 +21,7 @@ from urllib.request import urlopen
 from tests.kafka.clients import PAUSE_S
 from tests.kafka.placement import ELECT
 from tests.kafka.process import ProcessFailed
-from tests.support import tree
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

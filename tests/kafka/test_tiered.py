@@ -12,7 +12,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import consume, produce
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
-from tests.support.kafka_text import as_kafka_prints
+from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from tests.kafka.tiered import TieredKafka

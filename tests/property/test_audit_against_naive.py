@@ -14,7 +14,8 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof
-from tests.support.audited_tiers import (
+from tests.support.builders import tp, update
+from tests.support.tier.audited_tiers import (
     CF,
     CS,
     DF,
@@ -25,7 +26,6 @@ from tests.support.audited_tiers import (
     segment_of,
     told_cluster,
 )
-from tests.support.builders import tp, update
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition

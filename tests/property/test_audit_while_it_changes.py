@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
-from tests.support.audited_tiers import (
+from tests.support.builders import tp, update
+from tests.support.tier.audited_tiers import (
     CF,
     DF,
     DS,
@@ -22,7 +23,6 @@ from tests.support.audited_tiers import (
     segment_of,
     told_cluster,
 )
-from tests.support.builders import tp, update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

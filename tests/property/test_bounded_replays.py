@@ -15,7 +15,7 @@ from hypothesis import given
 
 from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
-from tests.support.inspected_logs import LOGS, LOST, START_MS, Told, WrittenLog
+from tests.support.logs.logs_of_every_kind import LOGS, LOST, START_MS, Told, WrittenLog
 
 if TYPE_CHECKING:
     from rlmm.inspection.event_record import EventRecord

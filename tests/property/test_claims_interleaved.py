@@ -9,9 +9,9 @@ import pytest
 
 from spark_tiering.job_registry.claims import TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
-from tests.support.interleavings import explore
-from tests.support.jobs import ORDERS, TTL_MS, Job, WallClock
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.interleavings import explore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import ORDERS, TTL_MS, Job, WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Undecodable
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
-from tests.support import golden, strategies
+from tests.support.records import golden, strategies
 
 if TYPE_CHECKING:
     from random import Random

@@ -16,7 +16,7 @@ from rlmm.config.layers import Layer
 from rlmm.config.loading import LoadedConfiguration, load
 from rlmm.config.merging import merged
 from rlmm.errors import ConfigError
-from tests.support.properties import written
+from tests.support.kafka.java_properties import written
 
 LATIN = st.characters(max_codepoint=255)
 ANY_TEXT = st.one_of(

@@ -18,7 +18,9 @@ from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectFacts
-from tests.support.copy_tasks import (
+from tests.support.partitions.segments import MemoryFiles, example_partition
+from tests.support.stores.failing_stores import FailingFiles, SourceTrouble, StoreTrouble, failing
+from tests.support.tier.copy_tasks import (
     PLAIN,
     SECOND,
     ZSTD,
@@ -27,8 +29,6 @@ from tests.support.copy_tasks import (
     copy_task,
     run,
 )
-from tests.support.failing_copies import FailingFiles, SourceTrouble, StoreTrouble, failing
-from tests.support.segments import MemoryFiles, example_partition
 
 EXAMPLE = example_partition()
 LOG = SECOND.file(".log")

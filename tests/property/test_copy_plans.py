@@ -32,8 +32,8 @@ from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection
 from spark_tiering.copy_plan.staleness import why_stale
 from spark_tiering.copy_plan.summary import summary
 from tests.support.builders import tp
-from tests.support.mutations import mutated
-from tests.support.plans import (
+from tests.support.records.mutations import mutated
+from tests.support.tier.copy_plans import (
     BROKER_ID,
     NOW_MS,
     copied,

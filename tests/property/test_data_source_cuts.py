@@ -15,8 +15,8 @@ from spark_tiering.data_source.pushed_filters import PushedFilters
 from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.data_reading import rows_read
-from tests.support.written_logs import WrittenLog
+from tests.support.datasource.local_reading import rows_read
+from tests.support.partitions.written_logs import WrittenLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

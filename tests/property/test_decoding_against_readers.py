@@ -19,7 +19,7 @@ from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from spark_tiering.decoding import COLUMNS, DecodingFault, DecodingFaultKind
-from tests.support.decoded_rows import (
+from tests.support.datasource.decoded_rows import (
     Row,
     decode,
     in_small,
@@ -28,7 +28,7 @@ from tests.support.decoded_rows import (
     read_by_records,
     wanted,
 )
-from tests.support.strategies import RANDOM, damaged
+from tests.support.records.strategies import RANDOM, damaged
 
 if TYPE_CHECKING:
     from random import Random

@@ -15,7 +15,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from spark_tiering.decoding import AbortedSearch, DecodingFault, read_txn_index
-from tests.support.decoded_rows import decode, wanted
+from tests.support.datasource.decoded_rows import decode, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

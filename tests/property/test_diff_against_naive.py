@@ -26,9 +26,9 @@ from rlmm.inspection.state_changes import (
     changes_of,
 )
 from rlmm.metadata.segment import SegmentState
-from tests.support.histories import DenseHistory
-from tests.support.inspected_logs import LOGS, START_MS, WrittenLog, written
-from tests.support.literal_states import LiteralStates
+from tests.support.logs.logs_of_every_kind import LOGS, START_MS, WrittenLog, written
+from tests.support.records.histories import DenseHistory
+from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
     from rlmm.inspection.moment_diff import MomentDiff

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
 
-from tests.support.truth import EpochedLog, Truth
+from tests.support.logs.stored_records import EpochedLog, Truth
 
 COUNT = 2
 PLACES = st.integers(0, COUNT - 1)

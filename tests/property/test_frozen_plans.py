@@ -20,7 +20,8 @@ from spark_tiering.read_plan.plan import GapReason, PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
-from tests.support.frozen_states import (
+from tests.support.records.mutations import mutated
+from tests.support.tier.read_plans import (
     OFFSETS_MAX,
     ORDERS,
     events_of,
@@ -32,14 +33,13 @@ from tests.support.frozen_states import (
     segments,
     shard_of,
 )
-from tests.support.mutations import mutated
 
 if TYPE_CHECKING:
     from random import Random
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.read_plan.plan import FrozenPartition
-    from tests.support.frozen_states import Move
+    from tests.support.tier.read_plans import Move
 
 OFFSETS = st.none() | st.integers(0, OFFSETS_MAX)
 TIMES = st.none() | st.integers(0, 60)

@@ -21,9 +21,9 @@ from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.segment import SegmentMetadata
-from tests.support.histories import PARTITIONS, UUIDS, DenseHistory
-from tests.support.inspected_logs import LOGS, WrittenLog, written
-from tests.support.literal_states import LiteralStates
+from tests.support.logs.logs_of_every_kind import LOGS, WrittenLog, written
+from tests.support.records.histories import PARTITIONS, UUIDS, DenseHistory
+from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
     from rlmm.inspection.history import HistoryLine

@@ -19,8 +19,8 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import NOT_FINISHED, finish_of, is_sound_row, row_of, segment_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.validate import violations
-from tests.support import strategies
 from tests.support.builders import segment_id, started
+from tests.support.records import strategies
 
 if TYPE_CHECKING:
     from random import Random

@@ -26,7 +26,7 @@ from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_m
 from spark_tiering.layout.manifest_reading import parse_manifest
 from spark_tiering.layout.object_making import LogObject
 from spark_tiering.layout.range_reading import plan_log_fetches
-from tests.support.tiered_segments import plain_manifest, recorded, zstd_manifest
+from tests.support.stores.recorded_manifests import plain_manifest, recorded, zstd_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

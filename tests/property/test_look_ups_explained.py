@@ -19,8 +19,15 @@ from rlmm.inspection.lookup_trace import LookupMiss, LookupRule, look_up
 from rlmm.metadata.ids import INT64_MIN, SegmentId
 from rlmm.metadata.python_shard import PythonShard
 from tests.support.builders import finished, started
-from tests.support.histories import EPOCHS, HISTORIES, OFFSETS, PARTITIONS, UUIDS, DenseHistory
-from tests.support.literal_states import LiteralStates
+from tests.support.records.histories import (
+    EPOCHS,
+    HISTORIES,
+    OFFSETS,
+    PARTITIONS,
+    UUIDS,
+    DenseHistory,
+)
+from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

@@ -20,7 +20,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.histories import EPOCHS, OFFSETS, DenseHistory
+from tests.support.records.histories import EPOCHS, OFFSETS, DenseHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

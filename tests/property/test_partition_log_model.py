@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from rlmm.errors import LogTruncated
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.records.batch import Batch, walk
-from tests.support.partition_logs import (
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     batch,

@@ -20,7 +20,7 @@ from rlmm.partition_log.reading import PartitionReader
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.records.batch import Batch, walk
-from tests.support.partition_logs import (
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     TOPIC,

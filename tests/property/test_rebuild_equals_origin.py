@@ -32,8 +32,8 @@ from spark_tiering.maintenance.rebuild.document import (
     parse_line,
 )
 from spark_tiering.maintenance.rebuild.object_sets import ReadSet
-from tests.support.bucket_sets import manifest_of, whole_segment
 from tests.support.builders import delete_finished, delete_started, finished, tp
+from tests.support.stores.segment_objects import manifest_of, whole_segment
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import SegmentUpdate

@@ -12,7 +12,7 @@ from rlmm.records.damage import DamagedBatch, DamagedRecords, PartialTail
 from rlmm.records.header import CRC_FROM, HEADER_BYTES
 from rlmm.records.records import Record, compiled_records, strict_records, strict_values
 from rlmm.records.writer import NO_PRODUCER, Producer, build_batch
-from tests.support.batches import forge, varint
+from tests.support.records.batches import forge, varint
 
 TIMES = st.integers(min_value=-1, max_value=2**53)
 NULLABLE = st.none() | st.binary(max_size=40)

@@ -17,8 +17,8 @@ from hypothesis import given
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch
-from tests.support.histories import HISTORIES, DenseHistory, odd_form
-from tests.support.shards import apply, batch_of, new_shard, record_set
+from tests.support.engine.shards import apply, batch_of, new_shard, record_set
+from tests.support.records.histories import HISTORIES, DenseHistory, odd_form
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

@@ -14,7 +14,13 @@ from spark_tiering.maintenance.expire.decision import ExpireReason, decide
 from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from tests.support.builders import segment_id, tp
-from tests.support.literal_retention import Leader, expired, filtered, is_valid, truncated
+from tests.support.records.kafka_retention_model import (
+    Leader,
+    expired,
+    filtered,
+    is_valid,
+    truncated,
+)
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId

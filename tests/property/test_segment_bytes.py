@@ -16,9 +16,9 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.tiered import TieredSegment
-from tests.support.memory_store import MemoryStore
-from tests.support.sealed_segments import seal_objects
-from tests.support.tiered_bytes import key_ring
+from tests.support.stores.encrypted_segments import seal_objects
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.stores.tiered_bytes import key_ring
 
 KEYS = {kind: str(kind) for kind in ObjectKind}
 

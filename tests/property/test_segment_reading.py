@@ -13,8 +13,13 @@ from spark_tiering.segments.segment_inspection import InspectionRules, inspect_s
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.segments.segment_parts import REQUIRED, RebuiltPart, SegmentReport, StoredPart
 from spark_tiering.segments.state_before import last_stable_offset, state_before
-from tests.support.mutations import mutated, with_sound_crc
-from tests.support.segments import MemoryFiles, example_partition, inspect_all, recorded_partition
+from tests.support.partitions.segments import (
+    MemoryFiles,
+    example_partition,
+    inspect_all,
+    recorded_partition,
+)
+from tests.support.records.mutations import mutated, with_sound_crc
 
 PARTITIONS = (example_partition(), recorded_partition())
 RULES = (InspectionRules(), InspectionRules(index_interval_bytes=300))

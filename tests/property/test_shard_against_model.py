@@ -25,7 +25,8 @@ from rlmm.metadata.view import PartitionViews
 from rlmm_conformance.model import CacheModel, ModelFailure, StoreModel
 from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.steps import SegmentFields, UpdateFields
-from tests.support.histories import (
+from tests.support.engine.shards import apply, batch_of, new_shard, record_set
+from tests.support.records.histories import (
     EPOCHS,
     EVENTS,
     OFFSETS,
@@ -34,7 +35,6 @@ from tests.support.histories import (
     DenseHistory,
     odd_form,
 )
-from tests.support.shards import apply, batch_of, new_shard, record_set
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

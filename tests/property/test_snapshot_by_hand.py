@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 
 from rlmm.metadata.segment import PartitionDeleteState
-from tests.support import snapshot_by_hand, strategies, tree
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -22,15 +21,18 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.builders import segment_id as named
+from tests.support.engine import plain_snapshot_reader
+from tests.support.engine.plain_snapshot_reader import read_snapshot
+from tests.support.engine.snapshots import HISTORY, IDENTITY, file_of, full_shard, shard_of
 from tests.support.manual_clock import START_MS
-from tests.support.snapshot_by_hand import read_snapshot
-from tests.support.snapshots import HISTORY, IDENTITY, file_of, full_shard, shard_of
+from tests.support.records import strategies
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.python_shard import PythonShard
     from rlmm.metadata.segment import SegmentMetadata
-    from tests.support.snapshot_by_hand import Segment, UserPartition
+    from tests.support.engine.plain_snapshot_reader import Segment, UserPartition
 
 PAGE = tree.ROOT / "docs/snapshot-format.md"
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -167,9 +169,9 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
     """All states, epochs, strays, displaced copies, custom metadata and deletions."""
     shard = shard_of(EVERYTHING)
     read = {one.topic: one for one in read_snapshot(file_of(shard))[1]}
-    assert {one.state for one in read["busy"].segments} == set(snapshot_by_hand.STATES)
+    assert {one.state for one in read["busy"].segments} == set(plain_snapshot_reader.STATES)
     assert {one.custom_metadata for one in read["busy"].segments} > {None, b"", b"open", b"bye"}
-    assert read["busy"].epochs[5] == snapshot_by_hand.Epoch(699, [], [])
+    assert read["busy"].epochs[5] == plain_snapshot_reader.Epoch(699, [], [])
     assert read[ODD.topic].epochs[300].strays != []
     assert len(read[ODD.topic].epochs) > 200
     assert read["gone"].delete == ("DELETE_PARTITION_FINISHED", 4, 0)
@@ -217,7 +219,7 @@ def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
 
 def test_reader_then_takes_nothing_from_rlmm_and_is_short() -> None:
     """Else it would prove nothing about the page; and the page names it."""
-    path = tree.ROOT / "tests/support/snapshot_by_hand.py"
+    path = tree.ROOT / "tests/support/engine/plain_snapshot_reader.py"
     source = path.read_text(encoding="utf-8")
     imported = {
         name.split(".")[0]
@@ -230,4 +232,4 @@ def test_reader_then_takes_nothing_from_rlmm_and_is_short() -> None:
     }  # fmt: skip
     assert imported == {"__future__", "cramjam", "dataclasses", "hashlib", "struct", "typing"}
     assert len(source.splitlines()) < 200
-    assert "tests/support/snapshot_by_hand.py" in PAGE.read_text(encoding="utf-8")
+    assert "tests/support/engine/plain_snapshot_reader.py" in PAGE.read_text(encoding="utf-8")

@@ -21,8 +21,7 @@ from rlmm.metadata.ids import INT32_MAX, INT64_MAX
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.format import FIELDS, MAGIC, START, SnapshotHeader
-from tests.support import strategies
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     file_of,
     full_shard,
     header_of,
@@ -31,6 +30,7 @@ from tests.support.snapshots import (
     segments,
     shard_of,
 )
+from tests.support.records import strategies
 
 if TYPE_CHECKING:
     from random import Random

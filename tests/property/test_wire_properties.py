@@ -18,9 +18,9 @@ from rlmm.wire.framing import FrameReader, frame
 from rlmm.wire.messages import answer_frame, id_of, read_answer, read_request, request_frame
 from rlmm.wire.methods import METHODS
 from rlmm.wire.rows import row_value
-from tests.support.strategies import NAMES, PARTITION_DELETES, UPDATES, UUIDS, segments
-from tests.support.wire_frames import goldens
-from tests.support.wire_reading import read_again, read_result_again
+from tests.support.records.strategies import NAMES, PARTITION_DELETES, UPDATES, UUIDS, segments
+from tests.support.server.frame_round_trips import read_again, read_result_again
+from tests.support.server.recorded_frames import goldens
 
 PARTITIONS = st.builds(TopicIdPartition, UUIDS, NAMES, st.integers(0, INT32_MAX))
 TIMEOUTS = st.none() | st.integers(0, INT32_MAX)

@@ -33,7 +33,7 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.engines import ROOM, until
-from tests.support.ill_logs import BrokenLog, DeafLog
+from tests.support.logs.misbehaving_logs import BrokenLog, DeafLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

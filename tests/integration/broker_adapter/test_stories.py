@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.engine import test_stories as engine_stories
 from tests.integration.engine.conftest import FilesPlace, Town, kafka_place
-from tests.support.story_clients import TownOfClients
+from tests.support.server.story_clients import TownOfClients
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,8 +14,9 @@ from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import resident_bytes
-from tests.support.access import BOUND, READER, Pki
-from tests.support.broker_logs import (
+from tests.support.builders import tp
+from tests.support.engines import until
+from tests.support.partitions.broker_folders import (
     ACTIVE,
     CLUSTER,
     FIRST,
@@ -29,10 +30,9 @@ from tests.support.broker_logs import (
     write_example,
     write_partition,
 )
-from tests.support.builders import tp
-from tests.support.engines import until
-from tests.support.http_servers import BEARER, process_of, showing
-from tests.support.segments import example_partition
+from tests.support.partitions.segments import example_partition
+from tests.support.server.access_files import BOUND, READER, Pki
+from tests.support.server.http_servers import BEARER, process_of, showing
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from rlmm.access.authentication import Authenticator
     from rlmm.errors import LogError
-    from tests.support.broker_logs import Broker
+    from tests.support.partitions.broker_folders import Broker
 
 CONTENTS = example_partition().contents
 LOG = f"{SECOND}.log"

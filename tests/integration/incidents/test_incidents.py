@@ -15,10 +15,10 @@ from rlmm.log.files.log_folder import TOPIC
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import delete_finished, delete_started, partition_delete, tp
-from tests.support.incidents import NOW_MS, ORDERS, PAGE, Incident
-from tests.support.shared_history import START_MS
-from tests.support.three_sources import stop_the_clock
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.incidents import NOW_MS, ORDERS, PAGE, Incident
+from tests.support.cli.shared_history import START_MS
+from tests.support.cli.state_commands import stop_the_clock
+from tests.support.kafka.fake_cluster import ToldCluster, settings
 
 MARKED, BEGUN, _ = PartitionDeleteState
 HERE = Path(__file__)

@@ -19,10 +19,10 @@ from tests.support.builders import (
     segment_id,
     update,
 )
-from tests.support.incidents import NOW_MS, ORDERS, Incident
-from tests.support.shared_history import write_records
-from tests.support.three_sources import stop_the_clock, told
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.incidents import NOW_MS, ORDERS, Incident
+from tests.support.cli.shared_history import write_records
+from tests.support.cli.state_commands import stop_the_clock, told
+from tests.support.kafka.fake_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,11 +15,11 @@ from rlmm.inspection.cluster_facts import LogDir, PartitionPlace, TopicFacts
 from rlmm.inspection.source_status import NOT_ASSIGNED
 from rlmm.metadata.assignment import Assignment, place_of
 from tests.support.builders import TOPIC_ID, finished, started, tp
+from tests.support.cli.memory_source import document_of
+from tests.support.cli.service_source import asking, served_world, world_of
 from tests.support.engines import until_open
-from tests.support.kafka_sources import COUNT
-from tests.support.looking import document_of
-from tests.support.sidecar_sources import asking, served_world, world_of
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.kafka.fake_cluster import ToldCluster, settings
+from tests.support.kafka.kafka_sources import COUNT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

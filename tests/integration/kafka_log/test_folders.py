@@ -24,8 +24,8 @@ from tests.kafka.process import Said, run_java
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import DUMP_LOG
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
-from tests.support.kafka_logs import settings_for
-from tests.support.kafka_text import as_kafka_prints
+from tests.support.kafka.kafka_logs import settings_for
+from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from pathlib import Path

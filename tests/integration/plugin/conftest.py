@@ -14,15 +14,15 @@ import pytest
 from tests.kafka.plugin import built, our_bucket
 from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support.s3_servers import BUCKET, moto_server
-from tests.support.serving import serving
+from tests.support.server.serve_process import serving
+from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractAsyncContextManager
 
     from tests.kafka.jars import Jars
-    from tests.support.serving import Serving
+    from tests.support.server.serve_process import Serving
 
 
 class Beside(Protocol):

@@ -14,12 +14,12 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.ledger import Ledger, Traffic
-from tests.support.operating_kafka import (
+from tests.support.plugin.operator_commands import (
     assert_consumers_have,
     assert_spark_has,
     folder_operator,
 )
-from tests.support.sealed_segments import KeyFiles, seal_segment
+from tests.support.stores.encrypted_segments import KeyFiles, seal_segment
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,7 @@ from tests.kafka.side_by_side import Comparison, Question, compare, questions_ab
 from tests.kafka.tiered import METADATA_PARTITIONS, user_partition_of
 from tests.kafka.tools import METADATA_TOPIC
 from tests.support.builders import segment_id, started
-from tests.support.rival_histories import EPOCHS, RivalHistory
+from tests.support.records.rival_histories import EPOCHS, RivalHistory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence

@@ -22,7 +22,7 @@ from tests.kafka.plugin_kafka import plugin_kafka
 from tests.kafka.sidecar import CLEAN_STATUS as CLEAN_SIDECAR
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
-from tests.support.operating_kafka import (
+from tests.support.plugin.operator_commands import (
     FOUND,
     SLOW,
     SPOKEN_FOR,

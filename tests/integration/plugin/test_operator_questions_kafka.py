@@ -13,7 +13,7 @@ from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from tests.kafka.core_story import CoreStory
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support.three_sources import called
+from tests.support.cli.state_commands import called
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -25,10 +25,10 @@ from tests.kafka.clients import end_offsets, until
 from tests.kafka.ledger import LEVELS, Ledger, Traffic, entry_of, read
 from tests.kafka.node import CLEAN_STATUS, PATIENT, ReservedPort
 from tests.kafka.plugin_kafka import plugin_kafka
-from tests.support.outage_accounts import ERRORS_A_SECOND_MAX
-from tests.support.plugin_outages import Story
-from tests.support.plugin_traffic import Clients
-from tests.support.segment_copies import Copies
+from tests.support.plugin.outage_costs import ERRORS_A_SECOND_MAX
+from tests.support.plugin.outages import Story
+from tests.support.plugin.segment_copies import Copies
+from tests.support.plugin.traffic import Clients
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -20,8 +20,8 @@ from tests.kafka.plugin import our_bucket, our_manager
 from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
 from tests.kafka.stock_manager import StockRefused
 from tests.support.builders import delete_started, finished, segment_id, started
-from tests.support.operating_kafka import FOUND, Operator
-from tests.support.s3_servers import BUCKET
+from tests.support.plugin.operator_commands import FOUND, Operator
+from tests.support.stores.s3_servers import BUCKET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,9 +9,9 @@ import pytest
 
 from tests.kafka.node import PATIENT
 from tests.kafka.plugin_kafka import plugin_kafka
-from tests.support.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
-from tests.support.plugin_outages import Story
-from tests.support.plugin_traffic import Clients
+from tests.support.plugin.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
+from tests.support.plugin.outages import Story
+from tests.support.plugin.traffic import Clients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from tests.kafka.clients import until
 from tests.kafka.ledger import LEVELS, Ledger, Traffic, read
 from tests.kafka.plugin import our_bucket, our_storage
 from tests.kafka.plugin_kafka import plugin_kafka
-from tests.support.operating_kafka import (
+from tests.support.plugin.operator_commands import (
     FOUND,
     SLOW,
     SPOKEN_FOR,
@@ -25,8 +25,8 @@ from tests.support.operating_kafka import (
     quicken,
     written_by_jobs,
 )
-from tests.support.s3_servers import BUCKET, moto_server
-from tests.support.segment_copies import Copies
+from tests.support.plugin.segment_copies import Copies
+from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tests.kafka.jars import Jars
     from tests.kafka.plugin_kafka import PluginKafka
-    from tests.support.operating_kafka import Operator
+    from tests.support.plugin.operator_commands import Operator
 
 TOPIC = "orders"
 PREFIX = "kafka/"

@@ -21,8 +21,8 @@ from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import consume, create_topic, produce, until
 from tests.kafka.tiered import TIERED_TOPIC, TieredKafka, tiered_node
-from tests.support.sealed_segments import KeyFiles, seal_segment
-from tests.support.tiered_segments import SEGMENT_ID
+from tests.support.stores.encrypted_segments import KeyFiles, seal_segment
+from tests.support.stores.recorded_manifests import SEGMENT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

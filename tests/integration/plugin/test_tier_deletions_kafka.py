@@ -16,7 +16,7 @@ from tests.kafka.plugin_kafka import PATIENT_READS, PluginKafka, plugin_kafka
 from tests.kafka.stock_consumer import StockConsumer
 from tests.kafka.tier_accounts import TierAccounts
 from tests.kafka.tiered import TIERED_TOPIC
-from tests.support.operating_kafka import Operator
+from tests.support.plugin.operator_commands import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,9 +19,9 @@ from tests.kafka.ledger import LEVELS, read
 from tests.kafka.plugin import our_bucket, our_storage
 from tests.kafka.plugin_kafka import PATIENT_READS, PluginKafka, plugin_kafka
 from tests.kafka.tier_accounts import TierAccounts
-from tests.support.object_places import server_bucket
-from tests.support.s3_servers import ACCESS, BUCKET, SECRET, moto_server
-from tests.support.sealed_segments import KeyFiles, seal_segment
+from tests.support.stores.encrypted_segments import KeyFiles, seal_segment
+from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET, moto_server
+from tests.support.stores.stores_under_test import server_bucket
 
 if TYPE_CHECKING:
     from pathlib import Path

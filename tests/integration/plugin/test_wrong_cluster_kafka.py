@@ -16,7 +16,7 @@ from tests.kafka.plugin import our_manager
 from tests.kafka.stock_manager import StockRefused
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started
-from tests.support.serving import FOLDER, serving
+from tests.support.server.serve_process import FOLDER, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, until
-from tests.support.ill_logs import BrokenLog, DeafLog
+from tests.support.logs.misbehaving_logs import BrokenLog, DeafLog
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 
 from rlmm.metadata.assignment import Assignment
 from tests.support.engines import World
-from tests.support.foreign import story
-from tests.support.foreign.running import SOURCE, java, run_client
-from tests.support.sidecars import listening
+from tests.support.java_client import story
+from tests.support.java_client.running import SOURCE, java, run_client
+from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from pathlib import Path

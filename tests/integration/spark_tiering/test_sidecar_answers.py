@@ -13,9 +13,9 @@ from spark_tiering.segment_sources import sidecar_http
 from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSegmentSource
 from spark_tiering.segment_sources.sidecar_http import Endpoint, SidecarFaultKind
-from tests.support.broker_logs import FIRST, PARTITION
 from tests.support.engines import until
-from tests.support.scripted_http import (
+from tests.support.partitions.broker_folders import FIRST, PARTITION
+from tests.support.server.scripted_http import (
     HANG_UP,
     SILENCE,
     ScriptedServer,

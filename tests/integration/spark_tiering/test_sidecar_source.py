@@ -24,7 +24,8 @@ from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
-from tests.support.broker_logs import (
+from tests.support.engines import until
+from tests.support.partitions.broker_folders import (
     ACTIVE,
     CLUSTER,
     FIRST,
@@ -37,9 +38,8 @@ from tests.support.broker_logs import (
     write_example,
     write_partition,
 )
-from tests.support.engines import until
-from tests.support.http_servers import READING, process_of, showing
-from tests.support.segments import example_partition, inspect_all
+from tests.support.partitions.segments import example_partition, inspect_all
+from tests.support.server.http_servers import READING, process_of, showing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.findings import SegmentFinding
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_parts import SegmentReport
-    from tests.support.broker_logs import Broker
+    from tests.support.partitions.broker_folders import Broker
 
 LOG = f"{SECOND}.log"
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from rlmm.metadata.ids import TopicIdPartition
-from tests.support import engine_process, tree
-from tests.support.packed_environments import environment_of_ours
-from tests.support.packed_environments import packed as packed_environment
-from tests.support.s3_servers import free_ports
-from tests.support.spark_sessions import TIMEOUT_S, spark_process, spark_program
-from tests.support.tier_command import Command
-from tests.support.tier_places import ORDERS, PAYMENTS, TierPlace
+from tests.support.cli.tier_command import Command
+from tests.support.repository import tree
+from tests.support.spark import units_program
+from tests.support.spark.packed_environment import environment_of_ours
+from tests.support.spark.packed_environment import packed as packed_environment
+from tests.support.spark.sessions import TIMEOUT_S, spark_process, spark_program
+from tests.support.stores.s3_servers import free_ports
+from tests.support.tier.job_folders import ORDERS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +43,8 @@ class Cluster(NamedTuple):
     """Those, as an archive."""
 
     def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`tests.support.engine_process` by spark-submit, with our packages as an archive."""
-        program = (f"--py-files={self.packages}", engine_process.__file__, *arguments)
+        """`tests.support.spark.units_program` by spark-submit, with our packages as an archive."""
+        program = (f"--py-files={self.packages}", units_program.__file__, *arguments)
         variables = {"PYSPARK_PYTHON": str(self.python)}
         with self.submitting(*program, **variables) as process:
             output, errors = process.communicate(timeout=TIMEOUT_S)

@@ -22,7 +22,7 @@ from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store
-from tests.support.expire_command import (
+from tests.support.cli.expire_command import (
     codes,
     document,
     expired,
@@ -30,15 +30,15 @@ from tests.support.expire_command import (
     run,
     writing,
 )
-from tests.support.tier_command import Command, forget_environment
-from tests.support.tier_places import (
+from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.kafka.fake_cluster import ToldCluster, settings
+from tests.support.tier.job_folders import (
     JOBS,
     ORDERS,
     PAYMENTS,
     TierPlace,
     WatchedUnits,
 )
-from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path

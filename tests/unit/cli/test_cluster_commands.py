@@ -14,11 +14,11 @@ from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import document_of as read_document
-from tests.support.looking import looking_at
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of as read_document
+from tests.support.cli.memory_source import looking_at
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.kafka.fake_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path

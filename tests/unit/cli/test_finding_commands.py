@@ -25,11 +25,11 @@ from rlmm.inspection.cluster_facts import (
 )
 from rlmm.inspection.replay import ReplayEnd
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import document_of as read_document
-from tests.support.looking import looking_at, printed
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of as read_document
+from tests.support.cli.memory_source import looking_at, printed
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.kafka.fake_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

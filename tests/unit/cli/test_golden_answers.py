@@ -19,11 +19,11 @@ from rlmm.inspection.check_thresholds import Thresholds
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.log.memory.memory_log import MemoryLog
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.golden_outputs import require_golden
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import CLUSTER_ID, METADATA_TOPIC_ID, looking_at, printed
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import CLUSTER_ID, METADATA_TOPIC_ID, looking_at, printed
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.cli.recorded_outputs import require_golden
+from tests.support.kafka.fake_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext

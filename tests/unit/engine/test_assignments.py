@@ -21,11 +21,11 @@ from tests.support.builders import (
     started,
 )
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import OddLog
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
-from tests.support.watching import TP
+from tests.support.engine.engine_questions import TP
 
 STEP_BY_STEP = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=1, read_bytes=1))
 

@@ -15,7 +15,7 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import OddLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,9 +17,9 @@ from tests.support.builders import (
     segment_id,
     started,
 )
+from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
 from tests.support.engines import World, until, until_open, until_state
-from tests.support.odd_log import OddLog
-from tests.support.watching import TP, follower, history, ids, refusal
+from tests.support.logs.scripted_log import OddLog
 
 
 async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() -> None:

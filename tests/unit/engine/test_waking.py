@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, TopicAbsent
 from tests.support.engines import World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import OddLog
 
 LONG_S = 100.0
 """By then pauses are ten seconds."""

@@ -27,9 +27,9 @@ from tests.support.builders import (
     segment_id,
     started,
 )
+from tests.support.engine.engine_questions import TP, log_end
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.odd_log import OddLog
-from tests.support.watching import TP, log_end
+from tests.support.logs.scripted_log import OddLog
 
 
 async def test_f50_write_when_not_assigned_then_fails_before_anything_is_stored() -> None:

@@ -27,12 +27,12 @@ from tests.support.builders import (
     update,
 )
 from tests.support.engines import World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import OddLog
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.events import Event
-from tests.support.watching import TP, log_end
+from tests.support.engine.engine_questions import TP, log_end
 
 MARKED, STARTED, FINISHED = PartitionDeleteState
 

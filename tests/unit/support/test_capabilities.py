@@ -5,7 +5,7 @@ tests.
 
 import pytest
 
-from tests.support.capabilities import Capability, read_capabilities
+from tests.support.repository.capabilities import Capability, read_capabilities
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def run(pytester: pytest.Pytester, name: str, *options: str) -> pytest.RunResult
     pytester.makefile(".md", page=f"{HEAD}| Answers | `ask` | `test_sample.py::{name}` |\n")
     return pytester.runpytest(
         "-p",
-        "tests.support.capabilities",
+        "tests.support.repository.capabilities",
         "--capabilities=page.md",
         "-p",
         "no:randomly",
@@ -86,7 +86,7 @@ def test_run_when_the_row_was_not_shown_is_red(
 def test_run_when_the_page_is_missing_is_refused(pytester: pytest.Pytester) -> None:
     """A page that cannot be read stops the run before any test."""
     result = pytester.runpytest(
-        "-p", "tests.support.capabilities", "-p", "no:asyncio", "--capabilities=gone.md"
+        "-p", "tests.support.repository.capabilities", "-p", "no:asyncio", "--capabilities=gone.md"
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*gone.md*"])

@@ -12,7 +12,7 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started
-from tests.support.claims import (
+from tests.support.engine.claims import (
     Answered,
     Claims,
     Question,

@@ -7,7 +7,7 @@ from random import Random
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedBatch, DamageReason
 from rlmm.records.writer import build_batch, records_of
-from tests.support.mutations import mutated, with_sound_crc
+from tests.support.records.mutations import mutated, with_sound_crc
 
 SOUND = build_batch(records_of([b"one", b"two"], 0), 0) + build_batch(records_of([b"three"], 2), 2)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.outage_accounts import COMPLAINT, Account, Lived
-from tests.support.outage_plans import Moment, Outage, Step
+from tests.support.plugin.outage_costs import COMPLAINT, Account, Lived
+from tests.support.plugin.outage_plans import Moment, Outage, Step
 
 STEP = Step(Outage.SIDECAR_KILLED, Moment.RECORD_READ, 1, 0, is_waited_for=True)
 TIERING = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.support.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Moment, Outage, plan
+from tests.support.plugin.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Moment, Outage, plan
 
 ALL = BROKER_OUTAGES + SIDECAR_OUTAGES
 

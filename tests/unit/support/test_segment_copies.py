@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.kafka.tiered import MetadataEvent
 from tests.support.builders import delete_started, finished, segment_id, started
-from tests.support.segment_copies import Copies, Range
+from tests.support.plugin.segment_copies import Copies, Range
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import SegmentUpdate

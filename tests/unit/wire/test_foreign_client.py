@@ -17,9 +17,9 @@ from rlmm.wire.framing import FrameReader
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame
 from rlmm.wire.options import read_read_options, read_wait_options
-from tests.support.foreign import story
-from tests.support.foreign.running import java, run_client
-from tests.support.wire_frames import FILE
+from tests.support.java_client import story
+from tests.support.java_client.running import java, run_client
+from tests.support.server.recorded_frames import FILE
 
 pytestmark = pytest.mark.skipif(java() is None, reason="needs a JDK")
 

@@ -18,15 +18,15 @@ from rlmm.wire.messages import (
     request_frame,
 )
 from rlmm.wire.methods import METHODS
-from tests.support import wire_frames, wire_refused
-from tests.support.msgpack_by_hand import pack
-from tests.support.tree import ROOT
-from tests.support.wire_frames import from_json
-from tests.support.wire_reading import read_again, read_result_again
+from tests.support.repository.tree import ROOT
+from tests.support.server import recorded_frames, refused_frames
+from tests.support.server.frame_round_trips import read_again, read_result_again
+from tests.support.server.plain_msgpack import pack
+from tests.support.server.recorded_frames import from_json
 
 pytestmark = pytest.mark.slow
 
-TODAY = wire_frames.FILE
+TODAY = recorded_frames.FILE
 VERSION_1 = ROOT / "tests/compat/wire-1.json"
 
 Entry = Mapping[str, Any]
@@ -71,8 +71,8 @@ def read_whole(stream: bytes) -> None:
 def test_file_holds_what_is_made_today() -> None:
     """The file says of every frame what our own types make, and no frame is missing in it."""
     stored = json.loads(TODAY.read_text())
-    assert stored["frames"] == [golden.entry() for golden in wire_frames.goldens()]
-    assert stored["refused"] == wire_refused.refused()
+    assert stored["frames"] == [golden.entry() for golden in recorded_frames.goldens()]
+    assert stored["refused"] == refused_frames.refused()
     names = [entry["name"] for entry in stored["frames"] + stored["refused"]]
     assert len(names) == len(set(names))
 
@@ -145,6 +145,6 @@ def test_every_method_and_every_error_is_among_the_frames() -> None:
 def test_everything_an_error_says_is_sent() -> None:
     """No attribute of any error stays behind when it travels."""
     for cls in classes():
-        for error in wire_frames.made(cls):
+        for error in recorded_frames.made(cls):
             if error is not None:
-                assert error_value(error)[3] == wire_frames.fields_of(error), cls
+                assert error_value(error)[3] == recorded_frames.fields_of(error), cls

@@ -11,8 +11,8 @@ from rlmm.errors import LogDamaged, NotReady, RlmmError, WrongCluster
 from rlmm.metadata.assignment import Assignment
 from rlmm.sidecar.cluster_file import read_learned, write_learned
 from rlmm.sidecar.connection_trials import AT_A_TIME_MAX
-from tests.support.addresses import AWAY, Addresses
 from tests.support.engines import until
+from tests.support.server.learned_clusters import AWAY, Addresses
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,8 @@ from spark_tiering.read_plan.tier_plans import (
     remade,
 )
 from spark_tiering.read_plan.tokens import parse_token
-from tests.support.frozen_logs import MemoryTierLog
-from tests.support.frozen_states import (
+from tests.support.tier.memory_tier_log import MemoryTierLog
+from tests.support.tier.read_plans import (
     DELETED,
     DELETING,
     FINISHED,

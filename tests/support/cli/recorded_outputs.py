@@ -1,0 +1,18 @@
+"""What commands print, compared with what they printed when it was last looked at by a person."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "data" / "cli"
+WRITE = "WRITE_GOLDEN"
+"""A variable of the environment: set, the files are written anew, to be read before they count."""
+
+
+def require_golden(name: str, printed: str) -> None:
+    """*printed* is what file *name* of the golden outputs holds."""
+    file = FOLDER / name
+    if os.environ.get(WRITE):
+        file.write_text(printed, encoding="utf-8")
+    assert printed == file.read_text(encoding="utf-8"), f"{name}: look, then set {WRITE}=1"
