@@ -40,8 +40,6 @@ COMMANDS = {
 
 
 class _InOrder(click.Group):
-    """Lists the benchmarks as they stand on one another."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(self.commands)

@@ -36,8 +36,6 @@ DEFAULT_LISTED = 16_667
 
 
 class Audited(NamedTuple):
-    """What one audit took."""
-
     objects: int
     seconds: float
     metadata_s: float
@@ -46,7 +44,6 @@ class Audited(NamedTuple):
 
 
 def audit(metadata: str, inventory: str, store: str) -> Audited:
-    """One audit, by an inventory or by listing a folder."""
     request = CareRequest(
         source=SourceSettings(log_dirs=(Path(metadata),), partition_count=PLACES),
         store=LocalSettings(Path(store), is_made=False) if store else None,
@@ -64,7 +61,6 @@ def audit(metadata: str, inventory: str, store: str) -> Audited:
 
 
 def list_barely(store: str) -> tuple[int, float]:
-    """Every object of a folder, and nothing done with it."""
     with open_store(LocalSettings(Path(store))) as opened:
         began_s = time.perf_counter()
         count = sum(1 for _ in opened.list(PREFIX))
@@ -72,7 +68,6 @@ def list_barely(store: str) -> tuple[int, float]:
 
 
 def read_barely(inventory: str) -> tuple[int, float]:
-    """Every row of an inventory's files, and nothing done with it."""
     began_s = time.perf_counter()
     count = 0
     for path in sorted((Path(inventory) / "data").iterdir()):

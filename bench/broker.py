@@ -30,8 +30,6 @@ SECTIONS = ("start", "copies", "reads", "lookups")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     start: broker_start.Sizes
     segments: int
     """That are copied in each round."""
@@ -60,7 +58,6 @@ QUICK = Sizes(
 
 
 def measure(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> None:
-    """Everything that is wanted, in the order of `SECTIONS`; one broker at a time."""
     jars, plugins = prepare(), built()
     if "start" in wanted:
         broker_start.compare_starts(run, jars, plugins, place, sizes.start)

@@ -48,8 +48,6 @@ _LOOK_EVERY_S: Final = 0.002
 
 @dataclass(slots=True)
 class Watched:
-    """What was seen of one topic, by offset, in seconds of the monotonic clock."""
-
     first: int = 0
     """The offset of the first record that is produced meanwhile."""
     acknowledged: list[float] = field(default_factory=list)
@@ -63,7 +61,6 @@ class Watched:
     """The highest offset in the tier, each time that it was another one."""
 
     def see(self, event: object, now: float) -> None:
-        """An event of the metadata topic."""
         if isinstance(event, SegmentMetadata):
             self.started[event.id] = (event.last_offset, now)
         elif isinstance(event, SegmentUpdate) and event.id in self.started:
@@ -73,7 +70,6 @@ class Watched:
                 self.copying.append(now - begun)
 
     def delays(self) -> tuple[list[float], list[float]]:
-        """Of each segment: until its event, and until clients are told."""
         events, told = [], []
         for last, finished in sorted(self.finished.items()):
             at = last + 1 - self.first
@@ -86,8 +82,6 @@ class Watched:
 
 @dataclass(slots=True)
 class Delays:
-    """Of all segments of one manager, in seconds."""
-
     to_event: list[float] = field(default_factory=list)
     to_told: list[float] = field(default_factory=list)
     copying: list[float] = field(default_factory=list)
@@ -96,7 +90,6 @@ class Delays:
 def compare_copies(
     run: Run, jars: Jars, plugins: Path, place: Path, segments: int, rounds: int, chance: Random
 ) -> None:
-    """Both managers in turns, each time with a topic of its own."""
     found = {manager: Delays() for manager in Keeper}
     with world(jars, place / "copies", plugins) as ground:
         for number in range(rounds):
@@ -137,7 +130,6 @@ def _p95(seconds: list[float]) -> float:
 
 
 async def _watch(ground: World, topic: str, segments: int, chance: Random) -> Watched:
-    """Produce so many segments and one record more, and see all of them in the tier."""
     settings = {
         "remote.storage.enable": "true",
         "segment.bytes": str(SEGMENT_BYTES),
@@ -179,7 +171,7 @@ async def _produce(
 async def _see_events(
     ground: World, topic: str, watched: Watched, last: int, joined: asyncio.Event
 ) -> None:
-    """Read the metadata topic from its end on."""
+    """Seconds of the monotonic clock by offset of one topic."""
     async with consumer(ground.node.login, METADATA_TOPIC, *range(METADATA_PARTITIONS)) as client:
         for place, end in (await client.end_offsets(list(client.assignment()))).items():
             client.seek(place, end)

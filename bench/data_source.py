@@ -59,8 +59,6 @@ AGGREGATE: Final = "count(1);sum(length(value));max(offset)"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     records: int
     """Of each topic."""
     value_bytes: int
@@ -83,10 +81,6 @@ QUICK = Sizes(
 
 
 def compare_with_kafka(run: Run, sizes: Sizes, place: Path) -> None:
-    """
-    The same records by both: counted, their values' lengths summed, so that each is looked at and
-    none leaves Spark. From the call that loads to the answer, planning included.
-    """
     jars, connector = prepare(), connector_jars()
     known = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
     os.environ.update(known)
@@ -110,7 +104,6 @@ def compare_with_kafka(run: Run, sizes: Sizes, place: Path) -> None:
 
 
 def _produce(node: Node, codec: str, sizes: Sizes) -> None:
-    """By Kafka's own program, as producers are by default but for the codec."""
     node.tools.run(
         TOPICS_COMMAND, "--create", "--topic", codec, "--partitions", "2", "--config",
         f"segment.bytes={sizes.segment_bytes}",
@@ -123,7 +116,6 @@ def _produce(node: Node, codec: str, sizes: Sizes) -> None:
 
 
 def _copy(node: Node, topic: str, bucket: S3Settings) -> dict[int, int]:
-    """The rolled segments of a topic to the bucket; where each partition's end."""
     found, _ = LogDirSource(LogDirSettings((str(node.data),))).partitions()
     ends = {}
     with open_store(bucket) as store:
@@ -184,13 +176,6 @@ def _tell(run: Run, sizes: Sizes, read: list[Read], ends: Mapping[str, Mapping[i
 
 
 def measure_window(run: Run, large: LargeTier, place: Path) -> None:
-    """
-    One minute in the middle of a tier: bytes that are asked of the store, manifests and indexes
-    included, beside all bytes of logs.
-
-    Once by the options that bound a query by time, once by filters of the query that Spark pushes
-    down. Read in this process as executors read it, each as if it were the first that asks.
-    """
     total = write_large_tier(place, large)
     begin = BEGIN_MS + large.spanned_ms // 2
     run.section(

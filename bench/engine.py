@@ -36,8 +36,6 @@ SECTIONS = ("ingest", "stall", "start", "snapshot", "writes", "visible")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     events: int
     """Read from a log in batches of 500."""
     single: int
@@ -82,7 +80,6 @@ QUICK = Sizes(
 
 
 def measure(run: Run, sizes: Sizes, place: Path, bootstrap: str | None, wanted: list[str]) -> None:
-    """Everything that is wanted, in the order of `SECTIONS`."""
     if "ingest" in wanted:
         compare_ingest(run, place, bootstrap, layouts(sizes.events, sizes.single))
     if "stall" in wanted or "start" in wanted:
@@ -98,7 +95,6 @@ def measure(run: Run, sizes: Sizes, place: Path, bootstrap: str | None, wanted: 
 
 
 def _measure_large(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> None:
-    """What needs a log of many segments."""
     events = sizes.segments * EVENTS_PER_PARTITION // SEGMENTS_PER_PARTITION
     log = fill_log(place / "large", events, METADATA_PARTITIONS, RECORDS_PER_SET)
     large = asyncio.run(log)
@@ -111,7 +107,6 @@ def _measure_large(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> No
 
 
 def save_and_load(segments: int, place: Path, rounds: int = snapshot.ROUNDS) -> list[Figure]:
-    """The benchmark of snapshots: saving and loading beside plain writing and reading."""
     place.mkdir()
     run = Run(in_this_process=True)
     asyncio.run(_save_and_load(run, segments, place, rounds))

@@ -33,16 +33,12 @@ EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 class _Kept(NamedTuple):
-    """An object; the content is empty where it was too long to be kept."""
-
     size_bytes: int
     told_sum: str
     content: bytes
 
 
 class FastStore(ThreadingHTTPServer):
-    """The objects by their keys."""
-
     daemon_threads = True
     request_queue_size = 64
 
@@ -58,14 +54,12 @@ class _Connection(BaseHTTPRequestHandler):
     server: FastStore
 
     def setup(self) -> None:
-        """A connection has one buffer."""
         super().setup()
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
 
     def log_message(self, *_: object) -> None: ...
 
     def do_PUT(self) -> None:
-        """An object, where there is none yet."""
         key, query = self._asked()
         size_bytes = int(self.headers["Content-Length"])
         content = self._received(size_bytes)
@@ -93,12 +87,10 @@ class _Connection(BaseHTTPRequestHandler):
         return b""
 
     def do_POST(self) -> None:
-        """An upload in parts: not here."""
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self._answer(501)
 
     def do_HEAD(self) -> None:
-        """Length and checksum; the bucket is there."""
         key, _ = self._asked()
         kept = self.server.objects.get(key)
         if kept is not None:
@@ -107,7 +99,6 @@ class _Connection(BaseHTTPRequestHandler):
             self._answer(404 if key else 200)
 
     def do_GET(self) -> None:
-        """A range of an object that is kept, or which objects there are."""
         key, query = self._asked()
         if not key:
             self._list(query.get("prefix", ""))
@@ -163,7 +154,6 @@ def _facts(kept: _Kept) -> dict[str, str]:
 
 @contextmanager
 def fast_store() -> Iterator[str]:
-    """The store as a process of its own: its endpoint."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.fast_store"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -177,7 +167,6 @@ def fast_store() -> Iterator[str]:
 
 
 def main() -> None:
-    """Serve for ever, and tell the port."""
     store = FastStore()
     sys.stdout.write(f"{store.server_port}\n")
     sys.stdout.flush()

@@ -37,8 +37,6 @@ WAYS = {
 
 
 class Large(NamedTuple):
-    """A task: where to, how much, how, and the number of its first segment."""
-
     endpoint: str
     log_bytes: int
     is_compressed: bool
@@ -47,8 +45,6 @@ class Large(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What came of it."""
-
     detail: str
     """Empty where both segments were copied."""
     log_bytes: int
@@ -58,7 +54,6 @@ class Held(NamedTuple):
 
 
 def copy_large(asked: Large) -> Held:
-    """In a task: a small segment, and what is held then; the large one, and the most ever held."""
     store = store_of(asked.endpoint, asked.single_put_bytes)
     options = CopyOptions(is_compressed=asked.is_compressed)
     small = copy_segment(task_of(VariedLog(SMALL_BYTES), store, options, asked.number))
@@ -71,7 +66,6 @@ def copy_large(asked: Large) -> Held:
 
 
 def measure_memory(run: Run, log_bytes: int, place: Path) -> None:
-    """One task after the other, each above its own baseline and in a process of its own."""
     run.section(f"A task that copies one segment of {log_bytes / 1e6:,.0f} MB")
     conf = {"spark.local.dir": str(place), "spark.python.worker.reuse": "false"}
     with open_sink() as sink, open_engine(ExecutionSettings("local[1]", conf=conf)) as engine:

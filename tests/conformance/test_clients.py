@@ -44,7 +44,6 @@ NAMED = {
 
 
 def reason_of(step: ScenarioStep, expected: Any, actual: Any) -> str:
-    """Why a client is answered otherwise than the engine in this process; empty: no reason."""
     operation = step.operation
     match operation:
         case UpdateStep(update=UpdateFields(state=SegmentState.COPY_SEGMENT_STARTED)):
@@ -71,7 +70,6 @@ def reason_of(step: ScenarioStep, expected: Any, actual: Any) -> str:
 async def answers(
     cluster: Cluster, scenario: Scenario
 ) -> AsyncIterator[tuple[ScenarioStep, Any, Any]]:
-    """Each step on the wire with the engine's own answer and the client's."""
     reference = PythonEngine()
     reference.begin(scenario.name, scenario.level, initialized=scenario.initialized)
     engine = ClientEngine(

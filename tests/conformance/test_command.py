@@ -17,7 +17,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
 
 @pytest.fixture
 def vectors(tmp_path: Path) -> Path:
-    """One scenario of which one step passes, one is a documented difference, and one fails."""
     steps = [
         *copied("a", 0, 200),
         *copied("b", 0, 100),

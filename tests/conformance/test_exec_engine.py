@@ -38,7 +38,6 @@ SOON_MS = 200
 
 
 def child(*replies: str, then: str = "") -> str:
-    """The command of a child that gives *replies* one by one, and then does something else."""
     program = (
         "import os, sys\n"
         f"for reply in {list(replies)!r}:\n"
@@ -52,7 +51,6 @@ def child(*replies: str, then: str = "") -> str:
 
 
 def run_all(engine: EngineUnderTest) -> ConformanceReport:
-    """The whole packaged corpus, all that *engine* offers; *engine* is closed."""
     try:
         corpora = [load_packaged()]
         return run(engine, corpora, load_record_vectors(), list(Suite), skip_missing=True)

@@ -24,7 +24,6 @@ READY = [ask("load", "ok"), ask("mark_initialized", "ok")]
 
 
 def rules_of(*steps: Step, level: str = "cache") -> list[str]:
-    """The named rules of every difference; FAILED where there is none."""
     engine = PythonEngine()
     found = [one.rule_names or "FAILED" for one in differences(engine, *steps, level=level)]
     assert not engine.violations()

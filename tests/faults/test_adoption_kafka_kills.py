@@ -68,7 +68,6 @@ QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
 def cases() -> list[object]:
-    """Every death with each of the two ways out of it; most of them are long."""
     return [
         pytest.param(
             name, way, marks=() if (name, way) in QUICK_ONES else pytest.mark.long,
@@ -81,7 +80,6 @@ def cases() -> list[object]:
 
 @pytest.fixture(scope="module")
 def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
-    """One broker that copies slowly, for all of this module: a test uses a topic of its own."""
     folder = tmp_path_factory.mktemp("kafka") / "slow"
     with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
         yield TieredKafka(node.start())
@@ -89,7 +87,6 @@ def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def windows_of(store: Path) -> list[OpenWindow]:
-    """What `rlmm tier status` would show."""
     with open_store(LocalSettings(store)) as opened:
         return windows(JobStore(opened, PREFIX))
 
@@ -124,7 +121,6 @@ async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_noth
 async def check_closed(
     kafka: TieredKafka, adopter: Adopter, topic: str, written: list[bytes]
 ) -> None:
-    """No window is left, each range is copied once, and every record is somewhere."""
     assert windows_of(adopter.store) == []
     image = await adopter.image(topic)
     ours = [one for one in image.segments if adopter.is_ours(one)]
@@ -141,7 +137,6 @@ async def check_closed(
 
 
 def kills() -> list[object]:
-    """A command killed in the middle of it, with either way out; most are long."""
     short = ("finished", "resume")
     return [
         pytest.param(

@@ -53,13 +53,11 @@ NTH = pytest.mark.parametrize("nth", [0, 1, 2], ids=["log", "indexes", "manifest
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
     known_as("somebody", "something", tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
     with ObjectStub() as stub:
         yield stub
 
@@ -71,25 +69,21 @@ def bucket(stub: ObjectStub) -> Bucket:
 
 @pytest.fixture
 def store(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for its answers."""
     with bucket.opened() as store:
         yield store
 
 
 @pytest.fixture
 def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
     with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
         yield store
 
 
 def example_task(bucket: Bucket, options: CopyOptions = PLAIN) -> CopyTask:
-    """The task of a small segment."""
     return copy_task(EXAMPLE, store=bucket.settings, options=options)
 
 
 def large_task(bucket: Bucket, log: MadeLog | None = None) -> CopyTask:
-    """The task of a segment that is sent in parts."""
     made = MadeLog(LARGE_BYTES, 16_384)
     listed = ListedSegment(0, made.next_offset)
     options = CopyOptions(chunk_bytes=MIB)
@@ -98,19 +92,15 @@ def large_task(bucket: Bucket, log: MadeLog | None = None) -> CopyTask:
 
 
 class _Rolled(MadeLog):
-    """The made log, and the segment that follows it."""
-
     def __init__(self, made: MadeLog) -> None:
         super().__init__(made.size, 16_384)
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """The log, and an active one."""
         log = super().facts()[LOG]
         return {LOG: log, f"{self.next_offset:020d}.log": log._replace(size_bytes=0)}
 
 
 def incompressible_task(bucket: Bucket) -> CopyTask:
-    """The task of a segment that stays large, whatever is tried."""
     rng = random.Random(7)
     batches = [
         forge(rng.randbytes(MIB), 10, base_offset=10 * number, leader_epoch=0)
@@ -122,12 +112,10 @@ def incompressible_task(bucket: Bucket) -> CopyTask:
 
 
 def fail(stub: ObjectStub, operation: str, nth: int, *troubles: Trouble) -> None:
-    """Let *troubles* happen from the *nth* request of *operation* on."""
     stub.befall(operation, *[Trouble.NOTHING] * nth, *troubles)
 
 
 def manifests(stub: ObjectStub) -> list[str]:
-    """The manifests that there are."""
     return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
@@ -340,8 +328,6 @@ def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
 
 
 class _Calls:
-    """A list of pauses that lets time pass."""
-
     def __init__(self, append: object) -> None:
         self.append = append
 

@@ -23,22 +23,18 @@ CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if
 
 
 class Memory:
-    """The most that is held from a moment on, by Python, numpy and Arrow together."""
-
     def begin(self) -> None:
         tracemalloc.start()
         self._arrow_bytes = pa.total_allocated_bytes()
 
     @property
     def peak_bytes(self) -> int:
-        """The most so far; what Arrow holds as far as it holds it now."""
         arrow_bytes: int = pa.total_allocated_bytes() - self._arrow_bytes
         return tracemalloc.get_traced_memory()[1] + arrow_bytes
 
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    """Counts nothing until it is told to."""
     yield Memory()
     tracemalloc.stop()
 

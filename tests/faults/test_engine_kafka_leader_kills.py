@@ -52,13 +52,11 @@ whether they were stored, and which are written again."""
 
 
 def place_of(writer: int, generation: int) -> int:
-    """The metadata partition of a copier's user partition."""
     partition = user_partition(writer, generation)
     return metadata_partition_for(partition.topic_id, partition.partition, PLACES)
 
 
 async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: random.Random) -> None:
-    """Ask a second service for what was acknowledged last by the first, until cancelled."""
     heard = 0
 
     def is_news() -> bool:
@@ -87,8 +85,6 @@ async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: rando
 async def kill_leaders(
     cluster: Cluster, topic: str, claims: Claims, rng: random.Random, writes: int, kills: int
 ) -> None:
-    """Let so many events be acknowledged; meanwhile leaders die, one after another."""
-
     async def grown(count: int) -> None:
         wanted = len(claims.wrote) + count
         await until(

@@ -56,15 +56,12 @@ EARLY_LINES = 60
 
 
 class Life(NamedTuple):
-    """What a process said beside its claims."""
-
     claims: int
     restored: int
     snapshots: int
 
 
 def live_and_die(folder: Path, life: int, lines_read: int, claims: Claims) -> Life:
-    """Let a process write until it has said that many lines, kill it, and take what it claimed."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.logs.engine_process", str(folder), str(life)],
         cwd=tree.ROOT,
@@ -109,7 +106,6 @@ async def read_folder(folder: Path) -> Stored:
 
 
 def questions_about(judgement: Judgement, lives: int) -> list[Question]:
-    """Something of every kind about every user partition that there is, and some that are not."""
     found = [
         (writer, generation)
         for shard in judgement.shards.values()
@@ -129,7 +125,6 @@ def questions_about(judgement: Judgement, lives: int) -> list[Question]:
 
 
 async def image_of(metadata: RemoteLogMetadata, place: int) -> bytes:
-    """The state of a metadata partition, as the engine holds it now."""
     gated = metadata._engine._gate.shards()[place]
     assert gated.shard is not None
     return gated.shard.image()
@@ -138,7 +133,6 @@ async def image_of(metadata: RemoteLogMetadata, place: int) -> bytes:
 async def check_service(
     folder: Path, judgement: Judgement, lives: int, *, is_from_snapshot: bool
 ) -> None:
-    """A service that starts in the folder answers as the model does, and holds the same state."""
     log = await FilesLog.open(folder / LOG, partition_count=PLACES, settings=LOG_SETTINGS)
     kept = folder / KEPT if is_from_snapshot else None
     try:

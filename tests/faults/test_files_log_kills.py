@@ -44,9 +44,8 @@ ACKNOWLEDGED_MAX = 300
 
 def live_and_die(folder: Path, life: int, lines_read: int) -> list[Acknowledged]:
     """
-    Let a process append until it has said that many lines, and kill it. All that it has said.
-
-    With no line to wait for it is killed while it opens the folder.
+    Let a process append until it printed that many lines, and kill it. Without a line to wait for,
+    kill it while it opens the folder. Returns its lines.
     """
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.logs.files_log_process", str(folder), str(life)],
@@ -70,7 +69,6 @@ def live_and_die(folder: Path, life: int, lines_read: int) -> list[Acknowledged]
 
 
 async def read_folder(folder: Path) -> tuple[LogIdentity, Stored]:
-    """Open the folder as the service would, and read all of it."""
     log = await FilesLog.open(folder, partition_count=PARTITIONS, settings=SETTINGS)
     stored: Stored = {}
     try:
@@ -86,7 +84,6 @@ async def read_folder(folder: Path) -> tuple[LogIdentity, Stored]:
 
 
 def tear_tail(folder: Path, rng: random.Random) -> None:
-    """Put what a power cut may leave behind the active segment of one partition."""
     partition = rng.randrange(PARTITIONS)
     files = sorted((folder / f"{TOPIC}-{partition}").glob("*.log"))
     if not files:
@@ -111,8 +108,10 @@ def tear_tail(folder: Path, rng: random.Random) -> None:
 
 
 def check_stored(stored: Stored, acknowledged: dict[tuple[int, int], str], before: Stored) -> None:
-    """Each partition is dense, holds what it held before, all that was acknowledged, and each
-    value once, unchanged and in its writer's order."""
+    """
+    Each partition is dense and holds what it held before and every acknowledged value, each once,
+    unchanged and in its writer's order.
+    """
     for partition, records in stored.items():
         assert [offset for offset, _ in records] == list(range(len(records)))
         assert records[: len(before.get(partition, []))] == before.get(partition, [])
@@ -131,7 +130,6 @@ def check_stored(stored: Stored, acknowledged: dict[tuple[int, int], str], befor
 def count_unacknowledged(
     stored: Stored, life: int, acknowledged: list[Acknowledged]
 ) -> Counter[int]:
-    """How many events of each writer are there in this life that were not acknowledged."""
     known = {(each.writer, each.number) for each in acknowledged}
     return Counter(
         writer

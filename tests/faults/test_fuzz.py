@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """Exit code and output of the fuzzer, in this process."""
     done = CliRunner().invoke(fuzz.main, ["--workers", "1", *arguments])
     return done.exit_code, done.output
 

@@ -44,7 +44,6 @@ CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if
 
 @pytest.fixture
 def peak_bytes() -> Iterator[list[int]]:
-    """Filled at the end with the largest amount of memory that Python objects took."""
     peak: list[int] = []
     tracemalloc.start()
     yield peak
@@ -52,13 +51,11 @@ def peak_bytes() -> Iterator[list[int]]:
 
 
 def values_of(data: bytes) -> list[tuple[int, bytes | None]]:
-    """Every good value of *data*."""
     batches = (found for found in walk(data) if isinstance(found, Batch))
     return [pair for batch in batches for pair in batch.values()]
 
 
 def damage_of(data: bytes, **limits: int) -> DamagedRecords:
-    """The damage in the records of the only batch of *data*."""
     (batch,) = walk(data)
     assert isinstance(batch, Batch)
     damage = batch.values(**limits).damage

@@ -27,7 +27,6 @@ def values(found: Decoded) -> list[bytes | None]:
 
 
 def fault_of(log: bytes, **asked: Any) -> DecodingFault:
-    """The fault of a log, which is the same by the ways of many records and of few."""
     found = decode(log, wanted(**asked))
     with in_small():
         assert decode(log, wanted(**asked))[:2] == found[:2]

@@ -65,7 +65,6 @@ asyncio.run(main(Path(sys.argv[1])))
 
 
 def break_write(disk: FaultyDisk, how: int | str) -> None:
-    """Let the next write fail with an error code, or stop within or between two batches."""
     if isinstance(how, int):
         disk.fail("write", how)
     else:
@@ -73,7 +72,6 @@ def break_write(disk: FaultyDisk, how: int | str) -> None:
 
 
 async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes | None]) -> None:
-    """The log holds *stored* and nothing else, takes appends, and so does a reopened one."""
     await log.append(batch(b"after"))
     expected = stored | {len(stored): b"after"}
     assert await values_of(log) == expected

@@ -40,13 +40,11 @@ ENDS = ("create", "write", "sync", "rename", "sync_folder", "remove")
 
 
 def kinds_of(steps: list[str]) -> tuple[str, ...]:
-    """The steps, each kind once, without those that force the names of the folders before."""
     written = itertools.dropwhile(lambda step: step == "sync_folder", steps)
     return tuple(dict.fromkeys(written))
 
 
 def restored(root: Path) -> tuple[int, Shard]:
-    """What the next start finds, and that nothing unfinished is left then."""
     shelf = shelf_in(root, SnapshotDisk())
     found, refusals = shelf.restore(BackgroundWork(), PARTITION, 0, 1_000_000)
     assert found is not None
@@ -56,7 +54,6 @@ def restored(root: Path) -> tuple[int, Shard]:
 
 
 def assert_old_or_new(root: Path, step: int, steps: list[str]) -> None:
-    """Every file that counts is whole, at most one is unfinished, and the state is right."""
     left = [name for name in files_below(root) if not name.endswith(".snapshot")]
     assert len(left) <= 1
     assert all(examine(stored).is_good for stored in stored_below(root))
@@ -149,7 +146,6 @@ async def test_f16_snapshot_when_killed_at_any_step_then_is_the_old_or_the_new_o
 
 
 async def killed(root: Path, first: int, snapshots: int) -> int:
-    """Let a process write until so many are on the medium, kill it, and say the last one."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.support.engine.snapshot_process", "life", str(root),
         str(first), stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,

@@ -49,13 +49,12 @@ SILENCE_MS = 1_500
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
+    """Return any credentials; the stub does not check them."""
     known_as("somebody", "something", tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
     with ObjectStub() as stub:
         yield stub
 
@@ -67,20 +66,17 @@ def bucket(stub: ObjectStub) -> Bucket:
 
 @pytest.fixture
 def store(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for its answers."""
     with bucket.opened() as store:
         yield store
 
 
 @pytest.fixture
 def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
     with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
         yield store
 
 
 def count(stub: ObjectStub, operation: str) -> int:
-    """How often an operation was asked for."""
     return stub.operations().count(operation)
 
 

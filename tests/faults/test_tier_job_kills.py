@@ -59,12 +59,10 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """One partition with two segments that can be copied."""
     return TierPlace(tmp_path, partitions=(ORDERS,))
 
 
 def command(place: TierPlace, *more: str) -> list[str]:
-    """`rlmm tier run` for a place."""
     return [
         "tier", "run", "--log-dir", str(place.log_dir), "--offline",
         "--embedded", str(place.archive), "--store", str(place.folder / "store"),
@@ -73,7 +71,6 @@ def command(place: TierPlace, *more: str) -> list[str]:
 
 
 def check_rerun(place: TierPlace) -> None:
-    """What was killed left nothing false; the next job, once it may, ends clean."""
     opened = {one.id.uuid for one in place.check() if one.state is not CF}
     left = [one.key for one in uploads(place)]
     assert len(set(left)) <= 1, "one object at a time is written"
@@ -89,7 +86,6 @@ def check_rerun(place: TierPlace) -> None:
 
 
 def uploads(place: TierPlace) -> list[OpenUpload]:
-    """What `rlmm tier sweep` lists."""
     return list(left_behind(process_store(place.store_settings), "", FAR_MS))
 
 

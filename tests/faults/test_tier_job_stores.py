@@ -39,26 +39,22 @@ def _attempts(kind: S3FaultKind) -> int:
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake looks at no credentials, and nobody waits between attempts."""
     known_as("somebody", "something", tmp_path, monkeypatch)
     monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
 
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
     with ObjectStub() as stub:
         yield stub
 
 
 @pytest.fixture
 def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
-    """Two partitions with two segments each that can be copied to it."""
     return TierPlace(tmp_path, stub_bucket(stub).settings, prefix="tier/")
 
 
 def store_for(place: TierPlace, trouble: Trouble) -> S3Settings:
-    """The store of *place*; its answers are waited for only for a moment where one is late."""
     assert isinstance(place.store_settings, S3Settings)
     if trouble not in LATE:
         return place.store_settings
@@ -66,7 +62,6 @@ def store_for(place: TierPlace, trouble: Trouble) -> S3Settings:
 
 
 def befalling(stub: ObjectStub, operation: str, *troubles: Trouble) -> WatchedUnits:
-    """Units, the first of which meets *troubles*."""
     met: list[Trouble] = []
 
     def befall(task: CopyTask) -> None:
@@ -78,7 +73,6 @@ def befalling(stub: ObjectStub, operation: str, *troubles: Trouble) -> WatchedUn
 
 
 def fates(report: JobReport) -> list[str]:
-    """The fates of the copies of the partition that meets a trouble."""
     return [one.fate.value for one in report.receipts if one.partition == ORDERS]
 
 

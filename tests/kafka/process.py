@@ -29,11 +29,11 @@ TOOL_DEADLINE_S = 60.0
 
 
 class ProcessFailed(Exception):
-    """A Java process ended, or did not do what was waited for; the message carries its words."""
+    """A Java process ended or missed its deadline; the message carries its last lines."""
 
 
 class ProcessLog:
-    """The lines that a process says, over restarts: kept, written to a file, waited for."""
+    """The lines of a process over restarts: kept, written to a file, waited for."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,7 +42,6 @@ class ProcessLog:
         self._streams = 0
 
     def follow(self, stream: IO[str]) -> threading.Thread:
-        """Read *stream* to its end in a thread that is given back."""
         with self._changed:
             self._streams += 1
         reader = threading.Thread(target=self._read, args=(stream,), name=f"read {self.path}")
@@ -63,22 +62,20 @@ class ProcessLog:
 
     @property
     def position(self) -> int:
-        """How many lines were said; a place to look from later."""
+        """Return the number of lines so far, to search from later."""
         with self._changed:
             return len(self._lines)
 
     def since(self, position: int) -> list[str]:
-        """The lines from *position* on."""
         with self._changed:
             return self._lines[position:]
 
     def errors(self, position: int = 0) -> list[str]:
-        """The lines from *position* on with which something complains, without stack traces."""
         return [line for line in self.since(position) if " ERROR " in line or " FATAL " in line]
 
     def tail(self, position: int = 0) -> str:
         """
-        The end of what was said from *position* on; where a start failed, all from the fatal line.
+        Return the last lines from *position* on; after a failed start, all from the fatal line.
         """
         lines = self.since(position)
         fatal = next((at for at, line in enumerate(lines) if "Fatal error" in line), len(lines))
@@ -86,9 +83,8 @@ class ProcessLog:
 
     def wait_for(self, text: str, *, position: int = 0, deadline_s: float) -> str:
         """
-        The first line from *position* on that contains *text*, as soon as it is said.
-
-        `ProcessFailed` with the last lines when the process ends before, or the time is up.
+        Return the first line from *position* on that contains *text*. Raises `ProcessFailed` with
+        the last lines when the process ends before, or the time is up.
         """
 
         def said() -> str | None:
@@ -108,8 +104,6 @@ class ProcessLog:
 
 
 class LeashedProcess:
-    """One running process, of Java or ours, whose words go into a `ProcessLog`."""
-
     def __init__(
         self,
         command: list[str],
@@ -145,15 +139,10 @@ class LeashedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
         return self._process.poll() is None
 
     def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int:
-        """
-        Send a signal and give the status with which the process ended.
-
-        What has not ended after the grace time is killed. Idempotent.
-        """
+        """Send a signal and return the exit status; kill after the grace time. Idempotent."""
         if self._status is None:
             self._process.send_signal(how)
             try:
@@ -167,8 +156,6 @@ class LeashedProcess:
 
 
 class Said(NamedTuple):
-    """What a command wrote."""
-
     out: str
     err: str
 
@@ -176,7 +163,6 @@ class Said(NamedTuple):
 def run_java(
     jars: Jars, main_class: str, *arguments: str, deadline_s: float = TOOL_DEADLINE_S
 ) -> Said:
-    """Run a Java command to its end; `ProcessFailed` when it fails or the time is up."""
     held, leash = os.pipe()
     command = jars.command(
         LEASH, main_class, *arguments, log4j="tool-log4j2.properties", flags=jars.archived

@@ -26,10 +26,8 @@ CLEAN_STATUS = 0
 
 class Sidecar:
     """
-    `rlmm serve --mode serve --assignment broker`, following the metadata topic of a cluster.
-
-    Its data folder stays over restarts, as that of a service on a broker's host does. It makes the
-    metadata topic where there is none, with *replicas*. Not started before `start`.
+    `rlmm serve --mode serve --assignment broker` on the metadata topic of a cluster. The data
+    folder stays over restarts. It creates the metadata topic where there is none, with *replicas*.
     """
 
     def __init__(
@@ -48,12 +46,10 @@ class Sidecar:
 
     @property
     def address(self) -> str:
-        """As the plugin and `--sidecar` take it."""
         return str(self.socket)
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the service says, over restarts."""
         return [self.log]
 
     @property
@@ -62,12 +58,10 @@ class Sidecar:
 
     @property
     def pid(self) -> int:
-        """The id of the process that was started last."""
         assert self._process is not None, "never started"
         return self._process.pid
 
     def start(self) -> Self:
-        """Start the process and wait until it takes connections; Kafka need not be there yet."""
         assert not self.is_running, "is running already"
         self._reap(signal.SIGKILL)
         environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
@@ -90,18 +84,15 @@ class Sidecar:
         return self
 
     def stop(self) -> int | None:
-        """Ask it to stop, as systemd does; gives its status."""
         return self._reap(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
         self._reap(signal.SIGKILL)
 
     def _reap(self, how: signal.Signals) -> int | None:
         return None if self._process is None else self._process.end(how)
 
     def close(self) -> None:
-        """Leave nothing but its folder."""
         self.kill()
         shutil.rmtree(self._short, ignore_errors=True)
 

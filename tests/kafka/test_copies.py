@@ -18,7 +18,6 @@ ONE, TWO, THREE = (segment_id(number, tp()) for number in (1, 2, 3))
 
 
 def stored(*events: SegmentMetadata | SegmentUpdate) -> list[MetadataEvent]:
-    """Events as they stand in the topic."""
     return [MetadataEvent(0, at, 0, b"", event) for at, event in enumerate(events)]
 
 

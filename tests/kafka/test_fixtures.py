@@ -53,7 +53,6 @@ def test_other_of_kafka(kafka_broker):
 def without_java(
     pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two tests that want a broker, on a machine that has no Java."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CI", raising=False)
     pytester.makeconftest(PLUGIN)

@@ -27,8 +27,6 @@ exit 1
 
 
 class Maven:
-    """Stands where Maven is looked for."""
-
     def __init__(self, folder: Path) -> None:
         self.program = folder / "bin" / "mvn"
         self.program.parent.mkdir()
@@ -39,7 +37,6 @@ class Maven:
         self.does(BRINGS_ONE_JAR)
 
     def does(self, script: str) -> None:
-        """What happens when it is called."""
         self.program.write_text(script.format(calls=self._calls))
         self.program.chmod(0o755)
 
@@ -54,7 +51,6 @@ class Maven:
 
 @pytest.fixture
 def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maven:
-    """A Maven that brings one small jar."""
     maven = Maven(tmp_path)
     monkeypatch.setenv("PATH", f"{maven.program.parent}:/usr/bin:/bin")
     return maven

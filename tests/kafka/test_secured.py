@@ -20,13 +20,11 @@ TOPIC = "guarded"
 
 @pytest.fixture(scope="module")
 def guarded(secured_kafka: SecuredKafka) -> SecuredKafka:
-    """The secured broker with a topic in it."""
     asyncio.run(create_topic(secured_kafka.admin_login, TOPIC))
     return secured_kafka
 
 
 async def partitions_seen(login: Login) -> int:
-    """How many partitions of the topic a client is told of."""
     async with admin(login) as client:
         (found,) = await client.describe_topics([TOPIC])
     return len(found["partitions"])

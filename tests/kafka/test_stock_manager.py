@@ -35,12 +35,10 @@ if TYPE_CHECKING:
 
 
 def new_partition(topic: str) -> TopicIdPartition:
-    """A user partition that no broker knows."""
     return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
 
 
 async def ready(peer: StockPeer, partition: TopicIdPartition) -> None:
-    """Let *peer* lead a partition, and wait until it has read its history."""
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), f"the stock manager was ready for {partition}")
 

@@ -32,7 +32,6 @@ WITHOUT_INTERNAL_BYTES = ("3.", "4.0.")
 
 
 def pom_of(version: str, cache: Path) -> Path:
-    """The pom of another version, written into the cache; held lock assumed."""
     pom = cache / "poms" / version / "pom.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
     pom.write_text(_VERSION.sub(version, POM.read_text()))
@@ -44,7 +43,6 @@ def listing_of(version: str) -> Path:
 
 
 def jars_of(version: str, cache: Path = CACHE) -> Jars:
-    """Fetch, check and compile what is missing; see `prepare`, which is for the usual version."""
     if version == USUAL:
         return prepare(cache)
     java, _ = find_java()
@@ -57,7 +55,6 @@ def jars_of(version: str, cache: Path = CACHE) -> Jars:
 
 
 def tiered_topic(version: str) -> dict[str, str]:
-    """Settings of a topic whose segments are small and leave soon, in the words of a version."""
     settings = dict(TIERED_TOPIC)
     if version.startswith(WITHOUT_INTERNAL_BYTES):
         settings["segment.bytes"] = settings.pop("internal.segment.bytes")

@@ -26,7 +26,6 @@ TIMES = st.integers(START_MS - 1_000, START_MS + 1_000_000)
 
 
 def told_of(happened: list[EventRecord]) -> list[Told]:
-    """The same in the naive replay's words; neighbours that were lost are one."""
     told: list[Told] = []
     for one in happened:
         verdict = one.verdict
@@ -42,14 +41,12 @@ def told_of(happened: list[EventRecord]) -> list[Told]:
 
 
 async def read(replay: PartitionReplay) -> list[EventRecord]:
-    """All that happened up to the bound."""
     return [one async for chunk in replay.chunks() for one in chunk.happened()]
 
 
 def check(
     replay: PartitionReplay, told: list[Told], written: WrittenLog, end: int, begin: int = 0
 ) -> None:
-    """The naive replay says the same."""
     shard, expected = written.naive(end)
     assert told == [one for one in expected if one.next_offset > begin]
     assert replay.shard.position == replay.end == end

@@ -22,9 +22,8 @@ LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
 
 class Story:
     """
-    Jobs that come at the same moment, and perhaps one that had the topic and was paused.
-
-    *wakes_ms* is what the clock of that one says when it goes on, and beats *beats* times.
+    Jobs that start at the same moment, and perhaps one that held the topic and was paused until
+    *wakes_ms*; that one beats *beats* times.
     """
 
     def __init__(
@@ -55,8 +54,8 @@ class Story:
 
     def judge(self, *, is_over: bool) -> None:
         """
-        Of all that were told that they have the topic, one at most still has it; and whoever it was
-        taken from is over for good.
+        At most one of all jobs that were given the topic still holds it, and a job that lost it
+        never holds it again.
         """
         if self._holder is not None and any(job.claims.held for job in self._jobs):
             newest = newest_beat(self._holder.jobs, self._holder.job_id)

@@ -32,7 +32,6 @@ GOLDEN = [one.value for one in golden.ALL]
 
 
 def require_sense(value: bytes) -> None:
-    """Both ways into a value end without an error and do not contradict each other."""
     event = decode(value)
     parts = cut(value)
     if isinstance(event, Undecodable):
@@ -127,14 +126,13 @@ def test_f62_value_of_any_event_when_damaged_then_is_read_without_an_error(
 
 
 def apply(values: list[bytes | None]) -> tuple[Report, bytes]:
-    """What a shard makes of *values*, and its image afterwards."""
     shard = PythonShard(0)
     batch = build_batch(records_of(values, 0), 0, last_offset=len(values))
     return shard.apply(RecordSet(0, batch)), shard.image()
 
 
 def with_damage(values: list[bytes], random: Random) -> list[bytes | None]:
-    """*values* of which some are damaged, some come twice, and some are followed by a tombstone."""
+    """Return *values* with some damaged, some repeated, and some followed by a tombstone."""
     made: list[bytes | None] = []
     for value in values:
         made.append(value if random.random() < 0.7 else strategies.damaged(random, value))

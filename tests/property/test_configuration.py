@@ -55,7 +55,6 @@ def test_login_when_it_is_anything_then_is_read_or_refused(text: str) -> None:
 
 
 def outcome(flags: dict[str, str], environ: dict[str, str]) -> LoadedConfiguration | str:
-    """The configuration, or the one line that refuses it."""
     try:
         return load(flags, environ)
     except ConfigError as error:

@@ -44,7 +44,6 @@ SOURCE_TROUBLES = st.dictionaries(
 
 
 def judge(task: CopyTask, store: LocalStore, files: MemoryFiles, *, is_done: bool) -> None:
-    """A manifest only where the whole segment is, and a whole segment where it is said to be."""
     key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
     has_manifest = isinstance(store.head(key), ObjectFacts)
     found = look(store, task.segment, task.prefix)

@@ -70,7 +70,6 @@ HISTORIES = st.lists(
 
 
 def seldom(draw: st.DrawFn, usual: T, *odd: T) -> T:
-    """The usual, and now and then something odd: else no two usual things would meet."""
     return draw(st.sampled_from([usual] * 12 * len(odd) + list(odd)))
 
 
@@ -79,9 +78,8 @@ def images(
     draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tidy: bool
 ) -> PartitionImage:
     """
-    Metadata of one partition: of this history or of another, with the source's bounds or others.
-
-    In a tidy one the tier ends where a segment of the source begins.
+    Draw the metadata of one partition, of this history or another, with or without the source's
+    source's bounds. In a tidy one the tier ends where a segment of the source begins.
     """
     partition, segments = tp("orders", number), []
     ranges = draw(st.lists(ranges_near(bounds), max_size=5))
@@ -108,7 +106,6 @@ def images(
 
 
 def ranges_near(bounds: list[int]) -> st.SearchStrategy[tuple[int, int]]:
-    """Any ranges, and those of segments of the source."""
     anywhere = st.tuples(st.integers(0, OFFSETS_MAX), st.integers(1, 15)).map(
         lambda drawn: (drawn[0], drawn[0] + drawn[1])
     )
@@ -119,7 +116,6 @@ def ranges_near(bounds: list[int]) -> st.SearchStrategy[tuple[int, int]]:
 def sources(
     draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tiered: bool
 ) -> SourcePartition:
-    """What a source has of one partition."""
     segments = [
         segment(
             base,
@@ -148,7 +144,6 @@ def sources(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """All that a plan is made from."""
     mode = draw(st.sampled_from(CopyMode))
     parts = []
     for number in range(draw(st.integers(1, 3))):
@@ -191,7 +186,6 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImage | None:
-    """What the metadata says of it."""
     return next((one for one in world.partitions if one.partition == plan.partition), None)
 
 
@@ -252,7 +246,6 @@ def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
 
 
 def model_of(image: PartitionImage, order: list[SegmentMetadata]) -> CacheModel:
-    """What a broker has after the finishes came in this order."""
     model = CacheModel()
     for epoch, highest in image.watermarks:
         model.epoch(epoch).highest = highest
@@ -262,13 +255,11 @@ def model_of(image: PartitionImage, order: list[SegmentMetadata]) -> CacheModel:
 
 
 def finish(model: CacheModel, label: str, start: int, last: int, epochs: Epochs) -> None:
-    """A copy is started and finished."""
     model.add(SegmentFields(label, start, last, epochs))
     model.update(UpdateFields(label, FINISHED))
 
 
 def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
-    """Whether a broker finds the offset."""
     return model.get_from_slots(epoch, offset) is not None
 
 

@@ -46,7 +46,6 @@ def _clean() -> Iterator[None]:
 
 @cache
 def _written(seed: int) -> _Places:
-    """A log with all codecs, transactions that cross segments, and some that stay open."""
     folder = Path(tempfile.mkdtemp(prefix="cuts-", dir=_FOLDER))
     _made.append(folder)
     log = WrittenLog(seed)

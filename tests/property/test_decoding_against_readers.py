@@ -45,7 +45,6 @@ PIECES = st.sampled_from([1 << 20, 1 << 20, 700, 61, 7])
 
 @st.composite
 def logs(draw: st.DrawFn) -> bytes:
-    """Batches with rising offsets, holes in and between them, of every codec and kind."""
     log, offset = b"", draw(st.sampled_from([0, 0, 7, 2**40]))
     for kind in draw(st.lists(KINDS, max_size=6)):
         batch, offset = _batch(draw, kind, offset)
@@ -84,7 +83,6 @@ def _batch(draw: st.DrawFn, kind: str, base: int) -> tuple[bytes, int]:
 
 
 def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
-    """The batch with more attributes, and with the CRC of what it is."""
     header = list(HEADER.unpack_from(batch))
     header[5] |= attributes
     changed = HEADER.pack(*header) + batch[HEADER_BYTES:]

@@ -44,7 +44,6 @@ TIMES = st.lists(st.integers(START_MS - 1_000, START_MS + 1_000_000), min_size=2
 
 
 def states_at(written: WrittenLog, end: int) -> LiteralStates:
-    """The model's state before offset *end*."""
     states = LiteralStates()
     for told in written.naive(end)[1]:
         if told.event is not None:
@@ -53,7 +52,6 @@ def states_at(written: WrittenLog, end: int) -> LiteralStates:
 
 
 def expected_kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> ChangeKind:
-    """What happened to a segment that is not as it was."""
     if old is None:
         return ChangeKind.SEGMENT_APPEARED
     if new is None:
@@ -66,7 +64,6 @@ def expected_kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> C
 
 
 def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> None:
-    """The two dictionaries differ in the same."""
     assert (compared.first_offset, compared.next_offset) == (first, end)
     found: list[tuple[TopicIdPartition, Change]] = [
         (both.partition, change)

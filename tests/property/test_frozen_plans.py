@@ -57,7 +57,6 @@ def bounds(draw: st.DrawFn) -> RecordBounds:
 
 
 def offsets_of(planned: FrozenPartition) -> tuple[set[int], set[int]]:
-    """What was asked, and what of it is told to be missing."""
     asked = {offset for first, behind in planned.asked for offset in range(first, behind)}
     missing: set[int] = set()
     for gap in planned.gaps:

@@ -37,7 +37,6 @@ SIZES = st.sampled_from((1, 500, 1 << 20))
 async def read(
     written: WrittenLog, sought: HistorySubject, last: int, bytes_max: int
 ) -> list[HistoryLine]:
-    """The history up to an offset."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     chronicle = EventHistory(sought)
     found = [
@@ -51,7 +50,6 @@ async def read(
 def expected(
     written: WrittenLog, end: int, partition: TopicIdPartition, uuid: Uuid | None
 ) -> list[Expected]:
-    """The same, found by looking at every record, and at what the model holds around it."""
     states = LiteralStates()
     lines: list[Expected] = []
     for told in written.naive(end)[1]:
@@ -94,7 +92,6 @@ def expected(
 def check(
     log: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
 ) -> None:
-    """What is shown, the states around it, who lost a place; with the engine's verdicts."""
     lines = asyncio.run(read(log, HistorySubject.of(partition, uuid), last, bytes_max))
     end = log.end_at(last + 1)
     told = [

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def played(history: list[Event], shard: PythonShard | None = None) -> PythonShard:
-    """A shard that was told *history*."""
     shard = PythonShard(2) if shard is None else shard
     for event in history:
         shard.apply_event(event)

@@ -41,7 +41,6 @@ VALUES = st.recursive(
 
 
 def cut(content: bytes, sizes: list[int]) -> Iterator[bytes]:
-    """The same bytes in pieces of these sizes, the rest at once."""
     at = 0
     for size in sizes:
         yield content[at : at + size]
@@ -115,7 +114,6 @@ def test_any_custom_metadata_when_written_is_read_back(
 
 
 def judge(content: bytes) -> None:
-    """Read a manifest and go by it; whatever it is, nothing but findings may come."""
     found = parse_manifest(content)
     if isinstance(found, LayoutFinding):
         assert len(found.detail) < 1000

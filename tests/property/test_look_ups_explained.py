@@ -37,7 +37,6 @@ FIRST = SegmentId(PARTITIONS[0], UUIDS[0])
 
 
 def check(events: list[Event]) -> None:
-    """Every offset of every epoch."""
     shard, states = PythonShard(0), LiteralStates()
     for event in events:
         shard.apply_event(event)

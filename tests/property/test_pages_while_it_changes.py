@@ -40,12 +40,10 @@ STEPS = st.lists(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, RARELY), max_size=6)
 
 
 def shown_of(page: Page) -> list[tuple[int, bytes]]:
-    """Where the segments of a page stand in the order."""
     return [(segment.start_offset, segment.id.uuid) for segment in page.segments]
 
 
 def listed_in(shard: PythonShard, epoch: int | None) -> set[tuple[int, bytes]]:
-    """Everything that is listed now, with its start offset."""
     found = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
     return {(segment.start_offset, segment.id.uuid) for segment in found}
 

@@ -48,7 +48,6 @@ EACH = replace(FAST, sync=SyncPolicy.EACH_GROUP)
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with five batches, of which only three were synced when it was last noted."""
     folder = tmp_path_factory.mktemp("made")
 
     async def make() -> Path:
@@ -65,18 +64,15 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(crashed: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be damaged."""
     return copied(crashed, tmp_path / "root")
 
 
 def whole_below(size: int) -> dict[int, bytes]:
-    """What is left of the batches when the file has *size* bytes."""
     return {n: v for n, v in VALUES.items() if STARTS[n] + SIZES[n] <= size}
 
 
 @contextmanager
 def recovered(root: Path, content: bytes) -> Iterator[PartitionStore]:
-    """Open the partition as after a crash, with *content* as its only `.log` file."""
     folder = root / f"{TOPIC}-0"
     (folder / f"{0:020d}.log").write_bytes(content)
     descriptors = Descriptors(DISK, 8, read_only=False)
@@ -96,7 +92,6 @@ def recovered(root: Path, content: bytes) -> Iterator[PartitionStore]:
 
 
 def values_in(store: PartitionStore) -> dict[int, bytes | None]:
-    """Every record that readers of the store are given."""
     content, _ = PartitionReader(store).read(0, ALL_BYTES, store.end())
     found: dict[int, bytes | None] = {}
     for one in walk(content):
@@ -107,7 +102,6 @@ def values_in(store: PartitionStore) -> dict[int, bytes | None]:
 
 
 def flipped(content: bytes, at: int, bit: int) -> bytes:
-    """The same bytes but for one bit."""
     return content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
 
 

@@ -28,7 +28,6 @@ PRODUCERS = st.just(NO_PRODUCER) | st.builds(
 
 @st.composite
 def records(draw: st.DrawFn) -> tuple[int, int, list[Record]]:
-    """A base offset, a last offset, and records at some of the offsets between them."""
     base_offset = draw(st.integers(0, 2**62))
     deltas = sorted(draw(st.sets(st.integers(0, 300), max_size=12)))
     last_offset = base_offset + max(deltas, default=0) + draw(st.integers(0, 5))
@@ -111,7 +110,7 @@ def check_readers_agree(batch: Batch) -> None:
 
 
 def check_walk(data: bytes) -> None:
-    """A walk over *data* accounts for every byte and reads every batch it finds."""
+    """A walk over *data* accounts for every byte and reads every batch."""
     position = 0
     for found in walk(data):
         assert found.start == position

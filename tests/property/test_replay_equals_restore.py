@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def log_of(events: list[Event], cuts: list[int], rng: random.Random) -> list[bytes]:
-    """A log of *events* and some bad records, in batches with holes and empty ones between."""
     batches: list[bytes] = []
     at = first = 0
     for stop in (*sorted(set(cuts)), len(events)):
@@ -46,7 +45,6 @@ def log_of(events: list[Event], cuts: list[int], rng: random.Random) -> list[byt
 
 
 def images_of(batches: list[bytes]) -> dict[int, bytes]:
-    """The state image at every position that the log can be stopped at."""
     shard = new_shard()
     images = {0: shard.image()}
     given = record_set(*batches)
@@ -64,7 +62,6 @@ def first_offset(batch: bytes) -> int:
 
 
 def check_restores(batches: list[bytes], positions: list[int], images: dict[int, bytes]) -> None:
-    """Restore at each of *positions* and replay the rest, from there and from further back."""
     end = max(images)
     for position in positions:
         restored = PythonShard.from_image(images[position])

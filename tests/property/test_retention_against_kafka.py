@@ -33,8 +33,8 @@ END = 400
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[dict[int, int], list[SegmentMetadata]]:
     """
-    A leader's epochs, and segments: most are cut out of its log, some by other leaders of other
-    lines; they overlap, lack pieces, and are in every state.
+    Draw a leader's epochs and segments: most come from its log, some from other leaders; they
+    overlap, lack pieces, and are in every state.
     """
     numbers = sorted(draw(st.sets(st.integers(0, 7), min_size=1, max_size=5)))
     starts = sorted(draw(st.lists(st.integers(0, END - 1), min_size=len(numbers),
@@ -60,7 +60,6 @@ def histories(draw: st.DrawFn) -> tuple[dict[int, int], list[SegmentMetadata]]:
 
 
 def _epochs_of(epochs: dict[int, int], first: int, last: int) -> dict[int, int]:
-    """Those of a segment that is cut out of a log."""
     inside = {epoch: start for epoch, start in epochs.items() if first < start <= last}
     before = [epoch for epoch, start in epochs.items() if start <= first]
     return {before[-1]: first, **inside}

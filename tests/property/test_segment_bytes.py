@@ -26,7 +26,6 @@ KEYS = {kind: str(kind) for kind in ObjectKind}
 def sealed(
     log: bytes, chunk_bytes: int, parts: tuple[bytes, ...], *, is_zstd: bool
 ) -> dict[str, bytes]:
-    """The objects of an encrypted segment by their keys."""
     log_object = LogObject([log], len(log), is_compressed=is_zstd, chunk_bytes=chunk_bytes)
     body = b"".join(log_object)
     contents = dict(zip(INDEX_PARTS, parts, strict=False))

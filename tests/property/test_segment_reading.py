@@ -31,7 +31,6 @@ which = st.sampled_from([0, 1])
 
 
 def damaged(seed: int, chosen: int) -> MemoryFiles:
-    """One of the partitions after damage to some of its files, sizes told wrong among it."""
     rng, files = Random(seed), PARTITIONS[chosen]
     contents = dict(files.contents)
     others = list(contents.values())
@@ -49,7 +48,6 @@ def damaged(seed: int, chosen: int) -> MemoryFiles:
 
 
 def assert_adds_up(report: SegmentReport) -> None:
-    """A report is complete: every part is there, or a finding says why it is not."""
     assert all(str(found) for found in report.findings)
     assert all(len(found.detail) < 1_000 for found in report.findings)
     assert len(report.findings) < 20

@@ -32,12 +32,10 @@ CAUGHT_WITHIN_LONG = 3_000
 
 
 def is_short() -> bool:
-    """Whether this is the profile for working."""
     return settings().max_examples < settings.get_profile("ci").max_examples
 
 
 def failures(tried: Tried) -> str:
-    """What to read when seeds fail."""
     return "\n\n".join(told(outcome) for outcome in tried.failed[:3])
 
 

@@ -86,7 +86,6 @@ EVERYTHING: list[Event] = [
 
 
 def as_read(segment: SegmentMetadata | None) -> dict[str, Any] | None:
-    """What a reader can know of a segment of the engine."""
     if segment is None:
         return None
     return {
@@ -105,7 +104,6 @@ def as_read(segment: SegmentMetadata | None) -> dict[str, Any] | None:
 
 
 def as_told(segment: Segment | None) -> dict[str, Any] | None:
-    """The same of a segment that the reader found."""
     if segment is None:
         return None
     other = {"finish_offset", "state"}
@@ -120,12 +118,10 @@ def as_told(segment: Segment | None) -> dict[str, Any] | None:
 
 
 def by_id(segments: list[dict[str, Any] | None]) -> list[dict[str, Any]]:
-    """Segments in an order that does not matter."""
     return sorted((one for one in segments if one is not None), key=lambda one: one["id"])
 
 
 def offsets_of(read: UserPartition, epoch: int) -> set[int]:
-    """Offsets around everything that begins or ends there, and two in between."""
     found = {0, 17}
     for segment in read.segments:
         bounds = segment.covers(epoch) or (segment.fields["start"], segment.fields["end"])
@@ -134,7 +130,6 @@ def offsets_of(read: UserPartition, epoch: int) -> set[int]:
 
 
 def require_same(shard: PythonShard, *, block_bytes: int) -> None:
-    """The reader finds what the shard holds, in the shard's snapshot."""
     header, found = read_snapshot(file_of(shard, block_bytes=block_bytes))
     assert (header["partition"], header["position"]) == (shard.partition, shard.position)
     held = {(one.topic, bytes(one.topic_id), one.partition): one for one in shard.partitions()}
@@ -152,7 +147,6 @@ def require_same(shard: PythonShard, *, block_bytes: int) -> None:
 
 
 def require_same_epoch(shard: PythonShard, partition: Any, read: UserPartition, epoch: int) -> None:
-    """The same of one leader epoch: who belongs to it, how far it reached, who answers where."""
     listed = [as_read(one) for one in shard.segments_of_epoch(partition, epoch)]
     assert by_id([as_told(one) for one in read.belonging(epoch)]) == by_id(listed)
     entry = read.epochs.get(epoch)

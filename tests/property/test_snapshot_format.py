@@ -53,7 +53,6 @@ LARGE_NUMBERS = st.sampled_from(
 
 
 def opened(content: bytes) -> None:
-    """Everything that is done with a file that nobody knows."""
     header, images = read_back(content)
     shard = PythonShard(header.partition, header.position)
     for image in images:
@@ -123,7 +122,6 @@ def test_f8_snapshot_when_damaged_then_is_refused(random: Random) -> None:
 
 
 def resealed(content: bytes) -> bytes:
-    """The file with checksums that fit, where there is enough of it to have some."""
     body = bytearray(content[:-32])
     at = START.size + FIELDS.size
     if len(body) > at:

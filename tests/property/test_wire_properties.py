@@ -53,7 +53,6 @@ MEANT = [golden.data[4:] for golden in goldens()]
 
 
 def over_the_wire(value: object) -> object:
-    """What stands on the other side."""
     (payload,) = FrameReader().feed(answer_frame(1, value))
     return read_answer(payload).result
 
@@ -132,7 +131,6 @@ def test_stream_of_anything_when_cut_anywhere_ends_the_same(
 
 
 def handle(payload: bytes) -> None:
-    """What both sides do with a payload, up to what they do because of it."""
     id_of(payload)
     try:
         _, method, args = read_request(payload)

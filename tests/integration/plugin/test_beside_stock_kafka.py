@@ -44,12 +44,10 @@ EPOCHS = 4
 
 
 def new_partition(topic: str) -> TopicIdPartition:
-    """A user partition that no broker knows."""
     return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
 
 
 def history(partition: TopicIdPartition, chance: random.Random) -> list[Event]:
-    """Segments one behind the other, of all epochs, in every state, some of them deleted."""
     events: list[Event] = []
     for number in range(SEGMENTS):
         first = 10 * number
@@ -67,7 +65,6 @@ def history(partition: TopicIdPartition, chance: random.Random) -> list[Event]:
 def ours(
     kafka_broker: TieredKafka, plugins: Path, socket_path: Path, stock_peer: StockPeers
 ) -> Callable[[], StockPeer]:
-    """Starts a process with our plugin in it, as a broker loads it."""
     settings = our_manager(plugins, str(socket_path))
     configuration = {
         "manager.class.name": settings["remote.log.metadata.manager.class.name"],
@@ -79,14 +76,12 @@ def ours(
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:
-    """The class of the exception that answers."""
     with pytest.raises(StockRefused) as raised:
         ask(*about)
     return raised.value.java_class
 
 
 async def ready(partition: TopicIdPartition, *peers: StockPeer) -> None:
-    """Let each lead a partition, and wait until all have read its history."""
     for peer in peers:
         peer.assign(partition)
     await until(lambda: all(peer.is_ready(partition) for peer in peers), "both were ready")

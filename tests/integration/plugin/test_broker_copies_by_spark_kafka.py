@@ -48,7 +48,6 @@ def manifests(kafka: PluginKafka, topic: str) -> list[Manifest]:
 
 
 def seal(kafka: PluginKafka, topic: str) -> None:
-    """Encrypt what lies in the tier of a topic, where it lies, as Aiven's plugin would have."""
     segments = [
         one.event for one in kafka.metadata_events(topic) if isinstance(one.event, SegmentMetadata)
     ]

@@ -51,18 +51,14 @@ LOOKUP_MS_MAX = 450.0
 
 
 def new_partition(topic: str) -> TopicIdPartition:
-    """A user partition that no broker knows."""
     return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """The metadata partition of a user partition."""
     return metadata_partition_for(partition.topic_id, partition.partition, METADATA_PARTITIONS)
 
 
 class BothFollow:
-    """A broker with our plugins, and beside it our plugin and Kafka's own manager, to be asked."""
-
     def __init__(self, kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> None:
         self.kafka = kafka
         settings = our_manager(plugins, kafka.sidecar.address)
@@ -84,7 +80,6 @@ class BothFollow:
         """How often both were asked while others wrote."""
 
     async def follow(self, *partitions: TopicIdPartition) -> None:
-        """Have both follow user partitions, and wait until both have read what there is."""
         for peer in (self.stock, self.ours):
             peer.assign(*partitions, *self.marks.values())
         await until(
@@ -96,7 +91,6 @@ class BothFollow:
         )
 
     async def write(self, events: Iterable[LogEvent]) -> None:
-        """Put events into the topic as the brokers do that they name, whatever becomes of them."""
         values: dict[int, list[bytes]] = {}
         for event in events:
             place = place_of(user_partition_of(event))
@@ -105,7 +99,6 @@ class BothFollow:
             await produce(self.kafka.login, METADATA_TOPIC, some, partition=place)
 
     async def catch_up(self) -> None:
-        """Wait until both have read everything that is in the topic now."""
         self._marks_written += 1
         marks = [started(segment_id(self._marks_written, one)) for one in self.marks.values()]
         await self.write(marks)
@@ -120,7 +113,6 @@ class BothFollow:
         )
 
     def history(self, partition: TopicIdPartition) -> list[LogEvent]:
-        """What the topic holds of a user partition, in its order."""
         return [
             found.event
             for found in self.kafka.metadata_events(partition.topic)
@@ -128,7 +120,7 @@ class BothFollow:
         ]
 
     async def keep_asking(self, partition: TopicIdPartition) -> None:
-        """Ask both without an end; that an answer may be another one soon is no refusal."""
+        """Ask both without end; only a refusal is an error, since answers change meanwhile."""
         chance = random.Random(0)
         while True:
             asked = [one.of_peer() for one in questions_about(range(EPOCHS), 1_000, 5, chance)]
@@ -141,7 +133,6 @@ class BothFollow:
     async def agree(
         self, partition: TopicIdPartition, questions: Sequence[Question], found: Comparison
     ) -> None:
-        """Compare the answers about a partition that nobody writes about meanwhile."""
         events = self.history(partition)
         await asyncio.to_thread(compare, self.stock, self.ours, partition, events, questions, found)
         assert self.history(partition) == events, "somebody wrote while both were asked"
@@ -150,14 +141,13 @@ class BothFollow:
 
 @pytest.fixture
 def both(our_kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> BothFollow:
-    """The broker, and both who follow its topic."""
     return BothFollow(our_kafka, plugins, stock_peer)
 
 
 async def live_topics(both: BothFollow) -> list[TopicIdPartition]:
     """
-    Two topics of the broker's own, followed from their first event on: one that has segments of two
-    leader epochs and lost some to retention, and one that was deleted.
+    Two topics of the broker: one with segments of two leader epochs and some lost to retention, one
+    that was deleted.
     """
     kafka = both.kafka
     for topic in ("orders", "gone"):
@@ -180,7 +170,6 @@ async def live_topics(both: BothFollow) -> list[TopicIdPartition]:
 
 
 def epochs_of(events: Iterable[LogEvent]) -> set[int]:
-    """The leader epochs that segments have."""
     return {epoch for event in events for epoch, _ in getattr(event, "epochs", ())}
 
 
@@ -251,7 +240,6 @@ async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
 
 @contextlib.asynccontextmanager
 async def asking(both: BothFollow, partition: TopicIdPartition) -> AsyncIterator[None]:
-    """Both are asked about a partition all the while; that it worked is looked at in the end."""
     task = asyncio.create_task(both.keep_asking(partition))
     yield
     assert both.rounds > 0
@@ -260,12 +248,10 @@ async def asking(both: BothFollow, partition: TopicIdPartition) -> AsyncIterator
 
 
 def rules_met(found: Comparison) -> set[str]:
-    """The named rules that differences were proved by."""
     return {rule for rules in found.proved for rule in rules.split("+")}
 
 
 def told_of(found: Comparison) -> str:
-    """The figures of a comparison, in a line."""
     rules = ", ".join(f"{rules} {times}" for rules, times in found.proved.most_common())
     return (
         f"{found.questions} questions equal, but for {rules}; {len(found.latencies_us)} look-ups "

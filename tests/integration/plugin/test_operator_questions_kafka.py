@@ -30,18 +30,16 @@ OF_THE_LOG = ("history orders-0", "events", "diff --from 0:0,1:0,2:0,3:0,4:0")
 
 
 async def asked(words: str, *source: str) -> Result:
-    """What a command says; that it ends well is for whoever asks."""
     return await asyncio.to_thread(called, *words.split(), *source)
 
 
 def document_of(result: Result) -> Any:
-    """The answer of a command that ended well, or that found something."""
     assert result.exit_code in {0, 1}, result.output
     return json.loads(result.stdout)
 
 
 def one_of_others(places: Collection[int]) -> TopicIdPartition:
-    """A user partition, of no topic here, whose events would lie in none of *places*."""
+    """Return a user partition whose events lie in none of the metadata partitions *places*."""
     made_up = (
         TopicIdPartition(Uuid(bytes(15) + bytes([number])), "orders", 0) for number in range(2, 256)
     )

@@ -48,7 +48,6 @@ SEGMENT_RECORDS = 40
 
 @pytest.fixture
 def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker with both plugins that was started without its service."""
     folder = tmp_path / "lonely"
     with plugin_kafka(
         kafka_jars, folder, plugins, properties=PATIENT, is_sidecar_started=False
@@ -58,7 +57,6 @@ def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Pl
 
 @contextlib.contextmanager
 def hanging(sidecar: Sidecar) -> Iterator[None]:
-    """The service keeps its connections and does nothing, as one that swaps or is debugged."""
     os.kill(sidecar.pid, signal.SIGSTOP)
     try:
         yield
@@ -68,7 +66,7 @@ def hanging(sidecar: Sidecar) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIterator[Any]:
-    """A consumer at offset 0, which would go to the end if its offset were said not to exist."""
+    """Return a consumer at offset 0 that goes to the end if offset 0 is out of range."""
     client = AIOKafkaConsumer(**kafka.login.for_aiokafka(), auto_offset_reset="latest")
     await client.start()
     try:
@@ -80,7 +78,6 @@ async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIt
 
 
 async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
-    """The topic `orders` with records of every kind, none of them with the broker itself."""
     ledger = Ledger("orders")
     await kafka.create_topic("orders")
     await Traffic(kafka.login, ledger, random.Random(seed)).everything(10)
@@ -94,13 +91,11 @@ async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
 
 
 async def require_all(kafka: PluginKafka, ledger: Ledger) -> None:
-    """Everything is read from offset 0, in both isolation levels."""
     for level in LEVELS:
         assert await read(kafka.login, ledger.topic, level) == ledger.expected(level, 0)
 
 
 def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
-    """Every segment was begun once and finished, and has its object."""
     copies = Copies(kafka.metadata_events(topic))
     assert copies.repeated() == {}
     assert copies.open == set()
@@ -163,7 +158,6 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
         return sum("Unexpected error while fetching" in one.message for one in caplog.records)
 
     async def paced(client: AIOKafkaConsumer) -> None:
-        """Let it try ten times more, and look how long that takes."""
         fetching = asyncio.create_task(client.getmany(place, timeout_ms=int(1_000 * DEADLINE_S)))
         caplog.clear()
         await until(lambda: attempts() >= 1, "it was refused", deadline_s=DEADLINE_S)
@@ -238,7 +232,6 @@ async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and
 
 
 async def answers(kafka: PluginKafka) -> dict[str, object]:
-    """What the service tells of `orders-0`: its segments, and who holds each of its offsets."""
     partition = kafka.user_partition("orders")
     async with RemoteLogMetadataClient(UnixAddress(kafka.sidecar.socket)) as client:
         segments = [one async for one in client.list_segments(partition)]
@@ -265,7 +258,6 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
     before = await answers(kafka)
 
     async def begun_again() -> bool:
-        """Whether the service read the topic from its beginning."""
         position = sidecar.log.position
         sidecar.start()
         assert await answers(kafka) == before

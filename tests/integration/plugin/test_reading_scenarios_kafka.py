@@ -37,7 +37,6 @@ EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
 
 
 async def tiered(kafka: PluginKafka) -> None:
-    """A topic of which the broker has nothing but the end, its records a millisecond apart."""
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS, timestamp_ms=BEGAN_MS)
     await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
@@ -46,7 +45,6 @@ async def tiered(kafka: PluginKafka) -> None:
 
 @contextlib.asynccontextmanager
 async def jumpy_consumer(login: Login) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer at offset 0 that goes to the end where it is told that 0 is out of range."""
     client = AIOKafkaConsumer(**login.for_aiokafka(), auto_offset_reset="latest")
     await client.start()
     try:
@@ -61,7 +59,6 @@ PLACE = TopicPartition("orders", 0)
 
 
 async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
-    """Let a consumer ask until the broker has refused it some times; it stays where it is."""
     position = kafka.node.log.position
     async with asyncio.timeout(DEADLINE_S):
         while len(kafka.tiering_errors(position)) < REFUSALS:
@@ -70,7 +67,6 @@ async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
 
 
 async def read_on(client: AIOKafkaConsumer) -> list[bytes | None]:
-    """What the same consumer is given from where it stands."""
     found: list[bytes | None] = []
     async with asyncio.timeout(DEADLINE_S):
         while len(found) < len(RECORDS):
@@ -128,20 +124,17 @@ async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_fro
 
 
 async def offset_or_error(login: Login, timestamp_ms: int) -> int | None:
-    """What the broker tells of a time, nothing where it refuses."""
     with contextlib.suppress(KafkaError):
         return await offset_at(login, "orders", timestamp_ms)
     return None
 
 
 async def specials(kafka: PluginKafka) -> dict[str, int | None]:
-    """What the broker tells of the special times."""
     specs = (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED)
     return {spec: await asyncio.to_thread(offset_of, kafka, spec) for spec in specs}
 
 
 def offset_of(kafka: PluginKafka, spec: str) -> int | None:
-    """What the broker tells of one of the special times; nothing where it refuses."""
     where = ("--topic", "orders", "--partitions", "0", "--time", spec)
     with contextlib.suppress(ProcessFailed):
         said = kafka.tools.run(GET_OFFSETS, *where).strip()

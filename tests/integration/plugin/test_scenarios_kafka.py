@@ -55,7 +55,6 @@ def store(tmp_path: Path) -> Iterator[FaultyStore]:
 def kafka(
     kafka_jars: Jars, plugins: Path, store: FaultyStore, tmp_path: Path
 ) -> Iterator[PluginKafka]:
-    """A broker whose tier is that bucket."""
     storage = our_bucket(plugins, store.endpoint, BUCKET)
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as made:
         yield made
@@ -63,8 +62,6 @@ def kafka(
 
 @pytest.fixture
 def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], StockPeer]:
-    """Starts our plugin as another broker of the same cluster has it."""
-
     def begin(kafka: PluginKafka) -> StockPeer:
         settings = our_manager(plugins, kafka.sidecar.address)
         configuration = {
@@ -79,13 +76,11 @@ def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], St
 
 
 def events_of(kafka: PluginKafka) -> list[SegmentMetadata | SegmentUpdate]:
-    """The events of the topic, in their order."""
     events = [one.event for one in kafka.metadata_events("orders")]
     return [one for one in events if not isinstance(one, PartitionDelete)]
 
 
 def lives(kafka: PluginKafka) -> dict[SegmentId, list[SegmentState]]:
-    """What each segment of the topic went through."""
     found: dict[SegmentId, list[SegmentState]] = {}
     for one in events_of(kafka):
         found.setdefault(one.id, []).append(one.state)
@@ -93,7 +88,6 @@ def lives(kafka: PluginKafka) -> dict[SegmentId, list[SegmentState]]:
 
 
 def assert_copied_once(kafka: PluginKafka) -> set[str]:
-    """Every record is in one finished copy, and in no other; the ids of these."""
     copied = {one for one, states in lives(kafka).items() if CF in states}
     ranges = sorted(
         (one.start_offset, one.last_offset)
@@ -109,7 +103,6 @@ def assert_copied_once(kafka: PluginKafka) -> set[str]:
 
 
 async def until_event(kafka: PluginKafka, state: SegmentState, count: int = 1) -> None:
-    """Wait until so many events of a state are in the topic."""
     await until(
         lambda: kafka.segments_that_reached("orders", state) >= count,
         f"{count} events of {state.name}",
@@ -118,7 +111,6 @@ async def until_event(kafka: PluginKafka, state: SegmentState, count: int = 1) -
 
 
 async def assert_tiered_whole(kafka: PluginKafka) -> None:
-    """Everything is copied, local segments go, and consumers are given all of it."""
     await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
     found = await read(kafka.login, "orders", "read_uncommitted")

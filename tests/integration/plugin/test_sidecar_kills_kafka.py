@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 
 def new_seed() -> int:
-    """Another one each time; it is told where a test fails."""
     return random.SystemRandom().randrange(100_000)
 
 
 async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[Outage]) -> Story:
-    """A topic that lived through so many outages, and all that has to hold then."""
     steps = plan(seed, count, outages)
     is_transactional = not any(one.ends_broker for one in outages)
     await kafka.create_topic("orders")
@@ -45,7 +43,6 @@ async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[
 
 @pytest.fixture
 def lasting_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker that nobody ends, beside its service."""
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT) as kafka:
         yield kafka
 

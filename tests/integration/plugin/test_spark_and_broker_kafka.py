@@ -46,7 +46,6 @@ TRIMMED_S = 90.0
 
 @pytest.fixture
 def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker that copies slowly, so that jobs find something left to copy."""
     storage = our_storage(plugins, tmp_path / "ours" / "tier")
     with plugin_kafka(
         kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
@@ -58,7 +57,6 @@ def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Plug
 def slow_kafka_with_bucket(
     kafka_jars: Jars, plugins: Path, tmp_path: Path
 ) -> Iterator[tuple[PluginKafka, Operator]]:
-    """The same with a bucket, and who works on it."""
     with moto_server(tmp_path) as server:
         storage = our_bucket(plugins, server.endpoint, BUCKET, prefix=PREFIX)
         with plugin_kafka(
@@ -158,7 +156,7 @@ async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_
 
 
 async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:
-    """Wait until the broker pauses between two copies: one that its end cuts off stays open."""
+    """Wait until the broker pauses between two copies: a copy that its end cuts off stays open."""
 
     def pauses() -> bool:
         copies = Copies(kafka.metadata_events(TOPIC))
@@ -168,12 +166,10 @@ async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:
 
 
 def finished(kafka: PluginKafka) -> int:
-    """How many copies were ever finished."""
     return kafka.segments_that_reached(TOPIC, SegmentState.COPY_SEGMENT_FINISHED)
 
 
 def is_settled(kafka: PluginKafka) -> bool:
-    """Whether no deletion is under way."""
     begun, ended = (
         kafka.segments_that_reached(TOPIC, state)
         for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
@@ -182,7 +178,6 @@ def is_settled(kafka: PluginKafka) -> bool:
 
 
 async def assert_nothing_expired(operator: Operator, segments: int) -> None:
-    """`rlmm usage` counts what is there, of which nothing is due; `expire` leaves it to brokers."""
     asked = ("--due-within", "1s", "--output", "json")
     totals = (await operator("usage", *operator.of_cluster, *asked)).expect().document["totals"]
     counts = {name: totals[f"{name}_segments"] for name in ("finished", "due", "open")}

@@ -73,15 +73,12 @@ def store(tmp_path: Path) -> Iterator[LocalStore]:
 
 
 class Probe:
-    """Runs our storage manager on that tier, without a broker."""
-
     def __init__(self, jars: Jars, plugins: Path, folder: Path) -> None:
         self._jars = jars
         self._plugin = plugins / "storage-manager"
         self._folder = folder
 
     def __call__(self, verb: str, files: Path, settings: Mapping[str, str] | None = None) -> str:
-        """Copy *files*, or read into them; gives what was printed."""
         partition = SEGMENT.id.partition
         properties = {
             "storage.root": str(self._folder / "tier"),
@@ -116,12 +113,10 @@ class Probe:
 
 @pytest.fixture
 def probe(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Probe:
-    """Our storage manager, as built."""
     return Probe(kafka_jars, plugins, tmp_path)
 
 
 def write_by_python(store: LocalStore, *, is_compressed: bool) -> None:
-    """Write the segment as our jobs do."""
     log = LogObject([LOG], len(LOG), is_compressed=is_compressed, chunk_bytes=CHUNK_BYTES)
     log_bytes = b"".join(bytes(piece) for piece in log)
     indexes = IndexesObject(
@@ -142,7 +137,6 @@ def write_by_python(store: LocalStore, *, is_compressed: bool) -> None:
 
 
 def assert_java_reads(probe: Probe, folder: Path, settings: Mapping[str, str]) -> None:
-    """Every part comes out as it went in."""
     folder.mkdir()
     assert probe("read", folder, settings) == ""
     assert (folder / "LOG").read_bytes() == LOG

@@ -32,20 +32,17 @@ TIMES = 20
 
 @pytest.fixture
 def cluster(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginCluster]:
-    """Brokers and services of this test alone, all of them started."""
     with PluginCluster(kafka_jars, tmp_path / "cluster", plugins) as three:
         yield three.start()
 
 
 async def until_all_is_tiered(cluster: PluginCluster, partitions: int) -> None:
-    """Wait until the leaders have no record of their own any more."""
     for number, where in (await placed(cluster, TOPIC)).items():
         assert number < partitions
         await cluster.at(where.leader).wait_until_trimmed(TOPIC, number)
 
 
 async def lose(cluster: PluginCluster, broker: int, *, is_broker: bool, is_sidecar: bool) -> None:
-    """Kill a broker, its service or both; in the end all partitions have leaders."""
     if is_sidecar:
         await asyncio.to_thread(cluster.sidecars[broker].kill)
     if is_broker:
@@ -105,7 +102,6 @@ async def test_records_when_a_leader_or_its_service_is_killed_are_read_once_and_
 
 
 def leader_epochs(cluster: PluginCluster, broker: int) -> list[str]:
-    """Epochs with their first offsets, from the file of a broker."""
     file = cluster.nodes[broker].data / f"{TOPIC}-0" / "leader-epoch-checkpoint"
     return file.read_text().splitlines()[2:]
 

@@ -31,13 +31,11 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker with both plugins beside its service, and a folder as tier."""
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT_READS) as started:
         yield started
 
 
 async def neighbour(kafka: PluginKafka, topic: str) -> dict[str, bytes]:
-    """Another topic, tiered; gives what it has in the tier."""
     await kafka.create_topic(topic)
     await produce(kafka.login, topic, OTHER_RECORDS)
     await kafka.wait_until_tiered(topic, 2)
@@ -46,7 +44,6 @@ async def neighbour(kafka: PluginKafka, topic: str) -> dict[str, bytes]:
 
 
 async def assert_untouched(kafka: PluginKafka, topic: str, files: dict[str, bytes]) -> None:
-    """The other topic has what it had, and is read."""
     accounts = TierAccounts(kafka)
     assert accounts.files(topic) == files
     await accounts.assert_agreed(topic)
@@ -55,7 +52,6 @@ async def assert_untouched(kafka: PluginKafka, topic: str, files: dict[str, byte
 
 
 async def assert_begins(kafka: PluginKafka, topic: str, first: int, end: int) -> None:
-    """Kafka's own consumer is told so."""
     consumer = StockConsumer(kafka.node.jars, kafka.bootstrap, topic, LEVELS[0])
     assert await consumer.bounds(0) == [(first, end)]
 

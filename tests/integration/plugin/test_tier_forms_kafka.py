@@ -41,7 +41,6 @@ ERRORS_A_SECOND_MAX = 10
 
 
 def seal_all(kafka: PluginKafka, topic: str) -> None:
-    """Encrypt every segment of a topic where it lies."""
     with LocalStore(LocalSettings(kafka.store)) as store:
         for segment in TierAccounts(kafka).segments(topic).values():
             seal_segment(store, segment)
@@ -59,7 +58,6 @@ def manifests(store: ObjectStore) -> list[Manifest]:
 
 
 async def tiered_story(kafka: PluginKafka, topic: str = "orders") -> CoreStory:
-    """Traffic of every kind, in the tier alone."""
     await kafka.create_topic(topic, partitions=2)
     story = CoreStory.of(kafka, topic)
     await story.produce()

@@ -44,13 +44,11 @@ DEADLINE_S = 90.0
 
 @pytest.fixture
 def cluster(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginCluster]:
-    """Brokers and services of this test alone, all of them started."""
     with PluginCluster(kafka_jars, tmp_path / "cluster", plugins) as three:
         yield three.start()
 
 
 async def write(cluster: PluginCluster, leader: int, values: list[bytes]) -> None:
-    """Write records, and wait until they are in the tier and the leader has none of its own."""
     written = await produce(cluster.login, TOPIC, values)
     at = cluster.at(leader)
 
@@ -73,7 +71,6 @@ async def write(cluster: PluginCluster, leader: int, values: list[bytes]) -> Non
 
 
 async def elected(cluster: PluginCluster, leader: int) -> None:
-    """Wait until this broker leads."""
     await until_placed(
         cluster, TOPIC, lambda found: found[0].leader == leader, deadline_s=DEADLINE_S
     )
@@ -113,7 +110,6 @@ async def test_f110_offsets_when_a_leader_was_elected_that_lacks_them_then_of_it
 
 
 async def ask_on(cluster: PluginCluster, offset: int) -> None:
-    """Ask for an offset until it is refused; only what belongs there may be given before."""
     client = AIOKafkaConsumer(**cluster.login.for_aiokafka(), auto_offset_reset="none")
     await client.start()
     try:

@@ -34,7 +34,6 @@ WRITE_MS = 1_000
 
 @pytest.fixture
 def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callable[[str], StockPeer]:
-    """Starts our plugin as a broker of that cluster has it, at the service of this test."""
     settings = our_manager(plugins, str(socket_path))
     return lambda cluster_id: stock_peer(
         NOWHERE,
@@ -52,14 +51,13 @@ def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callabl
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:
-    """The class of the exception that answers."""
     with pytest.raises(StockRefused) as raised:
         ask(*about)
     return raised.value.java_class
 
 
 def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
-    """Every question and every write is refused, in a way after which a broker comes back."""
+    """Every question and write is refused with an error after which a broker tries again."""
     assert not peer.is_ready(partition)
     refusals = [
         refusal(peer.lookup, partition, 0, 0),

@@ -24,8 +24,6 @@ _HEAD = re.compile(r"^(\d) of 9 · ([a-z ]+?) ─*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ToldDemo:
-    """A demonstration that has ended."""
-
     status: int
     text: str
     report: Path
@@ -38,7 +36,6 @@ class ToldDemo:
         }
 
     def pictures(self) -> list[str]:
-        """The titles of the pictures in the report, which has to be one whole page."""
         page = ElementTree.fromstring(self.report.read_text(encoding="utf-8"))
         drawings = (one for one in page.iter() if one.tag.rpartition("}")[2] == "svg")
         titles = (part for one in drawings for part in one if part.tag.endswith("title"))
@@ -46,7 +43,6 @@ class ToldDemo:
 
 
 def tell_demo(folder: Path, *flags: str) -> ToldDemo:
-    """Run it, with its report in *folder*."""
     report = folder / "report.html"
     done = subprocess.run(
         [sys.executable, "-m", "rlmm", "demo", "--report", str(report), *flags],

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class Question(NamedTuple):
-    """A command with its arguments, but for the source."""
-
     command: str
     arguments: tuple[str, ...] = ()
     is_empty: bool = False
@@ -57,13 +55,11 @@ WITHOUT_QUESTION = {
 
 
 def moments_of(history: SharedHistory) -> tuple[tuple[str, ...], ...]:
-    """Now, at a time, and at an offset of each metadata partition."""
     middle = ",".join(f"{place}:{len(history.values_of(place)) // 2}" for place in range(PLACES))
     return (), ("--at", str(history.half_way_ms)), ("--at", middle)
 
 
 def questions(history: SharedHistory) -> list[Question]:
-    """What every source has to answer in the same way."""
     found = [
         Question("status"),
         Question("check"),
@@ -132,14 +128,13 @@ def _of_the_past(history: SharedHistory, at: tuple[str, ...]) -> list[Question]:
 
 
 def one_of_each(history: SharedHistory) -> list[Question]:
-    """A question for each command that looks at the state."""
     bundle = Question("support-bundle", ("--file", "/dev/null/no-such-folder/bundle.tar.gz"))
     every = (*questions(history), *OF_CLUSTER, bundle)
     return list({one.command: one for one in reversed(every)}.values())
 
 
 def reading_commands(command: click.Command = cli, name: str = "") -> Iterator[tuple[str, bool]]:
-    """Every command that can be asked of copied folders, and whether `--at` is one of its flags."""
+    """Yield every command that copied folders can answer, and whether it has the flag `--at`."""
     if isinstance(command, click.Group):
         for member in command.list_commands(_CONTEXT):
             found = command.get_command(_CONTEXT, member)

@@ -37,7 +37,6 @@ WAIT_S = 10.0
 
 
 def expired(tier: Command, *more: str) -> Result:
-    """`rlmm tier expire` in the archive."""
     place = tier.place
     return tier("expire", "--embedded", str(place.archive), *tier.store, "--no-spark", *more)
 
@@ -53,7 +52,6 @@ def codes(told: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def writing(place: TierPlace) -> Iterator[TierMetadata]:
-    """The metadata, for who publishes beside all jobs."""
     assert place.metadata is not None
     metadata = open_metadata_access(place.metadata)
     try:
@@ -63,7 +61,6 @@ def writing(place: TierPlace) -> Iterator[TierMetadata]:
 
 
 def moved(place: TierPlace, segment: SegmentMetadata, *to: SegmentState) -> None:
-    """The metadata is told that a segment has come so far."""
     with writing(place) as metadata:
         for state in to:
             event = SegmentUpdate(segment.id, -1, 1, segment.custom_metadata, state)
@@ -72,7 +69,6 @@ def moved(place: TierPlace, segment: SegmentMetadata, *to: SegmentState) -> None
 
 def run(place: TierPlace, later_ms: int = 0, cluster: ToldCluster | None = None,
         is_applied: bool = True, **said: Any) -> ExpireReport:  # fmt: skip
-    """A run by its own function; by its clock it is so much later."""
     request = CareRequest(embedded=place.archive, store=place.store_settings, prefix=place.prefix)
     now_ms = lambda: SYSTEM_CLOCK.now_ms() + later_ms  # noqa: E731
     with open_tier(request, now_ms=now_ms) as opened, pytest.MonkeyPatch.context() as patch:
@@ -88,7 +84,6 @@ def run(place: TierPlace, later_ms: int = 0, cluster: ToldCluster | None = None,
 def opened(
     place: TierPlace, uuid: Uuid, start: int, last: int, size_bytes: int = 10, at_ms: int = 1
 ) -> SegmentMetadata:
-    """A copy that somebody else has begun."""
     segment = SegmentMetadata(
         SegmentId(ORDERS, uuid), start, last, 9, 1_000, at_ms, ((4, start),), size_bytes
     )

@@ -37,8 +37,6 @@ NOW_MS = START_MS + 26 * 3_600_000
 
 @dataclass
 class Incident:
-    """A history that somebody writes into a folder, and asks about."""
-
     folder: Path
     partition_count: int = PLACES
     log_starts: Mapping[int, int] | None = None
@@ -51,7 +49,6 @@ class Incident:
         return START_MS + STEP_MS * len(self.records)
 
     def put(self, *events: Event, partition_count: int | None = None) -> None:
-        """Events, where a broker writes them that believes in *partition_count*."""
         for event in events:
             assert not isinstance(event, SegmentSnapshot), "it does not say where"
             about = event.partition if isinstance(event, PartitionDelete) else event.id.partition
@@ -88,8 +85,6 @@ class Incident:
     # ------------------------------------------------------------------------------ looking
 
     def beside(self, cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Commands are given the address of a cluster, and find this one there."""
-
         async def opened(kafka: KafkaSettings, timeout_s: float) -> ToldCluster:
             assert kafka.bootstrap_servers == ("kafka:9092",)
             assert timeout_s > 0
@@ -106,11 +101,9 @@ class Incident:
         return ["--log-dirs", str(self.folder), *self.cluster]
 
     def ask(self, *arguments: str) -> Told:
-        """What a command answers to programs."""
         return told(*arguments, *self._flags())
 
     def findings(self, *arguments: str) -> dict[str, dict[str, Any]]:
-        """What a command has found, by code; one of each."""
         answer = self.ask(*arguments)
         assert answer.document is not None, answer
         items = answer.document["items"]
@@ -119,7 +112,6 @@ class Incident:
         return found
 
     def shows_what_the_page_says(self, title: str) -> None:
-        """The command of that section prints every line that the page quotes, to the letter."""
         command, quoted = quoted_on_page(title)
         shown = called(*command, *self._flags(), output="table").stdout
         missing = [line for line in quoted if line not in (*shown.splitlines(), "...")]
@@ -128,7 +120,7 @@ class Incident:
 
 
 def quoted_on_page(title: str) -> tuple[list[str], list[str]]:
-    """The command of a section of the page, and the lines of its output that are shown there."""
+    """Return the command of a section of the page, and the output lines that the page quotes."""
     _, _, behind = PAGE.read_text(encoding="utf-8").partition(f"\n### {title}\n")
     section = behind.partition("\n#")[0]
     (block,) = re.findall(r"```text\n\$ rlmm (.*?)```", section, re.DOTALL)

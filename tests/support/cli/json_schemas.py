@@ -14,13 +14,11 @@ FOLDER = Path(rlmm.__file__).parent / "cli" / "schemas"
 
 
 def schema_of(kind: str, version: int = 1) -> dict[str, Any]:
-    """The schema of one kind of answer."""
     found: dict[str, Any] = json.loads((FOLDER / f"{kind}-{version}.json").read_text())
     return found
 
 
 def require_valid(document: Any) -> None:
-    """Refuse a document that is not as the schema says which it names."""
     prefix, kind, version = document["schema"].split("/")
     assert prefix == "rlmm", document["schema"]
     schema = schema_of(kind, int(version))

@@ -40,8 +40,6 @@ METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x02")
 
 
 class MemorySource:
-    """A `StateSource` over a `History`; *standing* is how it says that it stands."""
-
     kind = StateSourceKind.FOLDERS
     where = "memory"
 
@@ -86,7 +84,6 @@ def looking_at(
     bound: ReplayEnd | None = None,
     offset: int | None = None,
 ) -> QueryContext:
-    """What a question about *history* is asked of; without *now_ms* its clock says the time."""
     return QueryContext(
         MemorySource(history, cluster=cluster, standing=standing),
         history.clock.at_ms if now_ms is None else now_ms,
@@ -97,21 +94,17 @@ def looking_at(
 
 
 async def printed(answer: CommandAnswer, output: str = "table", **settings: Any) -> str:
-    """What a command prints of *answer*."""
     out = StringIO()
     await write_answer(answer, PrintSettings(output, **settings), out)
     return out.getvalue()
 
 
 async def document_of(answer: CommandAnswer) -> Any:
-    """The JSON document of *answer*."""
     return json.loads(await printed(answer, "json"))
 
 
 @contextmanager
 def commands_ask(make: Callable[[], Awaitable[StateSource]]) -> Iterator[None]:
-    """Whatever source a command names, it is given what *make* makes, on the command's own loop."""
-
     async def open_source(
         settings: SourceSettings, *, progress: Progress | None = None
     ) -> StateSource:
@@ -123,8 +116,6 @@ def commands_ask(make: Callable[[], Awaitable[StateSource]]) -> Iterator[None]:
 
 
 def command_on(events: Iterable[Event | bytes], *words: str, **environ: str) -> Result:
-    """What `rlmm` does with *words* over a log in memory with *events*."""
-
     async def make() -> StateSource:
         history = History()
         history.topic.cluster_id = CLUSTER_ID

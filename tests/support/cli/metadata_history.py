@@ -26,8 +26,6 @@ START_MS = 1_700_000_000_000
 
 
 class SteppingClock:
-    """The wall clock moves when it is told to; deadlines are real."""
-
     def __init__(self) -> None:
         self.at_ms = START_MS
 
@@ -47,7 +45,9 @@ class History:
         self.log = MemoryLog(self.topic)
 
     async def add(self, *events: Event | bytes, place: int | None = None) -> list[tuple[int, int]]:
-        """Append; metadata partition and offset of each. Bytes are stored as they are."""
+        """
+        Append events; return metadata partition and offset of each. Bytes are stored unchanged.
+        """
         return [await self._append(event, place) for event in events]
 
     async def _append(self, event: Event | bytes, place: int | None) -> tuple[int, int]:
@@ -62,12 +62,11 @@ class History:
         return place, offset
 
     async def moment(self, bound: ReplayEnd | None = None) -> ShardsMoment:
-        """The state that all of it makes, or what lies before *bound*."""
+        """Return the state that all events make, or those before *bound*."""
         return await replay(self.log, bound=bound, timeout_s=5)
 
 
 async def moment_of(events: Iterable[Event]) -> ShardsMoment:
-    """The state that *events* make."""
     history = History()
     await history.add(*events)
     return await history.moment()

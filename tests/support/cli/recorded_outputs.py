@@ -11,7 +11,6 @@ WRITE = "WRITE_GOLDEN"
 
 
 def require_golden(name: str, printed: str) -> None:
-    """*printed* is what file *name* of the golden outputs holds."""
     file = FOLDER / name
     if os.environ.get(WRITE):
         file.write_text(printed, encoding="utf-8")

@@ -20,13 +20,11 @@ PLACES = 3
 
 
 def address(served: Listening) -> str:
-    """Its Unix socket, as a command line names it."""
     return str(served.path)
 
 
 @asynccontextmanager
 async def asking(sidecar: str, **settings: Any) -> AsyncIterator[ServiceStateSource]:
-    """A source over the service at this address."""
     source = await ServiceStateSource.open(SourceSettings(sidecar=sidecar, **settings))
     try:
         yield source
@@ -38,7 +36,6 @@ async def asking(sidecar: str, **settings: Any) -> AsyncIterator[ServiceStateSou
 async def served_world(
     world: World, *, role: str = "admin", is_ready: bool = True, **options: Any
 ) -> AsyncIterator[tuple[Engine, Listening]]:
-    """A service over *world*; options of its engine, and of what listens behind `sidecar`."""
     settings = options.pop("sidecar", {})
     async with world.engine(**options) as engine:
         if is_ready:
@@ -51,7 +48,6 @@ async def served_world(
 async def looking_into(
     world: World, **options: Any
 ) -> AsyncIterator[tuple[ServiceStateSource, Engine, Listening]]:
-    """A service over *world*, and a source over that."""
     async with (
         served_world(world, **options) as (engine, served),
         asking(address(served)) as source,

@@ -44,8 +44,6 @@ NOW_MS = START_MS + 48 * 3_600_000
 
 
 class Written(NamedTuple):
-    """One record."""
-
     place: int
     timestamp_ms: int
     value: bytes | None
@@ -53,8 +51,6 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The topics that it is about."""
-
     orders: Uuid
     payments: Uuid
     old_orders: Uuid
@@ -64,11 +60,9 @@ class TopicIds:
 
     @classmethod
     def made_up(cls) -> Self:
-        """Of topics that no cluster has."""
         return cls(*(Uuid.of(0x5EED, number) for number in range(1, 5)))
 
     def of_orders(self, number: int) -> TopicIdPartition:
-        """A user partition of `orders`."""
         return TopicIdPartition(self.orders, "orders", number)
 
     @property
@@ -77,8 +71,6 @@ class TopicIds:
 
 
 class SharedHistory:
-    """The records, in the order in which they were written."""
-
     def __init__(self, ids: TopicIds | None = None) -> None:
         self.ids = ids or TopicIds.made_up()
         self.records: list[Written] = []
@@ -90,11 +82,9 @@ class SharedHistory:
 
     @property
     def half_way_ms(self) -> int:
-        """A moment in the middle of it."""
         return START_MS + STEP_MS * (len(self.records) // 2)
 
     def values_of(self, place: int) -> list[Written]:
-        """What lies in one metadata partition, by offset."""
         return [one for one in self.records if one.place == place]
 
     def _put(self, *events: Event) -> None:
@@ -126,7 +116,6 @@ class SharedHistory:
     def _begin(
         self, label: str, partition: TopicIdPartition, start: int, last: int, epoch: int = 0
     ) -> None:
-        """A copy that is not finished yet."""
         one, at = segment_id(label, partition), self.now_ms
         self._put(
             started(one, start, last, {epoch: start}, event_timestamp_ms=at, max_timestamp_ms=at)
@@ -215,7 +204,6 @@ class SharedHistory:
 
 
 async def write_folder(folder: Path, history: SharedHistory) -> None:
-    """A log of ours with it, closed."""
     await write_records(folder, history.records)
 
 
@@ -225,7 +213,6 @@ async def write_records(
     partition_count: int = PLACES,
     log_starts: Mapping[int, int] | None = None,
 ) -> None:
-    """A log of ours with *records*, closed; what lies before *log_starts* is gone from it."""
     log = await FilesLog.open(folder, partition_count=partition_count)
     await log.close()
     registry = await LogRegistry.open(folder)

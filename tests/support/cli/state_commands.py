@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now_ms: int) -> None:
-    """Every command believes that it is *now_ms*."""
     still = SimpleNamespace(time_ns=lambda: now_ms * 1_000_000)
     monkeypatch.setattr(source_options, "time", still)
 
@@ -31,8 +30,6 @@ def called(*arguments: str, output: str = "json") -> Result:
 
 @dataclass(frozen=True)
 class Told:
-    """What a source was heard to answer."""
-
     exit_code: int
     document: Mapping[str, Any] | None
     """None where standard output had nothing."""
@@ -41,7 +38,6 @@ class Told:
 
 
 def told(*arguments: str) -> Told:
-    """What *arguments* answer, in JSON."""
     result = called(*arguments)
     document = json.loads(result.stdout) if result.stdout.strip() else None
     errors = [line for line in result.stderr.splitlines() if line.startswith("rlmm: ")]
@@ -50,7 +46,7 @@ def told(*arguments: str) -> Told:
 
 
 def without(value: Any, paths: Mapping[str, str]) -> Any:
-    """*value* without what *paths* name: dots go into objects, a star into every item."""
+    """Return *value* without *paths*: dots go into objects, a star into every item."""
     if not paths:
         return value
     if isinstance(value, list):

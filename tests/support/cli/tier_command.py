@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def forget_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    """Nothing of the machine's own environment says anything to a command."""
     known_as("somebody", "something", home, monkeypatch)
     for name in [name for name in os.environ if name.startswith("RLMM_")]:
         monkeypatch.delenv(name)
@@ -28,8 +27,6 @@ def forget_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
 
 @dataclass
 class Command:
-    """`rlmm tier ...` for a place."""
-
     place: TierPlace
 
     @property
@@ -37,7 +34,7 @@ class Command:
         return ["--store", str(self.place.folder / "store")]
 
     def flags(self, **changes: str | None) -> list[str]:
-        """Flags of a job; None leaves one out, and an empty text gives it no value."""
+        """Build flags of a job; None leaves one out, an empty text gives it no value."""
         said: dict[str, str | None] = {
             "log-dir": str(self.place.log_dir),
             "offline": "",
@@ -63,11 +60,10 @@ class Command:
 
 
 def said_on_stderr(result: Result) -> list[str]:
-    """Lines on standard error, but for how far a job is, and that a service is tried again."""
+    """Return the lines on standard error without progress lines and retries."""
     told = ("rlmm.cli.tier.progress", "broker_adapter.link")
     return [line for line in result.stderr.splitlines() if not any(one in line for one in told)]
 
 
 def trees(place: TierPlace) -> tuple[dict[str, str], dict[str, str]]:
-    """Every file of the metadata log and of the store."""
     return digest_of_tree(place.archive / "log"), digest_of_tree(place.folder / "store")

@@ -33,8 +33,6 @@ PARTITION = 3
 
 
 class Row(NamedTuple):
-    """One record as Spark would see it, its time in milliseconds."""
-
     key: bytes | None
     value: bytes | None
     topic: str
@@ -46,20 +44,16 @@ class Row(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What a decoder made of a log."""
-
     rows: list[Row]
     fault: DecodingFault | None
     counts: DecodingCounts
 
 
 def wanted(**asked: object) -> DecodingOptions:
-    """Everything of one partition, but for what is *asked* otherwise."""
     return DecodingOptions(**{"topic": TOPIC, "partition": PARTITION, **asked})  # type: ignore[arg-type]
 
 
 def decode(log: bytes, asked: DecodingOptions | None = None, piece_bytes: int = 4 << 20) -> Decoded:
-    """The rows of all columns, out of pieces of so many bytes."""
     decoder = BatchDecoder(wanted() if asked is None else asked)
     found: list[Row] = []
     fault: DecodingFault | None = None
@@ -81,7 +75,6 @@ def decode(log: bytes, asked: DecodingOptions | None = None, piece_bytes: int = 
 
 
 def _rows_of(batch: pa.RecordBatch) -> list[Row]:
-    """The columns as rows; those that were left out are as if nothing was there."""
     content: dict[str, list[Any]] = {name: [None] * len(batch) for name in COLUMNS}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         # Python's own times end with the year 9999.
@@ -106,7 +99,6 @@ def _pairs(headers: object) -> tuple[tuple[str, bytes | None], ...] | None:
 
 
 def parsed_by_aiokafka(log: bytes) -> list[Row]:
-    """Every record of every batch that is no control batch."""
     found: list[Row] = []
     batches = MemoryRecords(log)
     while (batch := batches.next_batch()) is not None:
@@ -124,8 +116,8 @@ def parsed_by_aiokafka(log: bytes) -> list[Row]:
 
 def read_by_records(log: bytes, *, checks_crc: bool = True) -> tuple[list[Row], bool]:
     """
-    Every record up to the first thing that is wrong, and whether anything is: by the reader that
-    reads as Kafka does, never by the compiled one, which takes attributes for a varint.
+    Read every record up to the first damage, and whether there is any, with the reader that follows
+    Kafka, never the compiled one, which takes attributes for a varint.
     """
     found: list[Row] = []
     for batch in walk(log, verify_crc=checks_crc):
@@ -152,10 +144,7 @@ def read_by_records(log: bytes, *, checks_crc: bool = True) -> tuple[list[Row], 
 def in_small(
     lanes: int = 1, rows_max: int = 3, headers_max: int = 2, portion_bytes: int = 300
 ) -> Iterator[None]:
-    """
-    Everything that is done for many is done for few: the ways that large logs go are gone by small
-    ones, and each limit is met.
-    """
+    """Run the block with small limits, so that few records take the paths of large logs."""
     with ExitStack() as stack:
         for module, name, value in (
             (stepping, "LANES_MIN", lanes),
@@ -171,7 +160,6 @@ def in_small(
 
 
 def only(found: Sequence[Row], columns: Sequence[str]) -> list[Row]:
-    """The rows with nothing in the other columns."""
     kept = [name in columns for name in COLUMNS]
     return [
         Row(*(value if is_kept else None for value, is_kept in zip(row, kept, strict=True)))  # type: ignore[arg-type]

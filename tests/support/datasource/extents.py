@@ -26,7 +26,7 @@ def extent(
     partition: TopicIdPartition = ORDERS,
     no_aborts: bool = True,
 ) -> ReadExtent:
-    """The offsets [first, behind), of a segment of its own or of [segment)."""
+    """Build the offsets [first, behind) of a segment of its own, or of *segment*."""
     low, high = segment or (first, behind)
     return ReadExtent(
         partition,
@@ -45,7 +45,6 @@ def extent(
 def held(
     *extents: ReadExtent, stable: int | None = None, first: int | None = None
 ) -> PartitionListing:
-    """A partition with these; what lies between them is missing."""
     missing = [
         MissingOffsets(one.next_offset, two.first_offset, "no segment of the tier has them")
         for one, two in pairwise(extents)

@@ -23,8 +23,7 @@ ALWAYS = 1_000
 @dataclass(frozen=True)
 class DeadlyFiles:
     """
-    Files of which one kills the process that reads it to send it, so many times in all: not the
-    driver's, and none that only judges it.
+    Files of which one kills each executor that reads it, so many times in all, never the driver.
     """
 
     files: PartitionFiles
@@ -47,8 +46,6 @@ class DeadlyFiles:
 
 
 class DeadlySource:
-    """*source*, with deadly files in every partition."""
-
     def __init__(self, source: SegmentSource, marks: str, log: str, times: int) -> None:
         self._source = source
         self._said = marks, log, times, os.getpid()
@@ -57,8 +54,7 @@ class DeadlySource:
         found, unusable = self._source.partitions()
         return [one._replace(files=DeadlyFiles(one.files, *self._said)) for one in found], unusable
 
-    def close(self) -> None:
-        """Nothing: the source is somebody else's."""
+    def close(self) -> None: ...
 
 
 def _lines(path: str) -> int:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 def planned(
     options: dict[str, str], pushed: PushedFilters = EVERYTHING
 ) -> tuple[list[tuple[SegmentPiece, ...]], PieceReading]:
-    """The shares of a query, as they arrive where they are read."""
     planner = QueryPlanner(parse_options(options, is_streaming=False))
     listing = planner.listing()
     found = planner.shares(listing, planner.starts(listing), planner.ends(listing), pushed)
@@ -30,7 +29,6 @@ def planned(
 
 
 def rows_read(options: dict[str, str], pushed: PushedFilters = EVERYTHING) -> list[Row]:
-    """All rows of a query, share after share."""
     found, reading = planned(options, pushed)
     return [
         row_of(one)

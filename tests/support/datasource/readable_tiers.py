@@ -28,7 +28,6 @@ TIMEOUT_S = 20.0
 
 
 def usual_log() -> WrittenLog:
-    """Eight segments or so, with transactions across them; some are never decided."""
     log = WrittenLog(4)
     log.fill(80)
     assert log.stable_end < log.tier_end
@@ -40,18 +39,15 @@ def store_in(folder: Path) -> LocalStore:
 
 
 def tier_in(folder: Path, log: WrittenLog) -> dict[str, str]:
-    """The options of a tier that has all of the log."""
     log.into_store(store_in(folder), PREFIX)
     return {"store": str(folder / "tier"), "prefix": PREFIX, "subscribe": "orders"}
 
 
 def path_of(tier: dict[str, str], segment: SegmentMetadata, kind: ObjectKind) -> Path:
-    """The file that an object of a segment is."""
     return Path(tier["store"]) / object_keys(segment.id, segment.start_offset, PREFIX)[kind]
 
 
 def publish(metadata: TierMetadata, segments: list[SegmentMetadata]) -> None:
-    """Tell that segments were copied."""
     for segment in segments:
         started = replace(segment, state=SegmentState.COPY_SEGMENT_STARTED)
         metadata.publish(started, TIMEOUT_S)
@@ -60,7 +56,6 @@ def publish(metadata: TierMetadata, segments: list[SegmentMetadata]) -> None:
 
 
 def embedded(folder: Path, segments: list[SegmentMetadata]) -> CareRequest:
-    """An embedded log that tells of *segments*."""
     request = CareRequest(embedded=folder)
     with open_tier(request) as opened:
         publish(opened.writer(), segments)
@@ -68,6 +63,5 @@ def embedded(folder: Path, segments: list[SegmentMetadata]) -> CareRequest:
 
 
 def frozen(request: CareRequest, **asked: Any) -> FrozenPlan:
-    """A plan of what an embedded log tells."""
     with open_tier(request) as opened:
         return plan_of_moment(opened.moment(), Question(prefix=PREFIX, **asked))

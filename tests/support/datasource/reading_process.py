@@ -30,8 +30,6 @@ DEADLINE_S = 280
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One read."""
-
     format: str
     options: Mapping[str, str]
     aggregate: str = ""
@@ -40,7 +38,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one gave, and how long it took; the first ones of a session take longer."""
+    """Rows and seconds; the first queries of a session take longer."""
 
     table: pa.Table
     seconds: float
@@ -55,7 +53,6 @@ def read_by_spark(
     *,
     deadline_s: float = DEADLINE_S,
 ) -> list[Read]:
-    """Read all of them in one session."""
     folder.mkdir(parents=True, exist_ok=True)
     request = {
         "queries": [asdict(query) for query in queries],

@@ -58,8 +58,6 @@ _IS_NOT_STORED = (AppendRefused, LogUnavailable, NotReady)
 
 
 class Copier:
-    """One writer, in one life of its process."""
-
     def __init__(
         self,
         metadata: RemoteLogMetadata,
@@ -70,7 +68,7 @@ class Copier:
         places: int,
         timeout_s: float = WAIT_S,
     ) -> None:
-        """*timeout_s* is for one attempt to write; what may be stored then is written again."""
+        """*timeout_s* limits one attempt to write; an event that may be stored is written again."""
         self._metadata = metadata
         self._tell = tell
         self._life = life
@@ -91,7 +89,6 @@ class Copier:
         return user_partition(self._number, self._generation)
 
     async def run(self) -> None:
-        """Look, do what follows, look again."""
         await self._metadata.wait_ready(self.partition, timeout_s=WAIT_S)
         while not self.is_over:
             try:
@@ -106,7 +103,6 @@ class Copier:
     # ------------------------------------------------------------------------ what follows
 
     def _moves(self) -> list[Move]:
-        """Everything that can be done at once."""
         reads = self._metadata.reads
         try:
             delete = reads.partition_delete(self.partition)
@@ -172,7 +168,6 @@ class Copier:
     # -------------------------------------------------------------------- writing and asking
 
     async def _do(self, move: Move) -> None:
-        """Write *move*, now and then a second time, and ask something."""
         if await self._write(move) and self._rng.random() < 0.03:
             await self._write(move)
         if self._rng.random() < 0.3:
@@ -183,9 +178,8 @@ class Copier:
 
     async def _write(self, move: Move) -> bool:
         """
-        Write until it is known what became of it; whether it may be repeated then.
-
-        An event that may be stored is written again as it is: that is a duplicate, or it was not.
+        Write until the outcome is known. An event that may be stored is written again unchanged: at
+        worst a duplicate. Returns whether it may be repeated later.
         """
         is_uncertain = False
         while not self.is_over:
@@ -223,7 +217,7 @@ def ask(
     tell: Callable[[Wrote | Answered], None],
     floor: int = 0,
 ) -> bool:
-    """Ask, and tell the answer with the position that it was given at; False where refused."""
+    """Ask, and claim the answer at its position. Returns False where the engine refused."""
     partition = user_partition(question.writer, question.generation)
     place = metadata_partition_for(partition.topic_id, partition.partition, places)
     try:

@@ -33,8 +33,6 @@ Stored = dict[int, list[tuple[int, bytes]]]
 
 
 class Question(NamedTuple):
-    """What a reader asks; the user partition is known by who writes it, and which one in a row."""
-
     kind: str
     writer: int
     generation: int
@@ -43,8 +41,6 @@ class Question(NamedTuple):
 
 
 class Wrote(NamedTuple):
-    """An event is acknowledged."""
-
     place: int
     offset: int
     stamp: int
@@ -52,7 +48,7 @@ class Wrote(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A question was answered at *position*; *floor* is the least that it may be."""
+    """The answer at *position*; *floor* is the lowest position allowed."""
 
     place: int
     position: int
@@ -62,17 +58,14 @@ class Answered(NamedTuple):
 
 
 def user_partition(writer: int, generation: int) -> TopicIdPartition:
-    """The user partition that *writer* fills after it has deleted *generation* others."""
     return TopicIdPartition(Uuid.of(1 + writer, generation), f"topic-{writer}", writer)
 
 
 def digest(value: object) -> str:
-    """A short text that differs where *value* does."""
     return hashlib.blake2b(repr(value).encode(), digest_size=12).hexdigest()
 
 
 def answer_from(source: PartitionQueries | Shard, question: Question) -> str:
-    """The digest of what an engine, or a shard, answers; an unknown partition is an answer."""
     partition = user_partition(question.writer, question.generation)
     try:
         if isinstance(source, PythonShard) and question.kind != "partition_delete":
@@ -130,8 +123,6 @@ def parse(line: str) -> Wrote | Answered:
 
 @dataclass(slots=True)
 class Claims:
-    """Everything that was claimed, in the order of the telling."""
-
     wrote: list[Wrote] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
     tops: Counter[int] = field(default_factory=Counter)
@@ -139,8 +130,8 @@ class Claims:
 
     def add(self, claim: Wrote | Answered) -> None:
         """
-        One more claim. What an engine answers after it has acknowledged an event, or its
-        predecessor in the same folder has, is never older than that event.
+        Add a claim. An answer is never older than an event that the engine, or its predecessor in
+        the same folder, acknowledged before.
         """
         if isinstance(claim, Wrote):
             self.wrote.append(claim)
@@ -149,7 +140,6 @@ class Claims:
             self.answered.append(claim)
 
     def add_own(self, claim: Wrote | Answered) -> None:
-        """As `add`, of an engine that has applied all that was acknowledged so far."""
         if isinstance(claim, Answered):
             claim = claim._replace(floor=max(claim.floor, self.tops[claim.place]))
         self.add(claim)
@@ -157,8 +147,6 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a replay of the whole log says."""
-
     shards: Mapping[int, PythonShard]
     verdicts: Mapping[tuple[int, int], str]
     """Metadata partition and offset -> what became of the event there."""
@@ -169,12 +157,11 @@ class Judgement:
 
 
 def verdict_name(verdict: object) -> str:
-    """A verdict as claims name it."""
     return type(verdict).__name__.lower()
 
 
 def judge(stored: Stored, answered: Iterable[Answered]) -> Judgement:
-    """Replay everything that is stored, and hold each answer against the state it names."""
+    """Replay the stored records, and compare each answer with the state at its position."""
     asked: dict[int, dict[int, list[Answered]]] = defaultdict(lambda: defaultdict(list))
     for claim in answered:
         asked[claim.place][claim.position].append(claim)
@@ -210,8 +197,8 @@ def _false(shard: PythonShard, claims: Iterable[Answered]) -> list[Answered]:
 
 def check(claims: Claims, judgement: Judgement, *, repeats_max: int) -> None:
     """
-    No acknowledged event is lost or was told a wrong verdict, none is applied twice, none is
-    stored more often than it was attempted, and no answer is false.
+    No acknowledged event is lost or got a wrong verdict, none is applied twice or stored more often
+    than attempted, and no answer is false.
     """
     lost = [
         claim

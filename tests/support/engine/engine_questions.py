@@ -38,7 +38,6 @@ QUESTIONS: dict[str, Callable[[PartitionQueries], Any]] = {
 
 
 def refusals(engine: Engine) -> set[type[Exception] | None]:
-    """What all questions are refused with; `None` for an answer."""
     found: set[type[Exception] | None] = set()
     for ask in QUESTIONS.values():
         try:
@@ -50,27 +49,22 @@ def refusals(engine: Engine) -> set[type[Exception] | None]:
 
 
 def refusal(engine: Engine) -> NotReady:
-    """What a question about `TP` meets that is asked too early or too late."""
     with pytest.raises(NotReady) as caught:
         engine.reads.segments(TP)
     return caught.value
 
 
 def ids(engine: Engine) -> list[SegmentId]:
-    """The segments of `TP` that the engine tells of."""
     return [found.id for found in engine.reads.segments(TP)]
 
 
 def follower(engine: Engine, world: World) -> FollowerStatistics:
-    """How the metadata partition of `TP` is read."""
     return engine.statistics().pump.followers[world.place(TP)]
 
 
 def history(engine: Engine, world: World) -> ReplayHistory:
-    """What the state of the metadata partition of `TP` was made of."""
     return follower(engine, world).history
 
 
 def log_end(world: World) -> int:
-    """Where the metadata partition of `TP` ends."""
     return world.topic.partitions[world.place(TP)].next_offset

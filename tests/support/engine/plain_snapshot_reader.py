@@ -29,8 +29,6 @@ CASTAGNOLI = 0x82F63B78
 
 @dataclass
 class Segment:
-    """What a row holds."""
-
     id: bytes
     state: str
     fields: dict[str, int]
@@ -39,7 +37,6 @@ class Segment:
     custom_metadata: bytes | None
 
     def covers(self, epoch: int) -> tuple[int, int] | None:
-        """First and last offset of an epoch that it names."""
         ends = [first - 1 for _, first in self.epochs[1:]] + [self.fields["end"]]
         ranges = {
             named: (first, end) for (named, first), end in zip(self.epochs, ends, strict=True)
@@ -47,15 +44,12 @@ class Segment:
         return ranges.get(epoch)
 
     def holds(self, epoch: int, offset: int) -> bool:
-        """Whether it covers an offset of an epoch."""
         first, last = self.covers(epoch) or (0, -1)
         return first <= offset <= last
 
 
 @dataclass
 class Epoch:
-    """A leader epoch."""
-
     watermark: int | None
     slots: list[tuple[int, int]]
     strays: list[int]
@@ -63,8 +57,6 @@ class Epoch:
 
 @dataclass
 class UserPartition:
-    """What an image holds."""
-
     topic: str
     topic_id: bytes
     partition: int
@@ -73,13 +65,11 @@ class UserPartition:
     epochs: dict[int, Epoch] = field(default_factory=dict)
 
     def belonging(self, epoch: int) -> list[Segment]:
-        """The segments of an epoch, in whatever state."""
         strays = self.epochs[epoch].strays if epoch in self.epochs else []
         found = enumerate(self.segments)
         return [one for ordinal, one in found if one.covers(epoch) or ordinal in strays]
 
     def segment_for(self, epoch: int, offset: int) -> Segment | None:
-        """The segment that holds an offset."""
         entry = self.epochs.get(epoch)
         if entry is None or entry.watermark is None or entry.watermark < offset:
             return None
@@ -92,8 +82,6 @@ class UserPartition:
 
 
 class Bytes:
-    """Bytes that are read from the front."""
-
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.at = 0
@@ -130,7 +118,9 @@ def crc32c(content: bytes) -> int:
 
 
 def read_snapshot(content: bytes) -> tuple[dict[str, Any], list[UserPartition]]:
-    """Header and user partitions of a file; `ValueError` for what is not as the page says."""
+    """
+    Return header and user partitions of a file. Raises ValueError where it breaks the page's rules.
+    """
     if hashlib.sha256(content[:-32]).digest() != content[-32:]:
         raise ValueError("digest")
     file = Bytes(content[:-32])

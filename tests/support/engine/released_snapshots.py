@@ -37,9 +37,9 @@ EPOCHS = (0, 1, 2, 3)
 
 def released_shard() -> PythonShard:
     """
-    Every state that can be in a snapshot: copies started, finished and in deletion, one deleted of
-    which only the watermark is left, one that another hides, custom metadata that is absent, empty
-    and there, several epochs, user partitions that are marked, in deletion and deleted.
+    Build a shard with every state that a snapshot can hold: copies started, finished, in deletion;
+    one deleted with its watermark left, one hidden by another, every form of custom metadata,
+    several epochs, and partitions that are marked, in deletion and deleted.
     """
     gone = segment_id("gone", PAYMENTS)
     events: list[Event] = [
@@ -80,12 +80,10 @@ def released_shard() -> PythonShard:
 
 
 def user_partitions() -> list[TopicIdPartition]:
-    """All of which something was stored."""
     return [ORDERS, PAYMENTS, *(tp("leaving", number) for number in range(3))]
 
 
 def said_of(shard: PythonShard) -> dict[str, Any]:
-    """What a shard answers, in values that any language has."""
     return {
         "metadata_partition": shard.partition,
         "position": shard.position,
@@ -130,7 +128,6 @@ def _segment(segment: SegmentMetadata) -> dict[str, Any]:
 
 
 def write(folder: Path, version: int) -> None:
-    """Write a folder of snapshots, and beside it what they say."""
     shard = released_shard()
     snapshots = folder / f"snapshots-{version}"
     place = identity_folder(snapshots, IDENTITY) / str(PARTITION)

@@ -49,7 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def _shards_stay_sound(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Check every shard that was made in a test, when the test is over."""
     touched: list[PythonShard] = []
     make = PythonShard.__init__
 
@@ -65,7 +64,6 @@ def _shards_stay_sound(
 
 
 def values_of(events: Iterable[Event | bytes | None]) -> list[bytes | None]:
-    """The record values of *events*; bytes and null values stay as they are."""
     return [
         event if event is None or isinstance(event, bytes) else encode_any(event)
         for event in events
@@ -73,22 +71,18 @@ def values_of(events: Iterable[Event | bytes | None]) -> list[bytes | None]:
 
 
 def batch_of(events: Iterable[Event | bytes | None], base_offset: int = 0) -> bytes:
-    """One batch of *events* without a hole."""
     return build_batch(records_of(values_of(events), base_offset), base_offset)
 
 
 def record_set(*batches: bytes, next_offset: int | None = None) -> RecordSet:
-    """A record set of the metadata partition that tests use."""
     return RecordSet(METADATA_PARTITION, b"".join(batches), next_offset)
 
 
 def new_shard(position: int = 0) -> PythonShard:
-    """An empty shard of the metadata partition that tests use."""
     return PythonShard(METADATA_PARTITION, position)
 
 
 def state_of(shard: Shard, partition: TopicIdPartition | None = None) -> PartitionState:
-    """The inside of a user partition of the pure engine."""
     assert isinstance(shard, PythonShard)
     return shard._states[(tp() if partition is None else partition).key]
 
@@ -119,15 +113,12 @@ def apply(shard: Shard, given: RecordSet, max_events: int | None = None) -> Repo
 
 
 class Tier:
-    """One user partition, spoken of by labels; every event goes in as the bytes of a record set."""
-
     def __init__(self, shard: Shard | None = None, partition: TopicIdPartition | None = None):
         self.shard = new_shard() if shard is None else shard
         self.partition = tp() if partition is None else partition
         self._labels: dict[bytes, str] = {}
 
     def event(self, event: Event | bytes | None) -> Verdict:
-        """What becomes of *event* at the next offset."""
         position = self.shard.position
         report = apply(self.shard, record_set(batch_of([event], position)))
         assert report.next_offset == position + 1
@@ -169,7 +160,6 @@ class Tier:
         size_bytes: int = 1024,
         txn_index_empty: bool = False,
     ) -> Verdict:
-        """Its copy starts and is complete; what became of the second event."""
         self.start(
             label, start, last, epochs, size_bytes=size_bytes, txn_index_empty=txn_index_empty
         )
@@ -180,17 +170,14 @@ class Tier:
             self.event(delete_started(segment_id(label, self.partition)))
 
     def delete(self, *labels: str) -> None:
-        """They are deleted, to the end."""
         for label in labels:
             self.begin_delete(label)
             self.event(delete_finished(segment_id(label, self.partition)))
 
     def at(self, epoch: int, offset: int) -> str | None:
-        """Label of the segment that answers."""
         return self._label(self.shard.segment_for(self.partition, epoch, offset))
 
     def next_txn(self, epoch: int, offset: int) -> str | None:
-        """Label of the next segment with a transaction index."""
         return self._label(self.shard.next_segment_with_txn_index(self.partition, epoch, offset))
 
     def highest(self, epoch: int) -> int | None:
@@ -200,21 +187,17 @@ class Tier:
         return self.shard.size_of_epoch(self.partition, epoch)
 
     def listed(self) -> list[str]:
-        """All labels, as the listing orders them."""
         return self._all(self.shard.segments(self.partition))
 
     def listed_in(self, epoch: int) -> list[str]:
-        """The labels of an epoch, as its listing orders them."""
         return self._all(self.shard.segments_of_epoch(self.partition, epoch))
 
     def slots(self, epoch: int) -> dict[int, str]:
-        """Who is asked first, by offset."""
         view = self.shard.epoch_view(self.partition, epoch)
         assert view is not None
         return {offset: self._labels[uuid] for offset, uuid in view.slots.items()}
 
     def unreferenced(self, epoch: int) -> set[str]:
-        """Who lists the epoch and has no slot."""
         view = self.shard.epoch_view(self.partition, epoch)
         assert view is not None
         return {self._labels[uuid] for uuid in view.unreferenced}
@@ -223,7 +206,6 @@ class Tier:
         return self.shard.segment(segment_id(label, self.partition))
 
     def image(self) -> bytes | None:
-        """Everything that is known of the partition."""
         return self.shard.partition_image(self.partition)
 
     def _label(self, segment: SegmentMetadata | None) -> str | None:

@@ -40,23 +40,19 @@ FIRST, SECOND = 4, 8
 
 
 def shelf_in(root: Path, disk: SnapshotDisk) -> SnapshotFolder:
-    """The snapshots below *root*, as its owner has them."""
     return SnapshotFolder(root, IDENTITY, PythonShard, FREE, disk)
 
 
 def save(shelf: SnapshotFolder, shard: PythonShard) -> None:
-    """Write the shard's snapshot and remove what it makes superfluous."""
     written = shelf.write(BackgroundWork(), header_of(shard), list(shard.image_parts()), 0)
     shelf.prune(written, set(), set())
 
 
 def shard_at(position: int) -> PythonShard:
-    """The state that the snapshot at *position* has to hold."""
     return shard_of(segments(position // 2))
 
 
 def large_shard_at(position: int) -> PythonShard:
-    """The same, of a life: large enough that writing it takes a while."""
     shard = shard_of(segments(COPIES))
     shard.position = position
     return shard

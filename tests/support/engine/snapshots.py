@@ -48,7 +48,6 @@ FREE = SnapshotSettings(free_bytes_min=0)
 
 
 def shard_of(events: Iterable[Event], partition: int = PARTITION) -> PythonShard:
-    """A shard that was told *events*."""
     shard = PythonShard(partition)
     for event in events:
         shard.apply_event(event)
@@ -56,7 +55,6 @@ def shard_of(events: Iterable[Event], partition: int = PARTITION) -> PythonShard
 
 
 def segments(count: int, *, user_partition: int = 7) -> list[Event]:
-    """A history of so many copies that were finished."""
     user = tp(partition=user_partition)
     events: list[Event] = []
     for number in range(count):
@@ -67,8 +65,8 @@ def segments(count: int, *, user_partition: int = 7) -> list[Event]:
 
 def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> PythonShard:
     """
-    A shard with one of everything that a snapshot has to hold: three states, a displaced segment, a
-    watermark above all that is left, custom metadata, a partition that is being deleted.
+    Build a shard with one of everything that a snapshot holds: three states, a displaced segment, a
+    watermark above all segments, custom metadata, a partition in deletion.
     """
     other = tp("payments", 1)
     return shard_of(
@@ -90,19 +88,16 @@ def frozen_of(shard: Shard, history: ReplayHistory = HISTORY) -> ShardImages:
 
 
 def header_of(shard: Shard, **changed: Any) -> SnapshotHeader:
-    """The header of the shard's snapshot."""
     count = len(list(shard.image_parts()))
     header = SnapshotHeader(IDENTITY, shard.partition, shard.position, HISTORY, count, START_MS)
     return replace(header, **changed)
 
 
 def file_of(shard: Shard, *, block_bytes: int = BLOCK_BYTES, **changed: Any) -> bytes:
-    """The bytes of the shard's snapshot."""
     return b"".join(encode(header_of(shard, **changed), shard.image_parts(), block_bytes))
 
 
 def read_back(content: bytes) -> tuple[SnapshotHeader, list[bytes]]:
-    """What the readers make of the bytes of a file: both passes."""
     header = verify(io.BytesIO(content).read, len(content))
     reader = SnapshotReader(io.BytesIO(content).read, len(content))
     assert reader.header == header
@@ -110,7 +105,6 @@ def read_back(content: bytes) -> tuple[SnapshotHeader, list[bytes]]:
 
 
 def images_of(shard: Shard) -> list[bytes]:
-    """The image of each user partition, by rising key."""
     return [part() for part in shard.image_parts()]
 
 
@@ -122,7 +116,6 @@ def store_in(
     clock: Clock | None = None,
     disk: SnapshotDisk | None = None,
 ) -> SnapshotStore:
-    """A store of pure-Python shards."""
     return SnapshotStore(
         root,
         identity,
@@ -134,7 +127,7 @@ def store_in(
 
 
 async def saved_at(root: Path, *copies: int) -> list[Path]:
-    """Snapshots after so many copies each; their positions are twice that. Their paths."""
+    """Save snapshots after each number of copies (position: twice that); return their paths."""
     store = store_in(root)
     return [(await store.write(frozen_of(shard_of(segments(count))))).path for count in copies]
 
@@ -144,14 +137,12 @@ def damage(path: Path, how: Callable[[bytes], bytes]) -> None:
 
 
 def flip(content: bytes) -> bytes:
-    """One bit differs, in the middle."""
     changed = bytearray(content)
     changed[len(changed) // 2] ^= 1
     return bytes(changed)
 
 
 def files_below(root: Path) -> list[str]:
-    """The names of all files, with the folder of their metadata partition."""
     return sorted(
         "/".join(path.relative_to(root).parts[-2:]) for path in root.rglob("*") if path.is_file()
     )
@@ -159,7 +150,7 @@ def files_below(root: Path) -> list[str]:
 
 @dataclass
 class FakeSource:
-    """Shards to save; `unsavable` are there and may not be saved now."""
+    """Shards to save; those in `unsavable` cannot be saved now."""
 
     shards: dict[int, PythonShard]
     histories: dict[int, ReplayHistory] = field(default_factory=dict)
@@ -183,11 +174,11 @@ class FakeSource:
 
 
 class Crash(BaseException):
-    """The process ends here: nothing in it can handle that."""
+    pass
 
 
 class CrashingDisk(SnapshotDisk):
-    """A disk whose *step*-th call does not come back: the process is dead, clean-up included."""
+    """A disk at whose *step*-th call the process dies, clean-up included."""
 
     def __init__(self, step: int | None = None, end: Callable[[], None] | None = None) -> None:
         self.steps: list[str] = []
@@ -232,8 +223,6 @@ class CrashingDisk(SnapshotDisk):
 
 
 class FaultySnapshotDisk(SnapshotDisk):
-    """A disk whose calls of some names fail with an error code, and that says how much is free."""
-
     def __init__(self) -> None:
         self.failing: dict[str, int] = {}
         self.free: int | None = None
@@ -280,7 +269,7 @@ class FaultySnapshotDisk(SnapshotDisk):
 
 
 async def at_once(work: Callable[[BackgroundWork], Any], name: str, niceness: int = 0) -> Any:
-    """In place of a background thread where time is virtual: done within one turn of the loop."""
+    """Stand in for a background thread on virtual time: done within one turn of the loop."""
     del name, niceness
     await asyncio.sleep(0)
     return work(BackgroundWork())
@@ -289,8 +278,6 @@ async def at_once(work: Callable[[BackgroundWork], Any], name: str, niceness: in
 def in_virtual_time(
     test: Callable[..., Coroutine[Any, Any, None]],
 ) -> Callable[..., None]:
-    """Run a test on a loop whose time passes as soon as nothing else can happen."""
-
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:

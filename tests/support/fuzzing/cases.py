@@ -48,22 +48,18 @@ _UNKNOWN_CODEC = 6
 
 
 class Case:
-    """The case in work: its number in the group, its input, and what was counted of all."""
-
     def __init__(self, counts: Counter[str]) -> None:
         self.number = 0
         self.data = b""
         self.counts = counts
 
     def begin(self, data: bytes) -> bytes:
-        """Go on to the next case, whose input is *data*."""
         self.number += 1
         self.data = data
         return data
 
 
 def _sound_events() -> tuple[Event, ...]:
-    """Events of few segments in few partitions, so that events meet, and Kafka's own."""
     events: list[Event] = [each.event for each in golden.ALL]
     for user in (tp(), tp(partition=8), tp("other", topic_id=Uuid.of(0, 1))):
         for number in range(4):
@@ -101,7 +97,6 @@ def _damaged_value(rng: Random) -> bytes:
 
 
 def values(rng: Random, case: Case, count: int) -> None:
-    """Record values through the codec, and through the cut that must agree with it."""
     for _ in range(count):
         value = case.begin(_damaged_value(rng))
         event = decode(value)
@@ -124,7 +119,6 @@ def values(rng: Random, case: Case, count: int) -> None:
 
 
 def _check_cut(value: bytes, decoded: tuple[object, ...] | None) -> None:
-    """The cut may decline any value; the parts that it gives must be those of the event."""
     parts = cut(value)
     if parts is None:
         return
@@ -148,7 +142,6 @@ def _is_no_name(key: bytes) -> bool:
 
 
 def events(rng: Random, case: Case, count: int) -> None:
-    """Sound batches of damaged values into one shard."""
     shards = Twins(rng, case.counts, is_sound=True)
     for _ in range(count):
         damaged = [_value_or_tombstone(rng) for _ in range(rng.randint(1, 4))]
@@ -169,7 +162,6 @@ def _value_or_tombstone(rng: Random) -> bytes | None:
 
 
 def record_sets(rng: Random, case: Case, count: int) -> None:
-    """Damaged record sets, half of them with a CRC that holds all the same."""
     shards = Twins(rng, case.counts, is_sound=False)
     for _ in range(count):
         sound = [_sound_batches(rng, shards.position) for _ in range(2)]
@@ -186,7 +178,6 @@ def record_sets(rng: Random, case: Case, count: int) -> None:
 
 
 def _sound_batches(rng: Random, position: int) -> bytes:
-    """A few batches of all kinds, from below *position* on."""
     offset = max(position - rng.choice((0, 0, 1, 5)), 0)
     batches = []
     for _ in range(rng.randint(1, 3)):
@@ -208,7 +199,6 @@ def _sound_batches(rng: Random, position: int) -> bytes:
 
 
 def _batch_of_damaged_records(rng: Random, found: list[bytes], offset: int) -> bytes:
-    """A batch whose records were damaged before they were compressed and sealed."""
     section = build_batch(records_of(found, offset), offset)[HEADER_BYTES:]
     compression = rng.choice(tuple(Compression))
     return forge(
@@ -243,7 +233,6 @@ def check_walk(data: bytes, counts: Counter[str]) -> None:
 
 
 def check_batch(batch: Batch) -> DamagedRecords | None:
-    """Values, records and damage of a batch are the same, in order and within its offsets."""
     read = batch.values(inflated_bytes_max=_INFLATED_BYTES_MAX)
     records = list(batch.records(inflated_bytes_max=_INFLATED_BYTES_MAX))
     damage = records.pop() if records and isinstance(records[-1], DamagedRecords) else None
@@ -262,7 +251,6 @@ def check_batch(batch: Batch) -> DamagedRecords | None:
 
 
 def images(rng: Random, case: Case, count: int) -> None:
-    """State images with damage: refused, or exactly the state that they say."""
     shard = PythonShard(METADATA_PARTITION)
     for event in rng.choices(EVENTS, k=80):
         shard.apply_event(event)

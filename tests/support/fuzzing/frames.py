@@ -44,8 +44,6 @@ _ODD: Final[tuple[Any, ...]] = (
 
 @dataclass
 class Fuzzed:
-    """What was sent and what came of it."""
-
     connections: int = 0
     damaged: int = 0
     answers: int = 0
@@ -53,8 +51,6 @@ class Fuzzed:
 
 
 class Fuzzer:
-    """A client that means no good."""
-
     def __init__(self, path: Path, tokens: Sequence[tuple[str, int | None]], rng: Random) -> None:
         self._path = path
         self._tokens = tokens
@@ -62,7 +58,6 @@ class Fuzzer:
         self.fuzzed = Fuzzed()
 
     async def run(self, is_enough: Callable[[], bool]) -> None:
-        """One connection after another until that is enough."""
         while not is_enough():
             await self._connection()
 
@@ -83,7 +78,6 @@ class Fuzzer:
             writer.transport.abort()
 
     async def _say(self, writer: asyncio.StreamWriter) -> bool:
-        """All that one connection says; whether the server is to end it."""
         kind = self._rng.random()
         if kind < 0.9:
             writer.write(self._hello())
@@ -98,7 +92,6 @@ class Fuzzer:
         return True
 
     async def _ask(self, writer: asyncio.StreamWriter) -> bool:
-        """Many requests; whether anybody is there to take them."""
         for _ in range(FRAMES_PER_CONNECTION // _CHUNK):
             if writer.is_closing():
                 return False  # hello was refused
@@ -118,7 +111,6 @@ class Fuzzer:
         )
 
     def _request(self) -> bytes:
-        """A whole request, whose method exists more often than not, and what it takes less so."""
         rng = self._rng
         method, args = rng.choice(_QUESTIONS)
         found = list(args)  # type: ignore[call-overload]
@@ -129,7 +121,6 @@ class Fuzzer:
         return request_frame(rng.randrange(2**32 - 1), method, found)
 
     def _changed(self, value: list[Any]) -> list[Any]:
-        """A list with one thing in it, or in a list within it, replaced, taken out or put in."""
         rng = self._rng
         value = list(value)
         at = rng.randrange(len(value) + 1)
@@ -144,7 +135,6 @@ class Fuzzer:
         return value
 
     def _damaged(self, goldens: Sequence[Any] | None) -> bytes:
-        """A frame with some of its bytes changed, with or without a length that fits; or noise."""
         rng = self._rng
         if goldens is None and rng.random() < 0.3:
             return rng.randbytes(rng.randrange(1, 100))
@@ -165,7 +155,6 @@ class Fuzzer:
         return bytes(data)
 
     def _parse(self, told: bytes) -> None:
-        """Every answer must be one: three things, and an error whose code is a text."""
         for payload in FrameReader().feed(told):
             answer: Any = msgpack.unpackb(payload, strict_map_key=False)
             _, error, _ = answer

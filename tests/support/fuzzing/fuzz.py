@@ -35,8 +35,6 @@ _TASK_SECONDS_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A case that did not end as it must, and all it takes to see it again."""
-
     seed: int
     group: int
     kind: str
@@ -53,8 +51,6 @@ class Crash:
 
 @dataclass
 class Outcome:
-    """What some groups did."""
-
     counts: Counter[str] = field(default_factory=Counter)
     crashes: list[Crash] = field(default_factory=list)
 
@@ -64,7 +60,6 @@ class Outcome:
 
 
 def run_group(seed: int, group: int) -> Outcome:
-    """Run the cases of one group, up to the first crash."""
     rng = Random(f"{seed}/{group}")
     (kind,) = rng.choices(list(KINDS), [weight for _, weight in KINDS.values()])
     outcome = Outcome()
@@ -87,7 +82,6 @@ def run_groups(seed: int, first: int, stop: int) -> Outcome:
 
 
 def _run_watched(seed: int, first: int, stop: int) -> Outcome:
-    """As `run_groups`, in a process that may be ended when it hangs."""
     faulthandler.dump_traceback_later(_TASK_SECONDS_MAX, exit=True)
     outcome = run_groups(seed, first, stop)
     faulthandler.cancel_dump_traceback_later()

@@ -27,8 +27,6 @@ _SET_ASIDE_MAX = 4
 
 
 class Twins:
-    """A shard, and at times a second one that never uses the cut: both must say the same."""
-
     def __init__(self, rng: Random, counts: Counter[str], *, is_sound: bool) -> None:
         self._rng = rng
         self._is_sound = is_sound
@@ -43,7 +41,6 @@ class Twins:
         return self._shard.position
 
     def apply(self, data: bytes) -> None:
-        """Apply *data* to its end, in turns, and set aside what is damaged."""
         max_events = self._rng.choice((None, None, 1, 3))
         distance = self._rng.randint(1, 9)
         reports = _apply(self._shard, data, max_events, distance)
@@ -59,7 +56,6 @@ class Twins:
             self._counts["reports equal without the cut"] += len(reports)
 
     def check_state(self) -> None:
-        """The state is sound, is its own image's, and does not depend on the cut."""
         shard = self._shard
         assert shard.validate() == []
         assert shard.statistics().tally.offsets == shard.position - self._begin
@@ -97,7 +93,6 @@ def _apply(shard: PythonShard, data: bytes, max_events: int | None, distance: in
 
 
 def _merged(reports: list[Report]) -> tuple[object, ...]:
-    """What several reports say together."""
     tally = Tally()
     for report in reports:
         tally.add(report.tally)

@@ -17,12 +17,10 @@ DEADLINE_S = 60
 
 
 def java() -> str | None:
-    """The program that runs it, where there is one."""
     return shutil.which("java")
 
 
 async def run_client(*args: str, stdin: bytes = b"") -> list[Any]:
-    """What the client prints; a failure of it is one of the caller."""
     program = java()
     assert program is not None
     process = await asyncio.create_subprocess_exec(

@@ -13,7 +13,6 @@ _SEGMENTS: Final = range(1, 6)
 
 
 def require_told(lines: list[Any]) -> None:
-    """Everything that was asked was answered, and as it had to be."""
     told: dict[str, list[Any]] = {}
     for line in lines:
         told.setdefault(line["call"], []).append(line.get("error") or [None, line.get("result")])
@@ -54,13 +53,11 @@ def _require_reads(told: dict[str, list[Any]]) -> None:
 
 
 def _results(lines: list[Any]) -> list[Any]:
-    """The results, where none was refused."""
     assert all(line[0] is None and len(line) == 2 for line in lines), lines
     return [line[1] for line in lines]
 
 
 def _segment(number: int) -> list[Any]:
-    """The finished segment that the client calls by *number*."""
     start = (number - 1) * 100
     return [
         {"bin": f"{number:032x}"},

@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
 
 def settings(**values: str) -> dict[str, ClusterSetting]:
-    """Settings that were set for the topic; `_` stands for the dot."""
     return {name.replace("_", "."): ClusterSetting(value, is_explicit=True)
             for name, value in values.items()}  # fmt: skip
 
 
 @dataclass
 class ToldCluster:
-    """A `Cluster` of values."""
-
     topics_there: Mapping[str, TopicFacts] = field(default_factory=dict)
     ends: Mapping[TopicIdPartition, PartitionOffsets] = field(default_factory=dict)
     brokers_there: Collection[int] = (1, 2, 3)
@@ -78,5 +75,4 @@ class ToldCluster:
         del topics
         return self.told_rights
 
-    async def close(self) -> None:
-        """As what a source is given is closed; there is nothing to give back."""
+    async def close(self) -> None: ...

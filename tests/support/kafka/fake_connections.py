@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class FakeConnection:
-    """A connection to one broker: its requests are answered one after the other."""
-
     def __init__(self, kafka: FakeKafka, broker: int) -> None:
         self.address = f"broker-{broker}:9092"
         self.is_open = True
@@ -26,11 +24,9 @@ class FakeConnection:
         self._closed = asyncio.get_running_loop().create_future()
 
     async def call(self, request: Request[Any]) -> Any:
-        """Send, and wait for the answer."""
         return await self.send(request)
 
     def send(self, request: Request[Any]) -> Coroutine[None, None, Any]:
-        """Send; awaiting the result gives the answer."""
         if not self.is_open:
             msg = f"{self.address}: the connection is closed"
             raise LogUnavailable(msg)
@@ -65,14 +61,11 @@ class FakeConnection:
 
 
 class FakeDialer:
-    """Connects to the brokers of a `FakeKafka` by the addresses that it advertises."""
-
     def __init__(self, kafka: FakeKafka) -> None:
         self.options: dict[str, object] = {}
         self._kafka = kafka
 
     async def dial(self, host: str, port: int, role: str) -> FakeConnection:
-        """A connection, or the error that the broker answers with."""
         del port
         broker = int(host.removeprefix("broker-"))
         self._kafka.dials.append((asyncio.get_running_loop().time(), broker, role))

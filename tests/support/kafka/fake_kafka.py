@@ -77,7 +77,7 @@ class FakePartition:
     next_offset: int = 0
 
     def store(self, *values: bytes) -> int:
-        """Another writer stores *values* as one batch; returns the offset of the first."""
+        """Let another writer store *values* as one batch; return the offset of the first."""
         base = self.next_offset
         data = build_batch(records_of(values, base), base, leader_epoch=self.epoch)
         self.batches.append((base, base + len(values) - 1, data))
@@ -86,7 +86,7 @@ class FakePartition:
         return base
 
     def fetch(self, position: int, bytes_max: int, *, at_least_one: bool) -> bytes:
-        """What a broker sends: batches from *position* on, cut off at *bytes_max*."""
+        """Return batches from *position* on, cut off at *bytes_max* as brokers do."""
         data = b"".join(batch for _, last, batch in self.batches if last >= position)
         if at_least_one and data:
             first = next(batch for _, last, batch in self.batches if last >= position)
@@ -94,7 +94,6 @@ class FakePartition:
         return data[:bytes_max]
 
     def append(self, batch: Batch) -> tuple[int, int]:
-        """Code and base offset, as an idempotent append gets them."""
         values = list(batch.values())
         first, count = batch.base_sequence, len(values)
         known = self.producers.get(batch.producer_id)
@@ -110,8 +109,6 @@ class FakePartition:
 
 
 class FakeKafka:
-    """The cluster, and what befalls it."""
-
     def __init__(self, partitions: int = 3, brokers: int = 1) -> None:
         self.topic_id = random_uuid()
         self.cluster_id = CLUSTER_ID
@@ -160,7 +157,6 @@ class FakeKafka:
         }
 
     def log_settings(self, **changed: Any) -> KafkaSettings:
-        """Settings of a log on this cluster, all brokers its bootstrap servers."""
         settings: dict[str, Any] = {
             "bootstrap_servers": tuple(
                 f"{broker.host}:{broker.port}" for broker in self.brokers.values()
@@ -171,7 +167,6 @@ class FakeKafka:
         return KafkaSettings(**{**settings, **changed})
 
     def requests(self, kind: type[Request[Any]], broker: int | None = None) -> list[Any]:
-        """The requests of one kind, in order."""
         return [
             request
             for asked, request in self.asked
@@ -179,19 +174,18 @@ class FakeKafka:
         ]
 
     def lead(self, partition: int, broker: int) -> None:
-        """Have another broker lead a partition; -1 is nobody."""
+        """Move the leadership of a partition to another broker; -1 is none."""
         held = self.partitions[partition]
         held.leader = broker
         held.epoch += 1
         self.bell.ring()
 
     def release(self, broker: int, request: str) -> None:
-        """Have a broker answer again what it was asked while it hung."""
+        """Answer the requests that came to a broker while it hung."""
         self.hangs.discard((broker, request))
         self.bell.ring()
 
     def stop(self, broker: int) -> None:
-        """Take a broker away; its connections end."""
         self.down.add(broker)
         for connection in self.connections[broker]:
             connection.abort()
@@ -205,7 +199,6 @@ class FakeKafka:
     # What brokers answer.
 
     async def answer(self, broker: int, request: Request[Any]) -> Any:
-        """The answer of one broker; never, where it hangs."""
         self.asked.append((broker, request))
         await self.await_release(broker, request.api.name)
         answers: dict[type[Any], Callable[[int, Any], Any]] = {
@@ -221,7 +214,6 @@ class FakeKafka:
         return answers[type(request)](broker, request)
 
     async def await_release(self, broker: int, request: str) -> None:
-        """Wait as long as the broker hangs at such requests, or takes for them."""
         if request in self.delays:
             await asyncio.sleep(self.delays[request])
         while (broker, request) in self.hangs:

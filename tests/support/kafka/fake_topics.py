@@ -48,8 +48,6 @@ DEFAULTS = {"remote.storage.enable": "false", "retention.ms": "604800000"}
 
 @dataclass
 class FakeLog:
-    """One partition: who leads it, and its ends by what they are asked by."""
-
     leader: int = 0
     ends: dict[int, int] = field(
         default_factory=lambda: {
@@ -66,8 +64,6 @@ class FakeLog:
 
 @dataclass
 class FakeTopic:
-    """A topic, with what is set on it."""
-
     partitions: list[FakeLog]
     settings: dict[str, str] = field(default_factory=dict)
     topic_id: Uuid = field(default_factory=random_uuid)
@@ -78,8 +74,6 @@ class FakeTopic:
 
 
 class FakeTopics(FakeKafka):
-    """The cluster, and what befalls it."""
-
     def __init__(self, brokers: int = 1, **topics: FakeTopic) -> None:
         super().__init__(partitions=0, brokers=brokers)
         self.topics = topics
@@ -91,11 +85,9 @@ class FakeTopics(FakeKafka):
         """What is said to changes of settings; other than zero they are not made."""
 
     def partition(self, topic: str, number: int = 0) -> TopicIdPartition:
-        """The identity of a partition."""
         return TopicIdPartition(self.topics[topic].topic_id, topic, number)
 
     async def answer(self, broker: int, request: Request[Any]) -> Any:
-        """The answer of one broker; never, where it hangs."""
         self.asked.append((broker, request))
         await self.await_release(broker, request.api.name)
         self.on_request(broker, request)

@@ -25,7 +25,6 @@ PROTECTOR = bytes.fromhex("300e060a2b060104012a021101010500")
 
 
 def text(value: str) -> bytes:
-    """As Java writes a short text."""
     return struct.pack(">H", len(value)) + value.encode()
 
 
@@ -40,7 +39,6 @@ def der(tag: int, content: bytes) -> bytes:
 
 
 def hidden(key: bytes, password: str) -> bytes:
-    """A key in its envelope, hidden as Java hides it."""
     secret = password.encode("utf-16-be")
     salt = last = os.urandom(20)
     stream = b""
@@ -53,12 +51,10 @@ def hidden(key: bytes, password: str) -> bytes:
 
 
 def trusted_entry(alias: str, certificate: bytes) -> bytes:
-    """A certificate that is trusted."""
     return struct.pack(">I", 2) + text(alias) + bytes(8) + text("X.509") + block(certificate)
 
 
 def key_entry(alias: str, envelope: bytes, chain: list[bytes]) -> bytes:
-    """A private key with its certificates."""
     parts = b"".join(text("X.509") + block(one) for one in chain)
     head = struct.pack(">I", 1) + text(alias) + bytes(8) + block(envelope)
     return head + struct.pack(">I", len(chain)) + parts
@@ -82,7 +78,6 @@ def key_der(pem: bytes) -> bytes:
 def p12(
     authority: trustme.CA, issued: trustme.LeafCert | None = None, password: str | None = None
 ) -> bytes:
-    """A PKCS12 store with the authority, and with a key that it vouches for."""
     how: KeySerializationEncryption = NoEncryption()
     if password is not None:
         how = BestAvailableEncryption(password.encode())

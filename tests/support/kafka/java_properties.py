@@ -12,7 +12,6 @@ _SIGNS = "=: \t\f#!\\"
 
 
 def written(properties: dict[str, str], random: Random) -> str:
-    """A file that holds *properties*, each escaped, separated and broken at random."""
     lines = []
     for key, value in properties.items():
         if random.random() < 0.3:
@@ -24,7 +23,6 @@ def written(properties: dict[str, str], random: Random) -> str:
 
 
 def _escaped(text: str, random: Random) -> str:
-    """*text* so that every character of it survives."""
     parts = []
     for character in text:
         if character in _LETTERS and random.random() < 0.5:

@@ -26,13 +26,10 @@ _numbers = itertools.count()
 
 
 def own_topic(prefix: str = "metadata") -> str:
-    """A topic name that no other test of this process uses."""
     return f"{prefix}-{next(_numbers)}"
 
 
 class GivenToken:
-    """Hands out the token of a login."""
-
     def __init__(self, token: str) -> None:
         self._token = token
 
@@ -41,7 +38,6 @@ class GivenToken:
 
 
 def security_of(login: Login) -> SecuritySettings:
-    """How the log gets in by *login*."""
     return SecuritySettings(
         security_protocol=SecurityProtocol(login.protocol),
         sasl_mechanism=None if login.mechanism is None else SaslMechanism(login.mechanism),
@@ -66,7 +62,6 @@ def settings_for(
     fetch_path: FetchPath = FetchPath.RAW,
     fetch_max_bytes: int = 4 * 1024 * 1024,
 ) -> KafkaSettings:
-    """Settings of a log on *topic*, as small a world as a test has."""
     return KafkaSettings(
         bootstrap_servers=tuple(login.bootstrap.split(",")),
         security=security_of(login),
@@ -86,7 +81,7 @@ def settings_for(
 
 
 def attempts_within(seconds: float) -> int:
-    """How often a cluster that cannot be reached may be tried in that time: no storm."""
+    """Return how many attempts a well-behaved client makes in that time."""
     count, next_s, pause_s = 1, 0.25, 0.25
     while next_s <= seconds:
         pause_s = min(2 * pause_s, 10.0)
@@ -95,7 +90,6 @@ def attempts_within(seconds: float) -> int:
 
 
 async def delete_records(login: Login, topic: str, partition: int, before_offset: int) -> None:
-    """Move the log start of a partition, as an operator does."""
     wanted = {TopicPartition(topic, partition): RecordsToDelete(before_offset)}
     async with admin(login) as client:
         await client.delete_records(wanted)

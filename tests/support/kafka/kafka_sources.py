@@ -28,22 +28,18 @@ NUMBERS = range(12)
 
 
 def cluster_of(events: Iterable[Event]) -> FakeKafka:
-    """A cluster whose topic holds *events*, each in a batch of its own."""
     kafka = FakeKafka(COUNT)
     store(kafka, events)
     return kafka
 
 
 def store(kafka: FakeKafka, events: Iterable[Event]) -> None:
-    """Some broker writes *events*."""
     for event in events:
         kafka.partitions[place_of_event(event, COUNT)].store(encode(event))
 
 
 @asynccontextmanager
 async def opened_source(kafka: FakeKafka, **said: Any) -> AsyncIterator[KafkaSource]:
-    """A source, closed at the end."""
-
     async def prepare(_: KafkaSettings) -> Dialer:
         return cast("Dialer", FakeDialer(kafka))
 
@@ -56,7 +52,7 @@ async def opened_source(kafka: FakeKafka, **said: Any) -> AsyncIterator[KafkaSou
 
 
 def fetched(kafka: FakeKafka) -> dict[int, int]:
-    """By metadata partition the lowest position that was fetched."""
+    """Return the lowest position that was fetched, by metadata partition."""
     found: dict[int, int] = {}
     for request in kafka.requests(FetchRequest):
         for one in request._wanted:
@@ -65,7 +61,6 @@ def fetched(kafka: FakeKafka) -> dict[int, int]:
 
 
 def images_of(kafka: FakeKafka) -> dict[int, bytes]:
-    """The state of each metadata partition, as an engine has it that was told each event."""
     found = {}
     for place, held in kafka.partitions.items():
         shard = PythonShard(place)
@@ -76,5 +71,4 @@ def images_of(kafka: FakeKafka) -> dict[int, bytes]:
 
 
 def images_in(moment: ShardsMoment) -> dict[int, bytes]:
-    """The state of each metadata partition that was read."""
     return {place: one.shard.image() for place, one in moment.replays.items()}

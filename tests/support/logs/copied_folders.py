@@ -31,13 +31,11 @@ CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
 def user_partition(number: int, topic: str = "orders") -> TopicIdPartition:
-    """A user partition; those of different numbers lie in metadata partitions of all numbers."""
     topic_id = hashlib.blake2b(f"{topic} {number}".encode(), digest_size=16).digest()
     return TopicIdPartition(Uuid(topic_id), topic, number)
 
 
 def events_of(numbers: Iterable[int]) -> list[Event]:
-    """A finished copy of each user partition with one of *numbers*."""
     found: list[Event] = []
     for number in numbers:
         segment = segment_id(1, user_partition(number))
@@ -46,26 +44,23 @@ def events_of(numbers: Iterable[int]) -> list[Event]:
 
 
 def place_of_event(event: Event, partition_count: int) -> int:
-    """The metadata partition where a broker would write *event*."""
+    """Return the metadata partition to which a broker writes *event*."""
     about = event if isinstance(event, PartitionDelete) else event.id  # type: ignore[union-attr]
     return place_of(about.partition, partition_count)
 
 
 async def append_raw(folder: Path, place: int, *values: bytes) -> None:
-    """One more batch in a broker's folder, whatever is in it."""
     async with await LogRegistry.open(folder) as registry:
         log = await registry.partition(TOPIC, place)
         await log.append(build_batch(records_of(list(values), 0), 0))
 
 
 async def trim(folder: Path, place: int, log_start: int) -> None:
-    """Let the log of a metadata partition begin later."""
     async with await LogRegistry.open(folder) as registry:
         await (await registry.partition(TOPIC, place)).advance_log_start(log_start)
 
 
 async def write_ours(folder: Path, events: Iterable[Event], partition_count: int = 3) -> None:
-    """A log of ours, with its small files, that somebody then copies."""
     log = await FilesLog.open(folder, partition_count=partition_count)
     try:
         for event in events:
@@ -85,7 +80,6 @@ async def write_brokers(
     places: Collection[int] | None = None,
     epoch: int = 0,
 ) -> None:
-    """A broker's log folder with the events of a topic of so many partitions, or of *places*."""
     registry = await LogRegistry.open(folder)
     for place in range(partition_count) if places is None else places:
         await registry.create(TOPIC, place, bytes(topic_id))
@@ -101,17 +95,15 @@ async def write_brokers(
 
 
 def copy_partition(folder: Path, place: int, target: Path) -> Path:
-    """The folder of one metadata partition, copied into *target*."""
     return shutil.copytree(folder / f"{TOPIC}-{place}", target / f"{TOPIC}-{place}")
 
 
 def active_file(folder: Path, place: int) -> Path:
-    """The file that a metadata partition was written to last."""
     return max((folder / f"{TOPIC}-{place}").glob("*.log"))
 
 
 def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
-    """Everything below *folder*: mode, size, time of change and content."""
+    """Return mode, size, mtime and content of everything below *folder*."""
     found = {}
     for path in sorted([folder, *folder.rglob("*")]):
         stat = path.stat()
@@ -124,7 +116,6 @@ def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
 
 @asynccontextmanager
 async def opened_folders(*folders: Path, **said: Any) -> AsyncIterator[FoldersSource]:
-    """A source, closed at the end."""
     source = await FoldersSource.open(folders, **{"timeout_s": 5.0, **said})
     try:
         yield source
@@ -133,12 +124,10 @@ async def opened_folders(*folders: Path, **said: Any) -> AsyncIterator[FoldersSo
 
 
 async def segment_counts(moment: Moment) -> dict[str, int]:
-    """Segments of each user partition."""
     summaries = await moment.user_partitions()
     return {f"{one.partition.topic}-{one.partition.partition}": one.segments for one in summaries}
 
 
 def place_at(standing: SourceStatus, place: int) -> MetadataPartitionStatus:
-    """How one metadata partition stands."""
     (found,) = [one for one in standing.places if one.metadata_partition == place]
     return found

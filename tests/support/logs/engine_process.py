@@ -53,7 +53,6 @@ def tell(claim: Wrote | Answered) -> None:
 
 
 async def ask_early(metadata: RemoteLogMetadata) -> None:
-    """Ask about everybody from the first moment on, until each is answered for the first time."""
     questions = [
         Question(kind, writer, 0)
         for writer in range(COPIERS)
@@ -65,7 +64,6 @@ async def ask_early(metadata: RemoteLogMetadata) -> None:
 
 
 async def count(metadata: RemoteLogMetadata) -> None:
-    """Tell how many states were restored, and whenever there are more snapshots."""
     for writer in range(COPIERS):
         await metadata.wait_ready(user_partition(writer, 0), timeout_s=WAIT_S)
     kept = metadata.statistics()
@@ -80,7 +78,6 @@ async def count(metadata: RemoteLogMetadata) -> None:
 
 
 async def live(folder: Path, life: int) -> None:
-    """Write and read until killed."""
     say(OPENING)
     log = await FilesLog.open(folder / LOG, partition_count=PLACES, settings=LOG_SETTINGS)
     async with (

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 class FaultyDisk(Disk):
     """
-    A disk whose next calls fail as they are told.
-
-    `fail("write", errno.ENOSPC)` makes the next write fail, *times* says how many; `shorten(n)`
-    makes the next write stop after n bytes. A fault is met in the order of its announcement.
+    A disk whose next calls fail. `fail("write", errno.ENOSPC)` makes the next write fail, *times*
+    says how many. `shorten(n)` makes the next write stop after n bytes. Faults apply in announced
+    order.
     """
 
     def __init__(self) -> None:
@@ -28,11 +27,10 @@ class FaultyDisk(Disk):
         self._short: list[int] = []
 
     def fail(self, call: str, code: int = errno.EIO, times: int = 1) -> None:
-        """Let the next *times* calls of that name fail with *code*."""
         self._faults.setdefault(call, []).extend([code] * times)
 
     def shorten(self, size: int) -> None:
-        """Let the next write stop after *size* bytes, as on a disk that fills up."""
+        """Let the next write stop after *size* bytes, as on a full disk."""
         self._short.append(size)
 
     def heal(self) -> None:
@@ -83,7 +81,7 @@ class FaultyDisk(Disk):
 
 
 class GatedDisk(Disk):
-    """A disk whose calls of one name wait at a gate that the test opens."""
+    """A disk whose calls of one name wait until the test opens a gate."""
 
     def __init__(self, applies: Callable[[Path | None], bool] = lambda _: True) -> None:
         self.reached = threading.Event()
@@ -117,8 +115,6 @@ class GatedDisk(Disk):
 
 
 class SlowDisk(Disk):
-    """A disk on which one kind of call waits at a gate, in a thread."""
-
     def __init__(self) -> None:
         self.slow = ""
         self.reached = threading.Event()

@@ -38,8 +38,6 @@ _TIMEOUT_S = 60.0
 
 
 class Acknowledged(NamedTuple):
-    """One line of the process."""
-
     writer: int
     number: int
     partition: int
@@ -48,14 +46,12 @@ class Acknowledged(NamedTuple):
 
 
 def value_of(life: int, writer: int, number: int) -> bytes:
-    """The value that *writer* appends as its *number*-th in this *life* of the process."""
     head = b"%d %d %d " % (life, writer, number)
     rng = random.Random(head)
     return head + rng.randbytes(rng.choice((0, 30, 300, 300, 3_000)))
 
 
 def origin_of(value: bytes) -> tuple[int, int, int]:
-    """Life, writer and number of a value."""
     life, writer, number = value.split(b" ", 3)[:3]
     return int(life), int(writer), int(number)
 
@@ -65,7 +61,6 @@ def digest(value: bytes) -> str:
 
 
 def parse(line: str) -> Acknowledged:
-    """Read one line of an acknowledgement."""
     *numbers, found = line.split()
     writer, number, partition, offset = map(int, numbers)
     return Acknowledged(writer, number, partition, offset, found)

@@ -43,8 +43,6 @@ _POISON = (None, b"", b"\x01\xff", b"\x01\x00\x01\x00", b"junk")
 
 
 class Kind(Enum):
-    """What stands at an offset."""
-
     RECORD = "record"
     CONTROL = "control"
     HOLE = "hole"
@@ -52,8 +50,6 @@ class Kind(Enum):
 
 
 class Line(NamedTuple):
-    """One offset of the log."""
-
     offset: int
     kind: Kind
     value: bytes | None = None
@@ -61,8 +57,6 @@ class Line(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the naive replay says of a record, or of the offsets [offset, next_offset) lost."""
-
     offset: int
     next_offset: int
     timestamp_ms: int
@@ -75,8 +69,6 @@ LOST = Undecodable(UndecodableReason.DAMAGED_BATCH)
 
 @dataclass(slots=True)
 class WrittenLog:
-    """One metadata partition of a topic in memory, and what is in it."""
-
     topic: MemoryTopic = field(default_factory=lambda: MemoryTopic(1))
     lines: list[Line] = field(default_factory=list)
 
@@ -85,7 +77,7 @@ class WrittenLog:
         return MemoryLog(self.topic)
 
     def end_at(self, end: int | None = None, limit_ms: int | None = None) -> int:
-        """The first offset that does not count: behind *end*, or of a record after *limit_ms*."""
+        """Return the first offset that does not count: *end*, or a record after *limit_ms*."""
         stop = len(self.lines) if end is None else min(end, len(self.lines))
         for line in self.lines[:stop]:
             is_later = limit_ms is not None and line.timestamp_ms > limit_ms
@@ -94,7 +86,7 @@ class WrittenLog:
         return stop
 
     def naive(self, end: int) -> tuple[PythonShard, list[Told]]:
-        """The state before offset *end*, and what became of each record, one by one."""
+        """Return the state before offset *end*, and the outcome of each record."""
         shard, told = PythonShard(0), list[Told]()
         for line in self.lines[:end]:
             if line.kind is Kind.LOST:
@@ -113,7 +105,6 @@ class WrittenLog:
 
 
 def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = True) -> WrittenLog:
-    """A log of *events*, in order, and of whatever else *rng* puts between them."""
     found, left, at_ms = WrittenLog(), list(events), START_MS
     is_moved = rng.random() < 0.2
     while left:
@@ -139,7 +130,7 @@ def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = T
 def _add_records(
     to: WrittenLog, values: list[bytes | None], rng: random.Random, at_ms: int, *, is_cut: bool
 ) -> int:
-    """One batch; the last record of one that *is_cut* cannot be read. The time behind it."""
+    """Add one batch; with *is_cut* its last record is unreadable. Returns the time behind it."""
     held = to.topic.partitions[0]
     base, offset, records = held.next_offset, held.next_offset, list[Record]()
     for value in values:
@@ -168,7 +159,6 @@ def _add_records(
 
 
 def _cut(batch: bytes) -> bytes:
-    """The batch with a checksum that fits, and one byte too few for its last record."""
     from tests.support.records.batches import forge  # noqa: PLC0415  # spelled out by hand, for this alone
 
     (base, _, _, _, _, attributes, delta, first_ms, last_ms, _, _, _, count) = struct.unpack_from(
@@ -181,7 +171,7 @@ def _cut(batch: bytes) -> bytes:
 
 
 def _add_lost(to: WrittenLog, rng: random.Random, at_ms: int, *, is_moved: bool) -> None:
-    """A batch that cannot be trusted: a flipped bit in its bytes, or offsets far away."""
+    """Add a batch that cannot be trusted: a flipped bit, or offsets far away."""
     held = to.topic.partitions[0]
     count, base = rng.randint(1, 4), held.next_offset
     records = [Record(base + n, at_ms, None, b"\x01\x00") for n in range(count)]
@@ -200,7 +190,7 @@ def _add_control(to: WrittenLog, at_ms: int) -> None:
 
 
 def _add_hole(to: WrittenLog, count: int, at_ms: int) -> None:
-    """Offsets that have nothing, perhaps not even an empty batch."""
+    """Add a hole in the offsets, with or without an empty batch."""
     held = to.topic.partitions[0]
     base = held.next_offset
     last = base + count - 1

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DeafLog(MemoryLog):
-    """A log whose reads do not end when they are cancelled, before `released` is set."""
+    """A log whose reads ignore cancellation until `released` is set."""
 
     def __init__(self, topic: MemoryTopic) -> None:
         super().__init__(topic)
@@ -34,14 +34,13 @@ class DeafLog(MemoryLog):
 
 
 class BrokenLog(MemoryLog):
-    """A log that raises what is no error of ours, as soon as it `is_broken`."""
+    """A log that raises a foreign error once `is_broken`."""
 
     is_broken = False
 
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """What is read, or the error."""
         found = await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
         if self.is_broken:
             raise ZeroDivisionError("nobody thought of it")

@@ -24,20 +24,17 @@ FAST = LogSettings(sync=SyncPolicy.NEVER, index_interval_bytes=100)
 
 
 def batch(*values: bytes, timestamp_ms: int = FIRST_MS) -> bytes:
-    """One batch of *values* as a client sends it."""
     return build_batch(records_of(values, 0, timestamp_ms), 0)
 
 
 async def open_log(
     root: Path, settings: LogSettings = FAST, **changes: object
 ) -> tuple[LogRegistry, PartitionLog]:
-    """A registry on *root* and its partition 0 of the topic of all tests."""
     registry = await LogRegistry.open(root, settings, **changes)  # type: ignore[arg-type]  # as given
     return registry, await registry.create(TOPIC, 0, TOPIC_ID)
 
 
 async def values_of(log: PartitionLog, *, bytes_max: int = 1 << 20) -> dict[int, bytes | None]:
-    """Every record that *log* gives its readers: offset to value."""
     found: dict[int, bytes | None] = {}
     position = log.log_start
     while (record_set := await log.read(position, bytes_max=bytes_max)) is not None:
@@ -56,28 +53,25 @@ async def values_of(log: PartitionLog, *, bytes_max: int = 1 << 20) -> dict[int,
 
 
 def partition_folder(root: Path) -> Path:
-    """The folder of the partition of all tests."""
     return root / f"{TOPIC}-0"
 
 
 def log_files(root: Path) -> list[Path]:
-    """The `.log` files of the partition of all tests, oldest first."""
     return sorted(partition_folder(root).glob("*.log"))
 
 
 def copied(root: Path, to: Path) -> Path:
-    """What a crash at this moment would leave: the folder as it is, without anybody's lock."""
+    """Copy the folder as a crash at this moment would leave it, without its lock."""
     shutil.rmtree(to, ignore_errors=True)
     return shutil.copytree(root, to, ignore=shutil.ignore_patterns(".lock"))
 
 
 def names_below(root: Path, pattern: str = "*") -> list[Path]:
-    """Every file and folder below *root*, at any depth."""
     return sorted(root.rglob(pattern))
 
 
 def picture(root: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file below *root* with its content and its time of change."""
+    """Return every file below *root* with its content and mtime."""
     return {
         str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns)
         for path in sorted(root.rglob("*"))

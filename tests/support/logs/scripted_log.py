@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class OddLog(MemoryLog):
-    """A log on a topic in memory whose next calls can be decided."""
+    """A log on a topic in memory whose next calls a test decides."""
 
     def __init__(self, topic: MemoryTopic) -> None:
         super().__init__(topic)
@@ -39,7 +39,6 @@ class OddLog(MemoryLog):
         self.identities_asked_s: list[float] = []
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """Who the topic is, or the next error."""
         self.identities_asked_s.append(asyncio.get_running_loop().time())
         if self.fails_identity:
             raise self.fails_identity.pop(0)
@@ -54,7 +53,6 @@ class OddLog(MemoryLog):
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """What follows, or the next error in its place."""
         self.reads += 1
         if position in self.disowned_s:
             self.disowned_s[position].append(asyncio.get_running_loop().time())
@@ -66,7 +64,6 @@ class OddLog(MemoryLog):
         return found
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
-        """Store the event, and tell its offset when that is allowed."""
         self.appends += 1
         offset = await super().append(partition, value, timeout_s=timeout_s)
         await self.told_late.wait()

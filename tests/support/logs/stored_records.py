@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Truth:
-    """What was really stored in a topic, and when, whatever became of it."""
+    """Every record that was stored in a topic, and when."""
 
     def __init__(self, loop: VirtualTimeLoop, partition_count: int) -> None:
         self.world = World(partition_count)
@@ -28,7 +28,6 @@ class Truth:
         self.begin()
 
     def begin(self) -> None:
-        """A topic without anything in it."""
         self.stored: list[list[tuple[bytes, float]]] = [
             [] for _ in range(self.world.partition_count)
         ]
@@ -38,7 +37,6 @@ class Truth:
         """Whether what is read depends on when it was read."""
 
     def store(self, partition: Any, data: bytes, record_count: int = 1) -> int:
-        """What the topic does, with a note of it."""
         offset = self._store(partition, data, record_count)
         stored = self.stored[partition.number]
         assert (offset, record_count) == (len(stored), 1)
@@ -46,12 +44,10 @@ class Truth:
         return offset
 
     def cut(self, place: int, from_offset: int) -> None:
-        """The log ends earlier from now on."""
         del self.stored[place][from_offset:]
         self.cuts[place].append(from_offset)
 
     def shard(self, place: int, first: int, position: int) -> PythonShard:
-        """What a state at *position* is that was made from *first* on."""
         shard = PythonShard(place, first)
         for offset, (data, _) in enumerate(self.stored[place][first:position], first):
             shard.apply(RecordSet(place, data, offset + 1))
@@ -59,7 +55,7 @@ class Truth:
 
 
 class EpochedLog(MemoryLog):
-    """A log that notices, as Kafka's does, that what was read lies in a history cut off since."""
+    """A log that notices, as Kafka's does, that its reader read a history cut off since."""
 
     def __init__(self, truth: Truth) -> None:
         super().__init__(truth.world.topic)
@@ -70,7 +66,6 @@ class EpochedLog(MemoryLog):
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """What follows, where what lies before it is still there."""
         self._check(partition, position)
         found = await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
         self._check(partition, position)

@@ -34,8 +34,6 @@ FIRST, SECOND, ACTIVE = (f"{base:020d}" for base in (0, 120, 251))
 
 
 class Teller:
-    """Tells a last stable offset, or why not; *asked* has everybody that it was asked for."""
-
     def __init__(self, told: int | LogError = ALL_STABLE) -> None:
         self.told = told
         self.asked: list[TopicIdPartition] = []
@@ -59,7 +57,6 @@ def write_partition(
     contents: Mapping[str, bytes] | None = None,
     partition: TopicIdPartition = PARTITION,
 ) -> Path:
-    """A partition's folder in a broker's: with the example in it where nothing else is said."""
     folder = root / f"{partition.topic}-{partition.partition}"
     folder.mkdir(parents=True)
     for name, content in (contents or example_partition().contents).items():
@@ -70,7 +67,6 @@ def write_partition(
 
 
 def write_broker(root: Path, node_id: int = NODE, cluster_id: str = CLUSTER) -> Path:
-    """What in a broker's folder says whose it is, and how far the example is replicated."""
     root.mkdir(parents=True, exist_ok=True)
     text = f"#\nversion=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id=abc\n"
     (root / "meta.properties").write_text(text)
@@ -80,7 +76,6 @@ def write_broker(root: Path, node_id: int = NODE, cluster_id: str = CLUSTER) -> 
 
 
 def write_example(root: Path) -> Path:
-    """A broker's folder with the example as its only partition."""
     write_partition(write_broker(root))
     return root
 
@@ -88,7 +83,6 @@ def write_example(root: Path) -> Path:
 def asked(
     folder: Path | str, name: str | None = None, partition: TopicIdPartition = PARTITION
 ) -> dict[str, str]:
-    """The parameters of a question about a partition in *folder*, or about one of its files."""
     said = {
         "folder": str(folder),
         "topic_id": str(partition.topic_id),
@@ -99,8 +93,6 @@ def asked(
 
 
 class Broker:
-    """A server of folders: its client, and what it serves."""
-
     def __init__(self, client: HttpClient, served: BrokerLog, teller: Teller) -> None:
         self.client = client
         self.served = served
@@ -113,7 +105,6 @@ class Broker:
     async def file(
         self, folder: Path | str, name: str, said: str | None = None, method: str = "GET"
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of the answer to a question for a file."""
         headers = {} if said is None else {"Range": said}
         async with self.client.session.request(
             method,
@@ -128,7 +119,6 @@ class Broker:
 async def serving_folders(
     *folders: Path | str, teller: Teller | None = None, of_http: Any = None, **settings: Any
 ) -> AsyncIterator[Broker]:
-    """A server of *folders*, with *settings* of theirs and those *of_http*."""
     teller = teller or Teller()
     chosen = BrokerLogSettings(tuple(str(folder) for folder in folders), **settings)
     served = BrokerLog(chosen, teller)

@@ -30,7 +30,6 @@ class MadeLog:
         self._batch = data_batch(0, T_MS, count=RECORDS, size=batch_bytes)
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """The log, and no other file: all of them have to be made."""
         return {LOG: SourceFileFacts(self.size, 0)}
 
     def read(self, name: str, start: int, size: int) -> bytes:
@@ -47,14 +46,13 @@ class MadeLog:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process had so far; what rusage tells may be its parent's."""
+    """Return the peak resident bytes of this process; rusage may tell its parent's."""
     told = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert told is not None
     return int(told[1]) * 1024
 
 
 def main(log_bytes: int, batch_bytes: int, interval_bytes: int) -> None:
-    """Inspect, and tell in one line of JSON what it took."""
     log = MadeLog(log_bytes, batch_bytes)
     baseline, began = peak_bytes(), time.perf_counter()
     rules = InspectionRules(index_interval_bytes=interval_bytes)

@@ -24,7 +24,6 @@ def make_log_dir(
     cluster_id: str = CLUSTER_ID,
     high_watermarks: Mapping[TopicPartition, int] | None = None,
 ) -> Path:
-    """An empty log folder of a broker."""
     folder.mkdir()
     lines = ("#", "version=1", f"cluster.id={cluster_id}", f"node.id={node_id}", "")
     (folder / "meta.properties").write_text("\n".join(lines))
@@ -41,9 +40,8 @@ def add_partition(
     others: Mapping[str, bytes] | None = None,
 ) -> Path:
     """
-    The folder of a partition with the example of three segments in it, and *others* beside them.
-
-    Without *topic_id* it does not say of which topic it is.
+    Add a partition's folder with the example of three segments and *others* beside them. Without
+    *topic_id* the folder does not name its topic.
     """
     folder = log_dir / name
     folder.mkdir()

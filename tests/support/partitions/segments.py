@@ -36,10 +36,8 @@ MODIFIED_MS = 1_700_000_000_123
 
 class MemoryFiles:
     """
-    Files of a partition as a source gives them, held in memory.
-
-    *told* are sizes that it tells other than they are; *largest_read* is the most that was asked
-    for at once, and *bytes_read* counts what was given, by file.
+    Files of a partition in memory. *told* are wrong sizes; *largest_read* is the most bytes read at
+    once, *bytes_read* the bytes read by file.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class MemoryFiles:
         return cls({path.name: path.read_bytes() for path in folder.iterdir()})
 
     def without(self, *endings: str) -> MemoryFiles:
-        """The same files but for those whose names end so."""
         return MemoryFiles(
             {name: content for name, content in self.contents.items() if not name.endswith(endings)}
         )
@@ -79,7 +76,6 @@ def inspect_all(
     rules: InspectionRules = USUAL_RULES,
     before: StateBefore = NOTHING_BEFORE,
 ) -> list[SegmentReport]:
-    """Inspect every rolled segment, each with what is known by the one before."""
     reports: list[SegmentReport] = []
     for segment in list_segments(files.facts()):
         if segment.is_rolled:
@@ -89,7 +85,7 @@ def inspect_all(
 
 
 def recorded_partition() -> MemoryFiles:
-    """The partition that a broker of 4.3.1 left, see `tests/data/README.md`."""
+    """Return the partition that a broker of 4.3.1 left, see `tests/data/README.md`."""
     recorded = json.loads((DATA / "kafka-4.3.1" / "orders-0.json").read_text())
     return MemoryFiles({name: base64.b64decode(text) for name, text in recorded.items()})
 
@@ -103,7 +99,7 @@ def data_batch(
     epoch: int = 4,
     producer: Producer = NO_PRODUCER,
 ) -> bytes:
-    """A batch of *size* bytes whose records nobody reads; its newest record is of *at_ms*."""
+    """Build a batch of *size* bytes that no reader decodes, with newest timestamp *at_ms*."""
     return forge(
         b"\x55" * (size - HEADER_BYTES),
         count,
@@ -126,7 +122,7 @@ def marker_batch(
     *,
     epoch: int = 4,
 ) -> bytes:
-    """The marker that ends a transaction, of coordinator epoch 7."""
+    """Build a transaction marker of coordinator epoch 7."""
     return build_control_batch(
         kind,
         base_offset,
@@ -144,7 +140,7 @@ OPEN = Producer(4002, 0, 0, is_transactional=True)
 
 def example_partition() -> MemoryFiles:
     """
-    Two rolled segments and the active one, every file beside the logs spelled out in hex.
+    Two rolled segments and the active one; every file beside the logs is spelled out in hex.
 
     0-119: 12 batches without a producer, a second apart. 120-250: 12 batches of an idempotent
     producer with times that run backwards, a batch each of two transactions, the abort of the
@@ -204,7 +200,6 @@ NEXT_SNAPSHOT = "00000000000000000251.snapshot"
 
 
 def changed(files: MemoryFiles, **contents: bytes | None) -> MemoryFiles:
-    """The files with others in place of some, named by letter and ending; None takes one away."""
     kept = dict(files.contents)
     for name, content in contents.items():
         full = {
@@ -220,10 +215,8 @@ def changed(files: MemoryFiles, **contents: bytes | None) -> MemoryFiles:
 
 
 def second_of(files: MemoryFiles, before: StateBefore = NOTHING_KNOWN) -> SegmentReport:
-    """The report on the example's segment from 120 on, by itself."""
     return inspect_segment(files, ListedSegment(120, 251), before)
 
 
 def kinds(report: SegmentReport) -> list[tuple[SegmentPart, SegmentFindingKind]]:
-    """What was found, without the words."""
     return [(found.part, found.kind) for found in report.findings]

@@ -69,7 +69,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Row(NamedTuple):
-    """One row as Spark has it; times without a zone, as Python's Spark gives them in UTC."""
+    """One row as Spark has it; timestamps without a zone, in UTC."""
 
     key: bytes | None
     value: bytes | None
@@ -91,10 +91,8 @@ class _Written(NamedTuple):
 @dataclass
 class WrittenLog:
     """
-    The log of one partition, growing; offsets are given out as a broker does.
-
-    *index_interval_bytes* is how dense indexes are. A batch's times may lie up to *disorder_ms*
-    before those of batches before it.
+    The log of one partition, growing; offsets rise as on a broker. *index_interval_bytes* is how
+    dense indexes are. A batch's timestamps may lie up to *disorder_ms* before earlier ones.
     """
 
     seed: int = 0
@@ -129,7 +127,7 @@ class WrittenLog:
         appended: bool = False,
         size: int = 60,
     ) -> None:
-        """A batch of some records; of a transaction where a *producer* is named."""
+        """Append a batch; with *producer* in its transaction."""
         rng, base = self.rng, self.next_offset
         records, offset = [], base
         for _ in range(count):
@@ -178,7 +176,6 @@ class WrittenLog:
             self._written.append(_Written(row, producer, begun))
 
     def end(self, producer: int, *, aborts: bool) -> None:
-        """End a transaction, if one is open."""
         begun = self._open.pop(producer, None)
         if begun is None:
             return
@@ -198,7 +195,10 @@ class WrittenLog:
             self.segments.append((self.next_offset, bytearray()))
 
     def fill(self, batches: int, *, segment_bytes: int = 3_000, transactions: bool = True) -> None:
-        """So many batches of all kinds, in segments of about so many bytes; ends with a roll."""
+        """
+        Append that many batches of all kinds in segments of about *segment_bytes*; ends with a
+        roll.
+        """
         rng = self.rng
         for _ in range(batches):
             choice = rng.random()
@@ -217,7 +217,6 @@ class WrittenLog:
         self.roll()
 
     def settle(self) -> None:
-        """End all transactions, in a segment of their own."""
         for producer in sorted(self._open):
             self.end(producer, aborts=bool(producer % 2))
         self.roll()
@@ -231,19 +230,17 @@ class WrittenLog:
 
     @property
     def tier_end(self) -> int:
-        """Behind the last segment that is rolled."""
         return self.segments[-1][0]
 
     @property
     def stable_end(self) -> int:
-        """Behind the last offset of the tier that is decided in it."""
+        """Return the offset behind the last one whose transactions the tier decides."""
         begun = [one.begun for one in self._in_tier() if self._fate(one) is None]
         return min([self.tier_end, *begun])
 
     def rows(
         self, first: int = 0, behind: int | None = None, *, committed: bool = False
     ) -> list[Row]:
-        """What a reader of the tier has to get."""
         end = self.stable_end if committed else self.tier_end
         end = end if behind is None else min(end, behind)
         return [
@@ -256,7 +253,7 @@ class WrittenLog:
         return (one for one in self._written if one.row.offset < self.tier_end)
 
     def _fate(self, one: _Written) -> bool | None:
-        """Whether it was aborted; None where the tier does not tell."""
+        """Return whether it was aborted; None where the tier does not tell."""
         if one.producer_id is None:
             return False
         fate = self._ended.get((one.producer_id, one.begun))
@@ -270,7 +267,6 @@ class WrittenLog:
 
     @property
     def reports(self) -> list[SegmentReport]:
-        """Every rolled segment with all its parts, as an inspection makes them."""
         if self._reports is None:
             rules = InspectionRules(index_interval_bytes=self.index_interval_bytes)
             rules = replace(rules, allows_holes=True)
@@ -286,12 +282,10 @@ class WrittenLog:
 
     @property
     def files(self) -> MemoryFiles:
-        """The logs and the leader epochs, and nothing beside them."""
         logs = {segment_file(base, LOG): bytes(content) for base, content in self.segments}
         return MemoryFiles({**logs, EPOCH_CHECKPOINT: format_epochs(((4, 0),))})
 
     def parts(self, report: SegmentReport) -> dict[SegmentPart, bytes]:
-        """The bytes of each part of a segment."""
         contents = self.files.contents
         return {
             part: found.content
@@ -301,7 +295,6 @@ class WrittenLog:
         }
 
     def metadata(self, report: SegmentReport) -> SegmentMetadata:
-        """What the metadata says of a segment when it is finished."""
         base, behind = report.segment.base_offset, report.segment.next_offset
         assert behind is not None
         uuid = Uuid(bytes([self.partition + 1, *base.to_bytes(15)]))
@@ -321,13 +314,11 @@ class WrittenLog:
 
     @property
     def tiered(self) -> list[SegmentMetadata]:
-        """The metadata of all segments."""
         return [self.metadata(report) for report in self.reports]
 
     def into_store(
         self, store: ObjectStore, prefix: str = "", options: CopyOptions | None = None
     ) -> list[SegmentMetadata]:
-        """Write the objects of every rolled segment that are not there yet."""
         storage = TierStorage(store, prefix, options=options)
         for report in self.reports:
             done = storage.copy(self.metadata(report), self.parts(report))
@@ -335,7 +326,6 @@ class WrittenLog:
         return self.tiered
 
     def into_folder(self, root: Path, *, high_watermark: int | None = None) -> Path:
-        """A broker's log folder with this partition, the active segment included."""
         folder = root / f"{self.topic}-{self.partition}"
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in self.files.contents.items():
@@ -361,7 +351,6 @@ def moment(time_ms: int) -> datetime:
 
 
 def row_of(found: Any) -> Row:
-    """A row of an Arrow batch or of Spark's, as a dictionary, in the form of the truth."""
     values = dict(found)
     for name in ("key", "value"):
         if values.get(name) is not None:
@@ -376,5 +365,4 @@ def row_of(found: Any) -> Row:
 
 
 def without_headers(rows: Sequence[Row]) -> list[Row]:
-    """As a reader gets them who asks for no headers."""
     return [row._replace(headers=()) for row in rows]

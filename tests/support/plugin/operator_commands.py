@@ -59,15 +59,12 @@ FOUND = 1
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How one command ended."""
-
     status: int
     said: str
     complained: str
 
     @property
     def document(self) -> dict[str, Any]:
-        """The answer of a command with `--output json`."""
         try:
             found: dict[str, Any] = json.loads(self.said)
         except json.JSONDecodeError as error:
@@ -76,15 +73,12 @@ class Done:
         return found
 
     def expect(self, status: int = FINE) -> Done:
-        """This, if it ended with *status*."""
         assert self.status == status, f"status {self.status}: {self.said}\n{self.complained}"
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Commands for one broker and its tier; *store* is what names the tier."""
-
     kafka: PluginKafka
     store: tuple[str, ...]
     place: Mapping[str, str] = field(default_factory=dict)
@@ -92,43 +86,37 @@ class Operator:
 
     @property
     def of_cluster(self) -> tuple[str, ...]:
-        """The metadata is read out of the cluster's own topic, by the command itself."""
         return ("--bootstrap-server", self.kafka.bootstrap)
 
     @property
     def of_sidecar(self) -> tuple[str, ...]:
-        """The metadata is that of the service which the broker asks as well."""
         return ("--sidecar", self.kafka.sidecar.address)
 
     @property
     def of_both(self) -> tuple[str, ...]:
-        """The metadata of the service, and the cluster's own facts."""
         return (*self.of_sidecar, *self.of_cluster)
 
     async def __call__(self, *arguments: str) -> Done:
         return await asyncio.to_thread(self._run, arguments)
 
     async def tier(self, command: str, *arguments: str) -> Done:
-        """`rlmm tier ...` for the tier, in one process where no master is named."""
         engine = () if {"--master", "--no-spark"} & {*arguments} else ("--no-spark",)
         return await self("tier", command, *self.store, *engine, *arguments)
 
     async def told(self, command: str, *arguments: str, status: int = FINE) -> dict[str, Any]:
-        """The document of `rlmm tier ...`, which has to end with *status*."""
         done = await self.tier(command, *arguments, "--output", "json")
         return done.expect(status).document
 
     async def audit(self, *arguments: str) -> None:
         """
-        `rlmm tier audit` finds nothing. A service beside a broker knows what that broker leads and
-        follows alone, so the metadata is that of the cluster.
+        `rlmm tier audit` finds nothing. The metadata is the cluster's, since a service beside a
+        broker knows only the partitions of that broker.
         """
         report = await self.told("audit", "--min-age", "1s", *self.of_cluster, *arguments)
         sets = {name: found["sets"] for name, found in report["verdicts"].items() if found["sets"]}
         assert (report["verdict"], [*sets]) == ("Clean", ["referenced"]), report
 
     async def adopt(self, topic: str, metadata: Sequence[str], *more: str) -> dict[str, Any]:
-        """Tier *topic* by a job on Spark, from the broker's own folder; the report."""
         await self.kafka.wait_until_tiered(topic, 1, deadline_s=FIRST_S)  # so both have copied
         source = ("--log-dir", str(self.kafka.node.data))
         report = await self.told(
@@ -162,7 +150,6 @@ class Operator:
 
 
 async def log_start(kafka: PluginKafka, topic: str, partition: int = 0) -> int:
-    """Where the broker lets consumers begin."""
     place = TopicPartition(topic, partition)
     async with consumer(kafka.login, topic, partition) as client:
         return int(await client.position(place))
@@ -172,8 +159,8 @@ async def assert_spark_has(
     operator: Operator, ledgers: Sequence[Ledger], folder: Path, *ways: Mapping[str, str]
 ) -> None:
     """
-    Spark's data source gives of the tier what the ledgers say, in both isolation levels; for each
-    of *ways*, which are more options, or for none. One session.
+    Spark's data source reads from the tier what the ledgers say, in both isolation levels, once for
+    each of *ways*, which are more options, or for none. Uses one session.
     """
     place = {"includeHeaders": "true", **operator.place}
     asked = [*product(ledgers, LEVELS, ways or ({},))]
@@ -203,7 +190,6 @@ def entry_of_row(row: Mapping[str, Any]) -> Entry:
 
 
 async def assert_java_has(kafka: PluginKafka, ledger: Ledger) -> None:
-    """The same of Kafka's own consumer, in Java."""
     partitions = sorted({one.partition for one in ledger.entries})
     for level in LEVELS:
         java = StockConsumer(kafka.node.jars, kafka.bootstrap, ledger.topic, level)
@@ -212,33 +198,28 @@ async def assert_java_has(kafka: PluginKafka, ledger: Ledger) -> None:
 
 
 def quicken(kafka: PluginKafka) -> None:
-    """Let a broker that was started `SLOW` copy as fast as it can."""
     limit = f"{next(iter(SLOW))}={2**63 - 1}"
     where = ("--entity-type", "brokers", "--entity-name", str(kafka.node.node_id))
     kafka.tools.configs("--alter", "--add-config", limit, *where)
 
 
 def written_by_jobs(kafka: PluginKafka, topic: str) -> list[SegmentMetadata]:
-    """The segments of *topic* that jobs of ours began to copy."""
     events = (one.event for one in kafka.metadata_events(topic))
     return [one for one in events if isinstance(one, SegmentMetadata) and one.broker_id == JOBS_ID]
 
 
 def folder_operator(kafka: PluginKafka) -> Operator:
-    """Commands for a tier in a folder."""
     store = str(kafka.store)
     return Operator(kafka, ("--store", store), {"store": store})
 
 
 def bucket_operator(kafka: PluginKafka, endpoint: str, prefix: str = "") -> Operator:
-    """Commands for a tier in the bucket of a store that listens at *endpoint*."""
     store = f"s3://{BUCKET}/{prefix}"
     flags = ("--store", store, "--endpoint", endpoint, "--path-style")
     return Operator(kafka, flags, {"store": store, "endpoint": endpoint, "pathStyle": "true"})
 
 
 async def assert_consumers_have(kafka: PluginKafka, ledger: Ledger, partition: int = 0) -> None:
-    """From offset 0, in both isolation levels, and by times: what the ledger says."""
     for level in LEVELS:
         found = await read(kafka.login, ledger.topic, level, partition=partition)
         assert found == ledger.expected(level, partition), level
@@ -251,8 +232,8 @@ async def assert_consumers_have(kafka: PluginKafka, ledger: Ledger, partition: i
 
 def assert_is_at(ledger: Ledger, partition: int, timestamp_ms: int, told: int | None) -> None:
     """
-    The first record that is as late as *timestamp_ms*; or a marker of a transaction before it:
-    brokers tell of those as well, and no consumer is ever given one.
+    The broker finds the first record with timestamp >= *timestamp_ms*, or an earlier marker of a
+    transaction, which no consumer gets.
     """
     expected = ledger.at_time(partition, timestamp_ms)
     is_marker = (

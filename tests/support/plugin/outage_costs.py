@@ -26,15 +26,12 @@ COMPLAINT = re.compile(r" (ERROR|WARN|FATAL) .*(\.log\.remote\.| io\.rlmm\.)")
 
 
 class Lived(NamedTuple):
-    """What one outage cost, until all was well again."""
-
     steps: list[Step]
     seconds: float
     errors: list[str]
     warnings: list[str]
 
     def too_much(self) -> list[str]:
-        """What the broker said more of than the bounds above allow."""
         tiering = [line for line in self.errors if ".log.remote." in line or " io.rlmm." in line]
         ours = [line for line in self.warnings if " io.rlmm." in line]
         figures = (
@@ -52,8 +49,6 @@ class Lived(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """What became of a story of outages."""
-
     lived: list[Lived] = field(default_factory=list)
     cut: set[Uuid] = field(default_factory=set)
     """Copies that were open when the broker itself was down."""
@@ -62,8 +57,8 @@ class Account:
 
     def while_starting(self, copies: Copies) -> set[Uuid]:
         """
-        The copies that a broker on its way up began and left: it leads by what it knew before it
-        went down, and is made the leader once more when the cluster has seen that it is back.
+        Return copies that a starting broker began and left: it leads by old metadata first, and
+        becomes leader again when the cluster has seen that it is back.
         """
         return {
             name
@@ -72,5 +67,4 @@ class Account:
         }
 
     def too_much(self) -> list[str]:
-        """What the broker said too much of, over all outages."""
         return [line for lived in self.lived for line in lived.too_much()]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class Outage(enum.Enum):
-    """What happens; everything is started again on the same addresses."""
-
     SIDECAR_KILLED = "the service killed"
     SIDECAR_STOPPED = "the service stopped"
     SIDECAR_EMPTIED = "the service killed, its folder deleted"
@@ -26,12 +24,11 @@ class Outage(enum.Enum):
 
     @property
     def ends_broker(self) -> bool:
-        """Whether the broker goes down, and with it the metadata topic."""
+        """Return whether the broker, and with it the metadata topic, goes down."""
         return self in {Outage.BROKER_STOPPED, Outage.BROKER_KILLED, Outage.BOTH_KILLED}
 
     @property
     def ends_sidecar(self) -> bool:
-        """Whether the service goes down."""
         return self not in {Outage.BROKER_STOPPED, Outage.BROKER_KILLED}
 
 
@@ -40,8 +37,6 @@ BROKER_OUTAGES = (Outage.BROKER_STOPPED, Outage.BROKER_KILLED, Outage.BOTH_KILLE
 
 
 class Moment(enum.Enum):
-    """The fact that an outage waits for, counted from the step's beginning."""
-
     COPY_BEGUN = "copies begun"
     OBJECT_WRITTEN = "objects written"
     COPY_FINISHED = "copies finished"
@@ -58,8 +53,6 @@ MOST = dict.fromkeys(Moment, 3) | {
 
 
 class Step(NamedTuple):
-    """One outage: it comes after so many of what *moment* counts, and lasts so many records."""
-
     outage: Outage
     moment: Moment
     after: int
@@ -70,7 +63,7 @@ class Step(NamedTuple):
 
 
 def plan(seed: int, count: int, outages: Sequence[Outage] = SIDECAR_OUTAGES[:1]) -> list[Step]:
-    """So many steps, each of *outages* about as often as the others; the last is waited for."""
+    """Return *count* steps with equal shares of *outages*; the last one is waited for."""
     chance = random.Random(seed)
     kinds: list[Outage] = []
     moments: list[Moment] = []

@@ -46,7 +46,6 @@ LEADING_MS = 10_000
 
 
 async def answer_of(*command: str) -> Any:
-    """What a command of ours answers, as JSON."""
     run = [sys.executable, "-m", "rlmm", *command, "--output", "json"]
     process = await asyncio.create_subprocess_exec(
         *run, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tree.ROOT
@@ -57,13 +56,11 @@ async def answer_of(*command: str) -> Any:
 
 
 def segment_of(path: Path) -> Uuid:
-    """The id in the name of an object: 20 digits, a dash, the id, a suffix."""
+    """Return the id in an object's name: 20 digits, a dash, the id, a suffix."""
     return Uuid.parse(path.stem[21:])
 
 
 class Story:
-    """A topic of one partition, with writer and readers, that outages befall."""
-
     def __init__(self, kafka: PluginKafka, clients: Clients) -> None:
         self.kafka = kafka
         self.clients = clients
@@ -71,7 +68,6 @@ class Story:
         self.account = Account()
 
     def copies(self) -> Copies:
-        """What the metadata topic tells now."""
         return Copies(self.kafka.metadata_events(self.topic))
 
     def _count(self, moment: Moment) -> int:
@@ -96,7 +92,7 @@ class Story:
         return lambda: self._count(step.moment) >= wanted
 
     def _is_owing(self) -> bool:
-        """Hold the service still in the middle of a copy, and say whether that came off."""
+        """Pause the service in the middle of a copy; return whether that worked."""
         if self.clients.writing.is_idle:
             self.clients.writing.allow(WRITTEN_A_STEP)
         if not self.copies().open:
@@ -112,8 +108,8 @@ class Story:
 
     async def _event_sent(self) -> None:
         """
-        Wait until the broker has sent an event that a service held still cannot answer: that of
-        the copy's beginning, or else that of its end, once its last object is there.
+        Wait until the broker has sent an event that the paused service cannot answer: STARTED, or
+        else FINISHED once the copy's last object is there.
         """
         begun = self.copies().open
 
@@ -126,8 +122,6 @@ class Story:
         await self.clients.writing.write(1)  # meanwhile the broker has gone on to the next thing
 
     async def until(self, fact: Callable[[], bool], what: str) -> None:
-        """Wait for a fact, as long as writer and readers live."""
-
         def holds() -> bool:
             self.clients.require_alive()
             return fact()
@@ -135,7 +129,6 @@ class Story:
         await until(holds, what, deadline_s=DEADLINE_S)
 
     async def carry_out(self, steps: Sequence[Step]) -> Account:
-        """All of them, one after the other; the last has to be waited for."""
         unsettled: list[Step] = []
         position, begun_s = self.kafka.node.log.position, time.monotonic()
         for step in steps:
@@ -173,7 +166,6 @@ class Story:
             shutil.rmtree(sidecar.folder / "rlmm-data")
 
     async def end_broker(self, *, is_killed: bool = False) -> int | None:
-        """Kill the broker or ask it to stop, and put down what it leaves open; its status."""
         node = self.kafka.node
         self.clients.broker.clear()
         how = signal.SIGKILL if is_killed else signal.SIGTERM
@@ -196,7 +188,6 @@ class Story:
         self.account.starts.append((begun_ms, 1_000 * time.time() + LEADING_MS))
 
     async def settled(self) -> None:
-        """Wait until everything written is copied, and was read once more from the beginning."""
         writing = self.clients.writing
         await writing.write(1)
         await self.clients.all_read()
@@ -209,11 +200,9 @@ class Story:
 
     def wrong(self) -> list[str]:
         """
-        What is not as it has to be once everything is settled; empty is well.
-
-        Every reader was always given what was written; every range of offsets was copied once, but
-        for copies that the broker itself did not live to finish; the tier has the objects of these
-        copies and no others.
+        Return what is wrong once everything is settled; empty is well. Every reader got what was
+        written, every range was copied once except by copies that the broker did not survive, and
+        the tier has the objects of these copies and no others.
         """
         copies = self.copies()
         left = self.account.while_starting(copies) - self.account.cut
@@ -233,9 +222,8 @@ class Story:
 
     async def steady(self) -> list[str]:
         """
-        What the broker complains of while nothing happens to it but work; empty is well.
-
-        On a busy machine an answer may be late once; a broker that is never quiet is told of.
+        Return what the broker complains of in steady work; empty is well. One late answer is
+        allowed on a busy machine.
         """
         complaints: list[str] = []
         for _ in range(STEADY_ROUNDS_MAX):
@@ -249,7 +237,6 @@ class Story:
         return complaints
 
     async def listed_as_open(self) -> tuple[set[Uuid], set[Uuid]]:
-        """The copies that `rlmm segments` has as begun, and those that `rlmm stuck` tells of."""
         # A service beside a broker reads the metadata partitions that this broker needs, no others.
         where = ("--bootstrap-server", self.kafka.bootstrap, "--topic", self.topic)
         begun = await answer_of("segments", "list", *where, "--state", "copy_segment_started")

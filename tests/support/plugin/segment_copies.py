@@ -16,23 +16,17 @@ if TYPE_CHECKING:
 
 
 class Range(NamedTuple):
-    """What a copy is of: a partition, its first offset and its last."""
-
     partition: int
     first: int
     last: int
 
 
 class Begun(NamedTuple):
-    """A copy that was begun: of what, and when by the clock of its broker."""
-
     range: Range
     at_ms: int
 
 
 class Copies:
-    """The copies of one topic, by the id of each."""
-
     def __init__(self, events: Iterable[MetadataEvent]) -> None:
         self.begun: dict[Uuid, Begun] = {}
         self.finished: set[Uuid] = set()
@@ -51,14 +45,14 @@ class Copies:
         return self.begun.keys() - self.finished
 
     def repeated(self, besides: Iterable[Uuid] = ()) -> dict[Range, list[Uuid]]:
-        """Ranges that were begun more than once, not counting the copies *besides*."""
+        """Return ranges that were begun more than once, without the copies *besides*."""
         by_range: dict[Range, list[Uuid]] = defaultdict(list)
         for name in self.begun.keys() - set(besides):
             by_range[self.begun[name].range].append(name)
         return {one: names for one, names in by_range.items() if len(names) > 1}
 
     def end(self, partition: int) -> int:
-        """The offset behind all that is copied without a gap from offset 0 on."""
+        """Return the offset behind all that is copied without a gap from offset 0 on."""
         done = sorted(one.range for name, one in self.begun.items() if name in self.finished)
         behind = 0
         for one in done:

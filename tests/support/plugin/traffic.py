@@ -25,16 +25,12 @@ DEADLINE_S = 120.0
 
 
 class Pass(NamedTuple):
-    """What one reading from the beginning was given, up to what was the end when it began."""
-
     level: str
     end: int
     entries: list[Entry]
 
 
 class Writing:
-    """A producer after the other, each for some records, as many in all as are allowed."""
-
     def __init__(
         self,
         login: Login,
@@ -54,35 +50,28 @@ class Writing:
 
     @property
     def count(self) -> int:
-        """Records that are acknowledged."""
         return len(self._ledger.entries)
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that is allowed is written."""
         return self.count >= self._allowed
 
     def allow(self, count: int) -> None:
-        """Let that many more be written, in the background."""
         self._allowed = max(self._allowed, self.count) + count
         self._news.set()
 
     async def write(self, count: int) -> None:
-        """Have so many more written, and wait for it."""
         self.allow(count)
         wanted = self._allowed
         await until(lambda: self.count >= wanted, "they were written", deadline_s=DEADLINE_S)
 
     async def finished(self) -> None:
-        """Wait until all that is allowed is written."""
         await until(lambda: self.is_idle, "all was written", deadline_s=DEADLINE_S)
 
     async def beyond(self, count: int) -> None:
-        """Wait until more than that are written."""
         await until(lambda: self.count > count, "there was more", deadline_s=10 * DEADLINE_S)
 
     async def run(self) -> None:
-        """Write what is allowed, for ever."""
         while True:
             while self.is_idle:
                 self._news.clear()
@@ -104,10 +93,8 @@ class Writing:
 
 class Reading:
     """
-    A consumer that reads from the beginning to the end, and again when there is more.
-
-    It would go to the end where it is told that its offset is out of range: what is left out then
-    shows.
+    A consumer that reads from the start to the end again and again. It goes to the end where its
+    offset is out of range, so that left-out records show.
     """
 
     def __init__(
@@ -134,7 +121,6 @@ class Reading:
                 await self._pass()
 
     async def another(self) -> None:
-        """Wait until a pass is finished that is begun from now on."""
         number = self.begun
         self._writing.allow(1)
         await until(
@@ -171,8 +157,6 @@ class Reading:
 
 
 class Clients:
-    """A writer and a reader of each isolation level, at work in the background."""
-
     def __init__(
         self, login: Login, topic: str, chance: random.Random, *, is_transactional: bool
     ) -> None:
@@ -188,22 +172,18 @@ class Clients:
 
     @property
     def read(self) -> int:
-        """How many records were read, by all."""
         return sum(one.count for one in self.reading)
 
     def require_alive(self) -> None:
-        """Raise what ended one of them."""
         for task in self._tasks:
             if task.done():
                 task.result()
 
     async def all_read(self) -> None:
-        """Wait until each reader has read everything once more."""
         await asyncio.gather(*(one.another() for one in self.reading))
         self.require_alive()
 
     def wrong_passes(self) -> list[str]:
-        """What readers were given that is not what was written, by pass; empty is well."""
         wrong = []
         for reading in self.reading:
             everything = self.ledger.expected(reading.level, 0)

@@ -12,7 +12,6 @@ import google_crc32c
 
 
 def varint(value: int) -> bytes:
-    """A zigzag varint of up to 64 bits."""
     rest = ((value << 1) ^ (value >> 63)) & (2**64 - 1)
     out = bytearray()
     while rest > 0x7F:
@@ -23,7 +22,6 @@ def varint(value: int) -> bytes:
 
 
 def field(content: bytes | None) -> bytes:
-    """A nullable field: its length, then its bytes."""
     return varint(-1) if content is None else varint(len(content)) + content
 
 
@@ -36,7 +34,7 @@ def record(
     headers: bytes = b"\x00",
     attributes: bytes = b"\x00",
 ) -> bytes:
-    """One record; *headers* is their encoded form, count included."""
+    """Build one record; *headers* is their encoded form, count included."""
     body = attributes + varint(timestamp_delta) + varint(offset_delta)
     body += field(key) + field(value) + headers
     return varint(len(body)) + body
@@ -59,7 +57,6 @@ def forge(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """A batch around *section* whose header says what the arguments say."""
     if last_offset_delta is None:
         last_offset_delta = max(record_count - 1, 0)
     covered = struct.pack(

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 
 def as_kafka_prints(event: SegmentMetadata | SegmentUpdate) -> str:
-    """The text form of Kafka's class for *event*, custom metadata being absent."""
     assert event.custom_metadata is None, "Kafka prints only where such bytes lie in memory"
     segment_id = f"RemoteLogSegmentId{{topicIdPartition={event.id.partition}, id={event.id.uuid}}}"
     head = f"{{remoteLogSegmentId={segment_id}, "

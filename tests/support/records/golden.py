@@ -20,8 +20,6 @@ SEGMENT = SegmentId(ORDERS, Uuid.of(0, 0xFE))
 
 
 class Golden(NamedTuple):
-    """A value that Kafka wrote and the event it means."""
-
     name: str
     value: bytes
     event: Event

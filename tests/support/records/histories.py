@@ -100,7 +100,7 @@ HISTORIES = st.lists(EVENTS, max_size=40)
 
 
 class DenseHistory:
-    """Events without end: mostly what may come next of a few segments, of one partition mostly."""
+    """Events without end: mostly the next legal one of few segments in few partitions."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -160,5 +160,5 @@ class DenseHistory:
 
 
 def odd_form(event: Event) -> bytes:
-    """A record of *event* that nobody writes and everybody must read: a longer varint first."""
+    """Encode *event* as no writer does and every reader must accept: with a longer varint first."""
     return b"\x81\x00" + encode_any(event)[1:]

@@ -21,14 +21,12 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 @dataclass(slots=True)
 class LiteralStates:
-    """All user partitions of one log, by dictionaries and loops."""
-
     model: StoreModel = field(default_factory=lambda: StoreModel(frozenset(ConformanceRule)))
     deletes: dict[TopicIdPartition, PartitionDelete] = field(default_factory=dict)
     known: dict[str, TopicIdPartition] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
-        """One event; what the state machine refuses changes nothing."""
+        """Apply one event; a refused event changes nothing."""
         if isinstance(event, PartitionDelete):
             self.known[str(event.partition)] = event.partition
             self.model.partition_delete(str(event.partition), event.state)
@@ -50,7 +48,6 @@ class LiteralStates:
             self.model.update(str(event.id.partition), update)
 
     def cache(self, partition: TopicIdPartition) -> CacheModel:
-        """What is kept of *partition*; empty where nothing is."""
         return self.model.caches.get(str(partition)) or CacheModel()
 
     def segments(self) -> dict[SegmentId, SegmentMetadata]:
@@ -66,7 +63,6 @@ class LiteralStates:
         return found
 
     def watermarks(self) -> dict[tuple[TopicIdPartition, int], int]:
-        """By user partition and leader epoch."""
         return {
             (partition, epoch): state.highest
             for partition in self.known.values()
@@ -75,7 +71,6 @@ class LiteralStates:
         }
 
     def holders(self, partition: TopicIdPartition) -> set[tuple[int, str]]:
-        """Who has a slot of which leader epoch."""
         return {
             (epoch, label)
             for epoch, state in self.cache(partition).epochs.items()

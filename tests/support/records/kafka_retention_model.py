@@ -22,8 +22,6 @@ CS, CF, DS, DF = SegmentState
 
 
 class Leader(NamedTuple):
-    """What a leader knows of its own log."""
-
     epochs: Mapping[int, int]
     """Where each begins; the first one begins at the log start."""
     log_start: int
@@ -35,14 +33,11 @@ class Leader(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What is deleted, in this order, and where the log begins then."""
-
     deleted: list[SegmentId]
     log_start: int | None
 
 
 def truncated(epochs: Mapping[int, int], log_start: int) -> dict[int, int]:
-    """A leader's epochs when its log has come to begin at *log_start*."""
     kept = dict(sorted(epochs.items()))
     gone = []
     for epoch, start in list(kept.items()):
@@ -55,7 +50,7 @@ def truncated(epochs: Mapping[int, int], log_start: int) -> dict[int, int]:
 
 
 def filtered(epochs: Mapping[int, int]) -> dict[int, int]:
-    """Without epochs that have no record: the next one begins at the same offset."""
+    """Drop epochs without records: the next one begins at the same offset."""
     ordered = sorted(epochs.items())
     kept = {}
     for at, (epoch, start) in enumerate(ordered):
@@ -66,7 +61,6 @@ def filtered(epochs: Mapping[int, int]) -> dict[int, int]:
 
 
 def is_valid(segment: SegmentMetadata, log_end: int, leader: Mapping[int, int]) -> bool:
-    """Whether the segment lies in the leader's own line of epochs."""
     own = filtered(dict(segment.epochs))
     last = max(own)
     if last < min(leader) or last > max(leader):
@@ -93,13 +87,12 @@ def is_valid(segment: SegmentMetadata, log_end: int, leader: Mapping[int, int]) 
 
 
 def listed(segments: Sequence[SegmentMetadata], epoch: int) -> list[SegmentMetadata]:
-    """The metadata manager's list of an epoch: whatever its state, by start."""
     found = [one for one in segments if epoch in dict(one.epochs) and one.state is not DF]
     return sorted(found, key=lambda one: (one.start_offset, one.id.uuid))
 
 
 def remaining_breach(segments: Sequence[SegmentMetadata], leader: Leader) -> int | None:
-    """By how much the size limit is broken; None where it is not."""
+    """Return by how much the size limit is exceeded; None where it is not."""
     if leader.retention_bytes < 0:
         return None
     epochs = filtered(leader.epochs)

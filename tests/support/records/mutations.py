@@ -46,7 +46,7 @@ EXTREMES = tuple(
 
 
 def mutated(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """*data* after one to four changes; splices take from *others*."""
+    """Return *data* after one to four changes; splices take from *others*."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, _CHANGES_MAX)):
         rng.choice(_CHANGES)(rng, changed, others)
@@ -54,7 +54,7 @@ def mutated(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 def with_sound_crc(data: bytes) -> bytes:
-    """*data* with the CRC of each batch made right, as far as batches can be told apart."""
+    """Return *data* with correct CRCs, as far as batches can be told apart."""
     fixed = bytearray(data)
     start = 0
     while start + _FIRST_CRC_BYTE <= len(fixed) and fixed[start + _MAGIC_AT] == 2:
@@ -99,7 +99,7 @@ def _overwrite_with_extreme(rng: Random, data: bytearray, _others: Sequence[byte
 
 
 def _insert_extreme(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    """In the place of one byte: a length that grows keeps what follows it."""
+    """Replace one byte by an extreme length that keeps what follows it."""
     at = rng.randint(0, len(data))
     data[at : at + 1] = rng.choice(EXTREMES)
 

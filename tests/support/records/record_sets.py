@@ -29,7 +29,6 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 
 def life(label: str | int, start: int = 0) -> list[Event]:
-    """The four events of one segment."""
     return [
         started(label, start, start + 9),
         finished(label),
@@ -39,13 +38,12 @@ def life(label: str | int, start: int = 0) -> list[Event]:
 
 
 def marker(base_offset: int, kind: ControlType = ControlType.COMMIT) -> bytes:
-    """A control batch of one transaction marker."""
     producer = Producer(id=7, epoch=0, is_transactional=True)
     return build_control_batch(kind, base_offset, producer=producer, timestamp_ms=0)
 
 
 def hole_batch(events: dict[int, Event], base_offset: int, last_offset: int) -> bytes:
-    """A batch as compaction leaves it: records at some of its offsets only."""
+    """Build a batch as compaction leaves it, with records at some of its offsets only."""
     records = [
         found._replace(offset=offset)
         for offset, event in events.items()
@@ -55,12 +53,10 @@ def hole_batch(events: dict[int, Event], base_offset: int, last_offset: int) -> 
 
 
 def broken(batch: bytes) -> bytes:
-    """The batch with a bit flipped behind its header."""
     return batch[:-1] + bytes([batch[-1] ^ 1])
 
 
 def mixed_data() -> bytes:
-    """Batches of several sizes, holes, a marker, an empty batch, rejected and bad records."""
     a, b, c = life("a"), life("b", 10), life("c", 20)
     return b"".join(
         (

@@ -41,7 +41,6 @@ class RivalHistory:
         self.events = self._mixed(lives)
 
     def _life(self, broker: int) -> list[Event]:
-        """What one copy goes through, as far as it gets."""
         chance = self._chance
         one = SegmentId(self._partition, Uuid(chance.randbytes(16)))
         first = chance.randrange(self.last)
@@ -74,7 +73,6 @@ class RivalHistory:
         )
 
     def _epochs(self, first: int, last: int) -> dict[int, int]:
-        """Which epochs the offsets belong to; leaders do not agree where each begins."""
         length = self.last // EPOCHS + 1
         shift = self._chance.choice([0, 0, 0, STEP // 3])
         begins = [0, *(number * length + shift for number in range(1, EPOCHS))]
@@ -90,7 +88,6 @@ class RivalHistory:
         return self._clock_ms
 
     def _mixed(self, lives: list[list[Event]]) -> list[Event]:
-        """One log of all: each goes on whenever it is its turn, not always in order, or once."""
         chance = self._chance
         chance.shuffle(lives)
         running: list[list[Event]] = []

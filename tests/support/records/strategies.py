@@ -47,7 +47,6 @@ STATES = st.sampled_from(SegmentState)
 
 @st.composite
 def segments(draw: st.DrawFn) -> SegmentMetadata:
-    """A segment with any values that Kafka's constructor accepts, in any state."""
     start, last = sorted((draw(OFFSETS), draw(OFFSETS)))
     return SegmentMetadata(
         draw(SEGMENT_IDS),
@@ -128,7 +127,6 @@ _SMALL_DELETES = st.builds(
 
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 25) -> list[Event]:
-    """Events about few segments of few user partitions, so that they get in each other's way."""
     size = draw(st.integers(0, max_size))
     history: list[Event] = []
     known = []
@@ -157,7 +155,6 @@ _EDGES = (0, 1, 2, 3, 4, 0x7F, 0x80, 0x81, 0xFF)
 
 
 def damaged(random: Random, value: bytes) -> bytes:
-    """*value* with one to three things wrong in it: bytes replaced, added, removed, cut off."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         at = random.randrange(len(value) + 1)
         before = value[at] if at < len(value) else 0
@@ -181,5 +178,4 @@ def damaged(random: Random, value: bytes) -> bytes:
 
 
 def values_of(history: Iterable[Event]) -> list[bytes]:
-    """The record values of *history*."""
     return [encode_any(event) for event in history]

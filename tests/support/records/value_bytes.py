@@ -19,22 +19,18 @@ TXN_EMPTY = b"\x01\x00\x01\x01"
 
 
 def int32(number: int) -> bytes:
-    """A 32-bit number, big-endian."""
     return struct.pack(">i", number)
 
 
 def int64(number: int) -> bytes:
-    """A 64-bit number, big-endian."""
     return struct.pack(">q", number)
 
 
 def epoch(number: int, offset: int, tags: bytes = NO_TAGS) -> bytes:
-    """One entry of the epoch array."""
     return int32(number) + int64(offset) + tags
 
 
 def epochs(*entries: bytes) -> bytes:
-    """The epoch array of up to 126 entries."""
     return bytes((len(entries) + 1,)) + b"".join(entries)
 
 
@@ -58,7 +54,7 @@ def segment_value(
     state: bytes = b"\x00",
     tags: bytes = NO_TAGS,
 ) -> bytes:
-    """A segment record: broker 1, max timestamp 100, event timestamp 123, size 4096."""
+    """Build a segment record: broker 1, max timestamp 100, event timestamp 123, size 4096."""
     return b"".join(
         (
             head,
@@ -80,7 +76,7 @@ def update_value(
     state: bytes = b"\x01",
     tags: bytes = NO_TAGS,
 ) -> bytes:
-    """An update record: broker 1, event timestamp 123, state COPY_SEGMENT_FINISHED."""
+    """Build an update record: broker 1, event timestamp 123, state COPY_SEGMENT_FINISHED."""
     return b"".join(
         (
             head,
@@ -104,7 +100,7 @@ def partition_delete_value(
     state: bytes = b"\x00",
     tags: bytes = NO_TAGS,
 ) -> bytes:
-    """A partition-delete record: broker 1, event timestamp 123, state DELETE_PARTITION_MARKED."""
+    """Build a partition-delete record: broker 1, event timestamp 123, DELETE_PARTITION_MARKED."""
     return b"".join((head, _partition(name, partition_tags), int32(1), int64(123), state, tags))
 
 
@@ -118,7 +114,7 @@ def snapshot_value(
     state: bytes = b"\x01",
     tags: bytes = NO_TAGS,
 ) -> bytes:
-    """A snapshot record with the same fields as the segment record, COPY_SEGMENT_FINISHED."""
+    """Build a snapshot record with the fields of the segment record, COPY_SEGMENT_FINISHED."""
     return head + SEGMENT + _body(start, end, epochs, custom, state, tags)
 
 

@@ -20,18 +20,13 @@ _TEST = re.compile(r"`([^`]+\.py::[^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One row: what can be done, how it is called, and the node ids of the tests that show it."""
-
     what: str
     call: str
     tests: tuple[str, ...]
 
 
 def read_capabilities(text: str) -> list[Capability]:
-    """
-    The rows of the table in *text*; a page without the table or with a malformed row is a
-    `ValueError`.
-    """
+    """Return the rows of the table in *text*. Raises ValueError for no table or a malformed row."""
     lines = [_cells(line) for line in text.splitlines() if line.startswith("|")]
     if len(lines) < 2 or lines[0] != COLUMNS:
         message = f"no table with the columns {' | '.join(COLUMNS)}"
@@ -46,24 +41,17 @@ def read_capabilities(text: str) -> list[Capability]:
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of one line of a Markdown table; an escaped bar does not end a cell."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
 class CapabilityJudge:
-    """
-    Notes how every test ended, and fails the run for each capability that was not shown in it.
-    """
-
     def __init__(self, capabilities: list[Capability]) -> None:
         self._capabilities = capabilities
         self._passed: set[str] = set()
         self._failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """
-        Note one phase of one test; all cases of a table count for the test that they belong to.
-        """
+        """Note one phase of one test; all cases of a table count for their test."""
         test = report.nodeid.partition("[")[0].partition("@")[0]
         if report.failed:
             self._failed.add(test)
@@ -71,7 +59,6 @@ class CapabilityJudge:
             self._passed.add(test)
 
     def not_shown(self) -> list[str]:
-        """One line for each test that some row names and that did not run and pass."""
         return [
             f"{capability.what}: {test} {'failed' if test in self._failed else 'did not run'}"
             for capability in self._capabilities
@@ -80,12 +67,10 @@ class CapabilityJudge:
         ]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Turn a green run red when a capability was not shown."""
         if self.not_shown() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say which rows are not true."""
         missing = self.not_shown()
         if missing:
             terminalreporter.section("capabilities not shown by this run", red=True)
@@ -102,7 +87,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Seat the judge, once in a run: workers only send their reports."""
     page = config.getoption("capabilities")
     if page is None or hasattr(config, "workerinput") or config.getoption("collectonly"):
         return

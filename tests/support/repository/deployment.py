@@ -25,30 +25,25 @@ _NAME = re.compile(r"\brlmm_[a-z0-9_]+")
 
 
 def files(suffix: str) -> list[Path]:
-    """Every file of `deploy/` of that kind."""
     return [path for path in tree.files() if path.parts[0] == "deploy" and path.suffix == suffix]
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
-    """The documents of a YAML file."""
     return [found for found in yaml.safe_load_all(tree.read(path)) if found is not None]
 
 
 def manifest(path: str, kind: str) -> dict[str, Any]:
-    """The only manifest of that kind of a file."""
     (found,) = [one for one in documents(DEPLOY / "kubernetes" / path) if one["kind"] == kind]
     return found
 
 
 def container(path: str) -> dict[str, Any]:
-    """The container that a deployment describes, or adds to."""
     found: dict[str, Any]
     (found,) = manifest(path, "Deployment")["spec"]["template"]["spec"]["containers"]
     return found
 
 
 def unit() -> RawConfigParser:
-    """The systemd unit; of a key that stands there several times the lines are joined."""
     parser = RawConfigParser(strict=False, dict_type=_Joining)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(tree.read(UNIT))
@@ -56,8 +51,6 @@ def unit() -> RawConfigParser:
 
 
 class _Joining(dict[Any, Any]):
-    """Keeps every value of a key, one a line."""
-
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, list) and key in self and isinstance(self[key], list):
             value = [*self[key], *value]
@@ -65,7 +58,6 @@ class _Joining(dict[Any, Any]):
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Instruction and arguments of each line of the Dockerfile, continuations joined."""
     lines = [line for line in tree.read(DOCKERFILE).splitlines() if not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
     found = [line.partition(" ") for line in joined.splitlines() if line.strip()]
@@ -83,7 +75,6 @@ def dashboard() -> dict[str, Any]:
 
 
 def panels() -> list[dict[str, Any]]:
-    """Every panel that shows something, those in rows included."""
     found = []
     for panel in dashboard()["panels"]:
         found += [panel, *panel.get("panels", [])]
@@ -91,7 +82,6 @@ def panels() -> list[dict[str, Any]]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """Every query, with who asks it."""
     for alert in alerts():
         yield alert["alert"], alert["expr"]
     for panel in panels():
@@ -103,12 +93,10 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def metric_names(expression: str) -> set[str]:
-    """The metrics of ours that a query reads."""
     return set(_NAME.findall(expression))
 
 
 def label_names(expression: str) -> set[str]:
-    """Every label that a query names: in matchers, groupings, joins, and for a variable."""
     found = set(re.findall(r"[{,]\s*([a-z_]+)\s*(?:=~|!~|!=|=)", expression))
     for names in re.findall(
         r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)", expression
@@ -119,19 +107,16 @@ def label_names(expression: str) -> set[str]:
 
 
 def anchor(heading: str) -> str:
-    """The address within a page that GitHub gives to a heading."""
     kept = re.sub(r"[^\w\- ]", "", heading.strip().lower().replace("`", ""))
     return kept.replace(" ", "-")
 
 
 def anchors(page: str) -> set[str]:
-    """Every heading of a page, as an address."""
     found = re.findall(r"^#{1,6} (.+)$", tree.read(Path(page)), re.MULTILINE)
     return {anchor(heading) for heading in found}
 
 
 def run(*command: str | Path) -> str:
-    """What a command says; it must not fail."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tree.ROOT)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 @functools.cache
 def modules() -> Mapping[str, Path]:
-    """Every module of the product by its dotted name; a package by its own name."""
     return {
         ".".join(path.with_suffix("").parts).removesuffix(".__init__"): path
         for path in tree.python_files(*tree.PACKAGES)
@@ -25,14 +24,12 @@ def modules() -> Mapping[str, Path]:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """The modules of the product that *path* imports when it runs."""
     names = {name for _, name in runtime_imports(tree.parse(path))}
     names |= {name.rpartition(".")[0] for name in names - modules().keys()}
     return names & modules().keys()
 
 
 def runtime_imports(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and full name of all that is imported when code runs, not for type checkers alone."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             continue
@@ -46,7 +43,6 @@ def runtime_imports(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 @functools.cache
 def importing_modules() -> Mapping[Path, set[str]]:
-    """For each folder, the modules outside it that import one of its modules."""
     importing: dict[Path, set[str]] = defaultdict(set)
     for name, path in modules().items():
         for imported in imported_modules(path):
@@ -57,7 +53,6 @@ def importing_modules() -> Mapping[Path, set[str]]:
 
 
 def knot() -> list[str]:
-    """Folders that import one another in a circle; empty when there are none."""
     graph = TopologicalSorter[str]()
     for folder, names in importing_modules().items():
         for name in names:

@@ -33,14 +33,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
-    """Every function and method, wherever it is defined."""
     for node in ast.walk(tree):
         if isinstance(node, Function):
             yield node
 
 
 def long_functions(tree: ast.Module) -> list[str]:
-    """Functions of more than 70 lines, docstring included."""
     return [
         f"line {function.lineno}: {function.name} has {length} lines"
         for function in functions(tree)
@@ -49,7 +47,6 @@ def long_functions(tree: ast.Module) -> list[str]:
 
 
 def calls(tree: ast.Module, *names: str) -> list[str]:
-    """Calls of the named functions, plain or as an attribute of anything."""
     return [
         f"line {node.lineno}: {name}()"
         for node in ast.walk(tree)
@@ -58,13 +55,11 @@ def calls(tree: ast.Module, *names: str) -> list[str]:
 
 
 def called_name(call: ast.Call) -> str:
-    """The last part of the name of what is called; empty when that has no name."""
     called = call.func
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
 def prints(tree: ast.Module) -> list[str]:
-    """Calls of the builtin `print`; a console's method of that name is another thing."""
     return [
         f"line {node.lineno}: print()"
         for node in ast.walk(tree)
@@ -75,7 +70,7 @@ def prints(tree: ast.Module) -> list[str]:
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and full name of everything imported: `from a import b` gives `a.b`."""
+    """Yield line and full name of each import: `from a import b` gives `a.b`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -84,7 +79,6 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def undocumented_tests(tree: ast.Module) -> list[str]:
-    """Tests without the sentence that says what is true when they pass."""
     return [
         f"line {function.lineno}: {function.name} states no fact"
         for function in functions(tree)
@@ -93,7 +87,6 @@ def undocumented_tests(tree: ast.Module) -> list[str]:
 
 
 def derived_classes(tree: ast.Module, bases: set[str]) -> list[str]:
-    """Classes that name one of *bases* as what they derive from."""
     return [
         f"line {node.lineno}: {node.name} derives from {ast.unparse(base)}"
         for node in ast.walk(tree)
@@ -104,7 +97,6 @@ def derived_classes(tree: ast.Module, bases: set[str]) -> list[str]:
 
 
 def empty_names(tree: ast.Module) -> list[str]:
-    """Classes whose name ends in a word that says nothing."""
     return [
         f"line {node.lineno}: {node.name}"
         for node in ast.walk(tree)
@@ -115,27 +107,22 @@ def empty_names(tree: ast.Module) -> list[str]:
 
 
 def is_empty_module_name(stem: str) -> bool:
-    """Whether a module is called something that is no decision."""
     return stem in _EMPTY_MODULES
 
 
 def leftovers(text: str) -> list[str]:
-    """Markers that say that something is unfinished."""
     return _lines(_LEFTOVER, text)
 
 
 def addresses(text: str) -> list[str]:
-    """Hosts of package registries, and options that name one."""
     return _lines(_INDEX, text)
 
 
 def machine_paths(text: str) -> list[str]:
-    """Paths that exist only where somebody worked."""
     return _lines(_MACHINE_PATH, text)
 
 
 def _lines(pattern: re.Pattern[str], text: str) -> list[str]:
-    """The lines that the pattern matches, with their numbers."""
     return [
         f"line {number}: {line.strip()}"
         for number, line in enumerate(text.splitlines(), 1)

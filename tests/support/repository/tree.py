@@ -20,7 +20,7 @@ PACKAGES = (
 
 @functools.cache
 def files() -> tuple[Path, ...]:
-    """Every file that is committed or not ignored, relative to the root, in order."""
+    """Return every file that is committed or not ignored, relative to the root, in order."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if listing.returncode == 0:
@@ -32,7 +32,6 @@ def files() -> tuple[Path, ...]:
 
 
 def ignored_sources() -> list[Path]:
-    """Sources in our own folders that git takes for something that tools have made."""
     command = ["git", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"]
     folders = (*PACKAGES, "bench", "deploy", "docs", "examples", "tests", "tools", "typings")
     listing = subprocess.run(
@@ -43,7 +42,6 @@ def ignored_sources() -> list[Path]:
 
 
 def _is_left_behind(name: Path) -> bool:
-    """Whether a file was made by tools: in a hidden folder, a cache, or what is built."""
     folders = name.parts[:-1]
     hidden = any(part.startswith(".") and part != ".ci" for part in folders)
     made = {"__pycache__", "build", "dist"}
@@ -51,24 +49,22 @@ def _is_left_behind(name: Path) -> bool:
 
 
 def python_files(*folders: str) -> list[Path]:
-    """The Python sources of the tree, or of the named folders only."""
+    """Return the Python sources of the tree, or of the named folders only."""
     prefixes = tuple(f"{folder}/" for folder in folders) or ("",)
     return [path for path in files() if path.suffix == ".py" and str(path).startswith(prefixes)]
 
 
 def text_files() -> list[Path]:
-    """Everything written by hand or read by a person: no recorded data, no licence, no bytes."""
+    """Return the files written by hand or read by a person: no recorded data, no licence."""
     recorded = {".json", ".jsonl", ".bin", ".log", ".gz", ".png", ".snapshot", ".svg"}
     return [path for path in files() if path.suffix not in recorded and path.name != "LICENSE"]
 
 
 @functools.cache
 def read(path: Path) -> str:
-    """The text of a file named relative to the root."""
     return (ROOT / path).read_text()
 
 
 @functools.cache
 def parse(path: Path) -> ast.Module:
-    """The syntax tree of a source named relative to the root."""
     return ast.parse(read(path), str(path))

@@ -27,7 +27,6 @@ ops admin {ADMIN}
 
 
 def write_tokens(path: Path, text: str = TOKENS) -> Path:
-    """Put a file of tokens where another one may stand, as whoever rotates them does."""
     beside = path.with_name(f"{path.name}.new")
     beside.write_text(text)
     beside.chmod(0o600)
@@ -36,8 +35,6 @@ def write_tokens(path: Path, text: str = TOKENS) -> Path:
 
 
 class Pki:
-    """An authority, and the files of a server whose certificate it signed."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.authority = trustme.CA()
@@ -50,7 +47,6 @@ class Pki:
     def replace_server(
         self, authority: trustme.CA | None = None, left: timedelta = timedelta(days=365)
     ) -> datetime:
-        """Another certificate for the server, that ends when the rest of its time is over."""
         end = (datetime.now(tz=UTC) + left).replace(microsecond=0)
         made = (authority or self.authority).issue_cert(
             "localhost", "127.0.0.1", not_after=end, not_before=end - timedelta(days=9_999)
@@ -60,7 +56,6 @@ class Pki:
         return end
 
     def replace_client_ca(self, authority: trustme.CA) -> None:
-        """Have clients of another authority trusted."""
         self._replace(self.client_ca_file, authority.cert_pem.bytes())
 
     def settings(
@@ -76,7 +71,6 @@ class Pki:
         )
 
     def door(self, tls: TlsSettings | None = None, **access: Any) -> Authenticator:
-        """A door with this certificate."""
         return Authenticator(AccessSettings(**access), tls or self.settings())
 
     def client(
@@ -87,7 +81,6 @@ class Pki:
         signed_by: trustme.CA | None = None,
         not_after: datetime | None = None,
     ) -> ssl.SSLContext:
-        """A client that trusts *authority*, with a certificate for *names* if there are any."""
         context = ssl.create_default_context()
         (authority or self.authority).configure_trust(context)
         if names or common_name is not None:

@@ -74,8 +74,6 @@ _brokers = count(1)
 
 
 class _Labels(PythonEngine):
-    """The labels of one scenario, its user partitions like those of no other."""
-
     def __init__(self, number: int) -> None:
         super().__init__()
         self._number = number
@@ -83,14 +81,11 @@ class _Labels(PythonEngine):
         self._labels.partition = self.partition  # type: ignore[method-assign]
 
     def partition(self, tp: str) -> TopicIdPartition:
-        """The user partition under *tp*."""
         fresh = TopicIdPartition(Uuid.of(self._number, len(self._named) + 1), f"t-{tp}", 0)
         return self._named.setdefault(tp, fresh)
 
 
 class ClientEngine:
-    """One scenario, asked through clients of one kind."""
-
     def __init__(
         self,
         cluster: Cluster,
@@ -117,7 +112,6 @@ class ClientEngine:
             await self._initialize(DEFAULT_TP)
 
     async def step(self, operation: Operation) -> Json:
-        """The answer to one step, in the form of the corpus."""
         try:
             if isinstance(operation, AddStep | UpdateStep | DeletePartition):
                 return await self._apply(operation)
@@ -250,7 +244,6 @@ class ClientEngine:
     # --------------------------------------------------------------------------------- brokers
 
     async def _broker(self, tp: str) -> Any:
-        """The client of the broker that has *tp* or has not."""
         if tp not in self._brokers:
             self._ids[tp] = next(_brokers)
             client = self._brokers[tp] = await self._cluster.client(self._ids[tp], ONCE)
@@ -258,7 +251,6 @@ class ClientEngine:
         return self._brokers[tp]
 
     async def _load(self, tp: str) -> Json:
-        """The broker is started again, and says nothing."""
         if tp not in self._ready:
             await self._broker(tp)
             await self._brokers[tp].close()

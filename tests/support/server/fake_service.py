@@ -30,8 +30,6 @@ LIMITS = ServiceLimits(64 * 1024, 128, 1024, 1_000, 1_000, 0)
 
 @dataclass
 class Served:
-    """One connection, as the service saw it."""
-
     hello: dict[str, Any] = field(default_factory=dict)
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)
     writer: asyncio.StreamWriter | None = None
@@ -42,8 +40,6 @@ class Served:
 
 
 class FakeService:
-    """Listens at a path or port; may be ended and begun again."""
-
     def __init__(self, path: Path, tls: ssl.SSLContext | None = None) -> None:
         self.path = path
         self.kept = StandInService()
@@ -72,7 +68,6 @@ class FakeService:
 
     @property
     def tcp(self) -> TcpAddress:
-        """Where it is, where it was begun over TCP."""
         assert self._server is not None
         return TcpAddress("127.0.0.1", self._server.sockets[0].getsockname()[1])
 
@@ -83,7 +78,6 @@ class FakeService:
             self._server = await asyncio.start_unix_server(self._serve, self.path)
 
     async def end(self) -> None:
-        """Listen no more, and hang up on everybody."""
         assert self._server is not None
         self._server.close()
         for served in self.connections:
@@ -142,7 +136,6 @@ class FakeService:
 
 @asynccontextmanager
 async def faking(path: Path) -> AsyncIterator[FakeService]:
-    """A service that listens, until the block ends."""
     service = FakeService(path)
     await service.begin()
     try:

@@ -24,7 +24,6 @@ OTHER = tp("others", 1)
 
 @asynccontextmanager
 async def serving(**options: Any) -> AsyncIterator[tuple[World, FrameClient]]:
-    """A topic, and a client of an engine on it that is ready."""
     world = World(PLACES)
     role = options.pop("role", "admin")
     said = options.pop("said", {})
@@ -39,7 +38,6 @@ async def serving(**options: Any) -> AsyncIterator[tuple[World, FrameClient]]:
 
 
 async def add(client: FrameClient, segment: SegmentMetadata) -> Any:
-    """Write a segment's first event."""
     return await client.call("add_segment", wire(segment.id.partition), segment_value(segment))
 
 
@@ -51,7 +49,6 @@ async def copy(client: FrameClient, label: int, start: int = 0, last: int = 99) 
 
 
 def packed(segment: SegmentMetadata, state: int = 1) -> list[Any]:
-    """A segment as it comes back."""
     value: list[Any] = list(segment_value(segment))
     value[6] = [list(pair) for pair in segment.epochs]
     value[9] = state

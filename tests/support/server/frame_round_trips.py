@@ -113,7 +113,6 @@ _ARGS: Final[dict[str, tuple[Callable[[object], object], ...]]] = {
 
 
 def read_again(method: str, args: list[object]) -> list[object]:
-    """The arguments of a request, read and made anew."""
     known = METHODS[method]
     known.require_count(args)
     count = len(known.args)
@@ -195,5 +194,4 @@ _RESULTS: Final[dict[str, Callable[[object], object]]] = {
 
 
 def read_result_again(method: str, result: object) -> object:
-    """The result of an answer, read and made anew."""
     return _RESULTS.get(method, _itself)(result)

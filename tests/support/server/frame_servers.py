@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 @dataclass
 class FixedEngines:
-    """Engines that are there, and none that is learned."""
-
     engines: list[Engine]
     follows_brokers: bool = False
     accepted: list[tuple[str, str | None]] = field(default_factory=list)
@@ -56,7 +54,6 @@ class FixedEngines:
         return {}
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Refused, unless it is there."""
         if self.of_cluster(cluster_id) is not None:
             return
         served = [engine.identity.cluster_id for engine in self.engines if engine.identity]
@@ -67,8 +64,6 @@ class FixedEngines:
 
 
 class RoleDoor(Authenticator):
-    """Everybody has one role; a token is another one."""
-
     def __init__(self, role: str) -> None:
         super().__init__(AccessSettings(), TlsSettings())
         self._role = role
@@ -78,8 +73,6 @@ class RoleDoor(Authenticator):
 
 
 class Listening:
-    """A frame server that listens."""
-
     def __init__(
         self, sidecar: Sidecar, clusters: Clusters, path: Path, task: asyncio.Task[None]
     ) -> None:
@@ -99,7 +92,6 @@ class Listening:
 
 
 def _status(engine: Engine) -> Mapping[str, object]:
-    """What `rlmm serve` tells of an engine."""
     now_s = asyncio.get_running_loop().time()
     return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
 
@@ -112,7 +104,6 @@ async def listening(
     follows_brokers: bool = False,
     **settings: Any,
 ) -> AsyncIterator[Listening]:
-    """A frame server for *served_engines*, or what *engines* say, as long as the block."""
     chosen = SidecarSettings(**{"stop_timeout_ms": 1_000, **settings})
     around = SessionContext(
         chosen,

@@ -36,8 +36,6 @@ BEARER = f"Authorization: Bearer {READING}"
 
 @dataclass
 class Answer:
-    """What came back."""
-
     status: int
     headers: Mapping[str, str]
     text: str
@@ -48,12 +46,10 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """The code of the error that it is."""
         return str(self.shown["error"]["code"])
 
 
 def of(partition: TopicIdPartition, **more: object) -> dict[str, str]:
-    """The parameters of a question about *partition*."""
     named = {
         "topic_id": partition.topic_id,
         "topic": partition.topic,
@@ -74,7 +70,7 @@ def _validator(path: str, method: str, status: str, kind: str) -> Draft202012Val
 
 
 def require_described(path: str, method: str, answer: Answer) -> None:
-    """Fail unless the document says that this path may answer so."""
+    """Fail unless the OpenAPI document allows this answer on this path."""
     kind = answer.headers["Content-Type"].partition(";")[0]
     validator = _validator(path, method, str(answer.status), kind)
     if kind == "application/json":
@@ -85,15 +81,12 @@ def require_described(path: str, method: str, answer: Answer) -> None:
 
 
 class HttpClient:
-    """Asks one server."""
-
     def __init__(self, session: aiohttp.ClientSession, url: str, server: HttpServer) -> None:
         self.session = session
         self.url = url
         self.server = server
 
     async def get(self, path: str, **parameters: Any) -> Answer:
-        """Ask; `headers` are headers."""
         return await self.ask("GET", path, **parameters)
 
     async def ask(
@@ -104,7 +97,7 @@ class HttpClient:
         body: object = None,
         **parameters: Any,
     ) -> Answer:
-        """Ask, and hold the answer to the document where it describes the path."""
+        """Ask, and validate the answer where the OpenAPI document describes the path."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body)
         async with self.session.request(
             method, f"{self.url}{path}", params=parameters, headers=headers, data=data
@@ -115,14 +108,12 @@ class HttpClient:
         return answer
 
     async def metrics(self) -> dict[str, float]:
-        """Every sample of a scrape, by name and labels as they are written."""
         answer = await self.get("/metrics")
         samples = (line for line in answer.text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in (one.rpartition(" ") for one in samples)}
 
 
 def process_of(**engines: Engine) -> Service:
-    """A service of these engines, whose tasks are somebody else's."""
     service = Service({})
     service.engines.update(engines)
     return service
@@ -143,8 +134,8 @@ async def showing(
     **settings: Any,
 ) -> AsyncIterator[HttpClient]:
     """
-    A server that shows *engines*, or the *process*, and a client of it: one that may read, unless
-    the *door* is the test's own, or open to this machine.
+    Start a server that shows *engines*, or the *process*, and a client of it. The client may read,
+    unless the test passes a *door* of its own.
     """
     if door is None:
         door = Authenticator(AccessSettings(), TlsSettings(), own_token=READING)

@@ -32,14 +32,10 @@ QUICK = EngineSettings(pump=PumpSettings(retry_first_ms=50, retry_last_ms=200), 
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatistics(LogStatistics):
-    """Of a log that others keep."""
-
     is_connected: bool
 
 
 class RemoteLog(MemoryLog):
-    """A log at an address, where nobody may answer any more."""
-
     def __init__(self, topic: MemoryTopic, is_lost: Callable[[], bool]) -> None:
         super().__init__(topic)
         self._remote = topic
@@ -50,8 +46,6 @@ class RemoteLog(MemoryLog):
 
 
 class Addresses:
-    """A process that learns clusters, and what is at the addresses that it hears of."""
-
     def __init__(self, folder: Path, clusters_max: int) -> None:
         self.folder = folder
         self.at: dict[str, MemoryTopic] = {}
@@ -72,19 +66,16 @@ class Addresses:
         self.clusters = Clusters(self.engines, brokers_max=10)
 
     def put(self, address: str, cluster_id: str) -> MemoryTopic:
-        """A cluster of this id, with an empty log, is at this address from now on."""
         topic = self.at[address] = MemoryTopic(1)
         topic.cluster_id = cluster_id
         return topic
 
     def standing(self) -> ProcessStatus:
-        """What the process shows of itself."""
         sources = ServedState("test")
         sources.begin(self.service)
         return sources.standing()
 
     def looked(self, cluster_id: str) -> list[str]:
-        """Where the cluster was looked for, in order, each place once in a row."""
         places = [address for name, address in self.opened if name == cluster_id]
         return [one for one, before in zip(places, [None, *places], strict=False) if one != before]
 
@@ -116,7 +107,6 @@ class Addresses:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Addresses]:
-        """The process, as long as the block."""
         task = asyncio.create_task(self.service.run())
         try:
             yield self

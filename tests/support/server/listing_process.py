@@ -18,7 +18,6 @@ WARM_PAGES = 5
 
 
 def most_kb() -> int:
-    """The most memory that this process ever had; what rusage says may be of who started it."""
     told = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert told is not None
     return int(told[1])

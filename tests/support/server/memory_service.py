@@ -25,8 +25,6 @@ SETTINGS = EngineSettings(memory=ROOM, pump=PumpSettings(retry_first_ms=50, retr
 
 
 class ServedMetadata:
-    """The service; *assignment* is what it answers for, else everything."""
-
     def __init__(self, assignment: Assignment | None = None) -> None:
         self._assignment = assignment or Assignment.everything()
         self._thread = LoopThread("served-metadata")
@@ -54,19 +52,15 @@ class ServedMetadata:
         return SidecarAccess(self.address, timeout_ms=30_000)
 
     def place_of(self, partition: object) -> int:
-        """The metadata partition of a user partition."""
         return self._world.place(partition)  # type: ignore[arg-type]
 
     def tell(self, action: Callable[[LogScript], object]) -> None:
-        """Let something happen to the topic."""
-
         async def act() -> None:
             action(self._world.script)
 
         self._thread.wait(act())
 
     def hang_up(self) -> None:
-        """The service ends; its topic stays."""
         self._thread.wait(self._service.aclose())
 
     async def _open(self) -> None:

@@ -29,8 +29,6 @@ KINDS = ("async-unix", "sync-unix", "stand-in", "stand-in-sync")
 
 
 class Threaded:
-    """A client for threads: every call is made on a thread of its own, and awaited here."""
-
     def __init__(self, client: BlockingVerbs) -> None:
         self.blocking = client
 
@@ -54,21 +52,17 @@ class Threaded:
 
 
 def figures_of(client: Any) -> ClientStatistics:
-    """What a client of any kind has counted, from within the loop."""
     living = client.blocking._client if isinstance(client, Threaded) else client
     statistics: ClientStatistics = living.statistics()
     return statistics
 
 
 async def done(answer: Any) -> Any:
-    """The outcome of a call that some clients return at once and others are awaited for."""
     return await answer if asyncio.iscoroutine(answer) else answer
 
 
 @dataclass
 class Cluster:
-    """Something that answers, and clients of it."""
-
     kind: str
     path: Any = None
     service: StandInService | None = None
@@ -78,7 +72,6 @@ class Cluster:
     async def client(
         self, broker_id: int | None = None, settings: ClientSettings | None = None
     ) -> Any:
-        """One more client, closed at the end."""
         service = self.service
         if service is not None and self.kind == "stand-in":
             client: Any = service.client(broker_id, settings)
@@ -96,13 +89,11 @@ class Cluster:
         return client
 
     async def restarted(self, broker_id: int, settings: ClientSettings | None = None) -> Any:
-        """The client of a broker that was started again: what it had is not known any more."""
         if self.service is not None:
             self.service.shares.pop(broker_id, None)
         return await self.client(broker_id, settings)
 
     async def store_beside(self, event: Event) -> None:
-        """Somebody else writes *event*; return when it is applied."""
         partition = partition_of(event)
         if self.world is None:
             assert self.service is not None
@@ -119,8 +110,8 @@ class Cluster:
 @asynccontextmanager
 async def cluster_of(kind: str, assignment: Assignment | None = None) -> AsyncIterator[Cluster]:
     """
-    A service over a topic in memory that follows the brokers, or has an assignment of its own, or a
-    stand-in for it.
+    Start a service over a topic in memory that follows the brokers, has an assignment of its own,
+    or uses a stand-in for it.
     """
     async with AsyncExitStack() as stack:
         if kind.startswith("stand-in"):
@@ -139,13 +130,11 @@ async def cluster_of(kind: str, assignment: Assignment | None = None) -> AsyncIt
 
 
 async def led(cluster: Cluster, settings: ClientSettings | None = None) -> Any:
-    """The client of a broker that leads `tp()`."""
     client = await cluster.client(1, settings)
     await done(client.on_partition_leadership_changes([tp()], []))
     return client
 
 
 async def copied(client: Any, label: str, start: int, last: int, **fields: Any) -> Any:
-    """A segment is started and finished; the answer to its finish."""
     await client.add_segment(started(label, start, last, **fields))
     return await client.update_segment(finished(label))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 
 def pack(value: object) -> bytes:
-    """*value* in the fewest bytes."""
     match value:
         case None:
             return b"\xc0"

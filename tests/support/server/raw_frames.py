@@ -22,8 +22,6 @@ DEADLINE_S = 30.0
 
 
 class FrameClient:
-    """One connection."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
@@ -31,18 +29,15 @@ class FrameClient:
         self._kept: dict[int | None, Response] = {}
 
     async def hello(self, **said: Any) -> Any:
-        """Say who it is; what the service says of itself."""
         return await self.call("hello", {"versions": [1], "client": "test", **said})
 
     async def call(self, method: str, *args: Any) -> Any:
-        """The result of a request; raises its refusal."""
         answer = await self.answer(self.send(method, *args))
         if answer.error is not None:
             raise answer.error
         return answer.result
 
     def send(self, method: str, *args: Any, request_id: int | None = None) -> int:
-        """Send a request, and wait for nothing; its id."""
         if request_id is None:
             self._last_id += 1
             request_id = self._last_id
@@ -50,7 +45,6 @@ class FrameClient:
         return request_id
 
     async def answer(self, request_id: int | None) -> Response:
-        """The answer to a request; those to others are kept."""
         while request_id not in self._kept:
             answer = await self.next()
             assert answer is not None, f"it hung up, without an answer to {request_id}"
@@ -58,7 +52,7 @@ class FrameClient:
         return self._kept.pop(request_id)
 
     async def next(self) -> Response | None:
-        """The next answer; `None` where the service has hung up."""
+        """Return the next answer; None where the service has hung up."""
         async with asyncio.timeout(DEADLINE_S):
             try:
                 size = int.from_bytes(await self.reader.readexactly(4))
@@ -67,7 +61,7 @@ class FrameClient:
                 return None
 
     async def ended(self) -> bool:
-        """Whether nothing more comes: the service has hung up."""
+        """Return whether the service has hung up."""
         return await self.next() is None
 
     def close(self) -> None:
@@ -78,7 +72,6 @@ class FrameClient:
 async def connected(
     address: Path | tuple[str, int], tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[FrameClient]:
-    """A client that has connected, and said nothing yet."""
     if isinstance(address, tuple):
         reader, writer = await asyncio.open_connection(
             *address, ssl=tls, server_hostname=None if tls is None else "localhost"
@@ -94,12 +87,10 @@ async def connected(
 
 @asynccontextmanager
 async def greeted(address: Path | tuple[str, int], **said: Any) -> AsyncIterator[FrameClient]:
-    """A client that has said who it is."""
     async with connected(address) as client:
         await client.hello(**said)
         yield client
 
 
 def wire(partition: TopicIdPartition) -> list[object]:
-    """A partition as an argument."""
     return partition_value(partition)

@@ -57,8 +57,6 @@ SEGMENTS: Final = {
 
 @dataclass(frozen=True)
 class Golden:
-    """One frame as the file has it."""
-
     name: str
     direction: str
     data: bytes
@@ -75,8 +73,8 @@ class Golden:
 
 def to_json(value: object) -> object:
     """
-    A value of msgpack as JSON: bytes as `{"bin": hex}`, a map that has other keys than texts as
-    `{"map": [[key, value], ...]}`, everything else as itself.
+    Turn a msgpack value into JSON: bytes become `{"bin": hex}`, a map with other keys than texts
+    becomes `{"map": [[key, value], ...]}`, everything else itself.
     """
     if isinstance(value, bytes):
         return {"bin": value.hex()}
@@ -93,7 +91,6 @@ def to_json(value: object) -> object:
 
 
 def from_json(value: object) -> object:
-    """A value of msgpack that stands in the file."""
     if isinstance(value, list):
         return [from_json(one) for one in value]
     if isinstance(value, dict):
@@ -125,7 +122,6 @@ def _refusal(name: str, request_id: int | None, error: RlmmError, fields: object
 
 
 def requests() -> Iterator[Golden]:
-    """Requests: every method, with and without its options, and the edges of every value."""
     orders = values.partition_value(ORDERS)
     uuid = segment_id(1, ORDERS).uuid
     least = hello.ClientHello((1,), "golden/1")
@@ -213,7 +209,6 @@ def _questions(orders: list[object]) -> Iterator[Golden]:
 
 
 def answers() -> Iterator[Golden]:
-    """Answers: every form of a result."""
     limits = hello.ServiceLimits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
     known = hello.HelloAnswer(
         1, "rlmm/0.3.0", "c" * 22, Uuid(b"t" * 16), 50, "broker", "serve", limits
@@ -276,7 +271,6 @@ def _looked_at() -> Iterator[Golden]:
 
 
 def refusals() -> Iterator[Golden]:
-    """Refusals: every error there is, as bare and as full as it may be."""
     for cls in sorted(classes(), key=lambda cls: cls.code):
         bare, full = made(cls)
         yield _refusal(f"refusal-{cls.code}", 1, bare, fields_of(bare))
@@ -287,7 +281,6 @@ def refusals() -> Iterator[Golden]:
 
 
 def fields_of(error: RlmmError) -> dict[str, object]:
-    """What an error says beyond its message, found without the table under test."""
     said = dict(vars(error))
     if isinstance(error, errors.NotReady):
         said["records_left"] = error.records_left
@@ -297,7 +290,6 @@ def fields_of(error: RlmmError) -> dict[str, object]:
 
 
 def made(cls: type[RlmmError]) -> tuple[RlmmError, RlmmError | None]:
-    """An error of *cls* that says nothing more than a message, and one that says everything."""
     message = f"what happened: {cls.code} \u2026"
     bare = cls(message)
     full: dict[type[RlmmError], dict[str, object]] = {
@@ -326,12 +318,10 @@ def made(cls: type[RlmmError]) -> tuple[RlmmError, RlmmError | None]:
 
 
 def goldens() -> list[Golden]:
-    """Every frame that is understood."""
     return [*requests(), *answers(), *refusals()]
 
 
 def write() -> None:
-    """Write the file anew; the frames that are refused stand in a list of their own."""
     lists = {
         "about": "Frames of the protocol, see docs/wire-protocol.md and README.md.",
         "version": 1,

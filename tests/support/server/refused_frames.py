@@ -24,7 +24,7 @@ def _framed(payload: bytes) -> bytes:
 
 
 def _streams() -> dict[str, bytes]:
-    """Streams with a length that is not allowed: nothing of what follows is waited for."""
+    """Yield streams with a forbidden length; the server must not wait for the rest."""
     return {
         "length-zero": bytes(4),
         "length-above-limit": (FRAME_BYTES_MAX + 1).to_bytes(4),
@@ -34,7 +34,6 @@ def _streams() -> dict[str, bytes]:
 
 
 def _payloads() -> dict[str, bytes]:
-    """Payloads that are no request."""
     pack = msgpack.packb
     ping = pack([1, "ping", []])
     return {
@@ -77,8 +76,6 @@ _Requests = dict[str, tuple[str, list[object]]]
 
 
 def _questions() -> _Requests:
-    """Requests that are understood and cannot be meant: counts, partitions, epochs, offsets."""
-
     def part(*value: object) -> tuple[str, list[object]]:
         return "is_ready", [list(value)]
 
@@ -160,7 +157,6 @@ def _options() -> _Requests:
 
 
 def _others() -> _Requests:
-    """The same of look-ups, pages, assignments and hello."""
     return {
         "lookup-of-two": ("segments_for", [[[PART, 0]]]),
         "after-short": ("list_segments", [PART, bytes(23), 10]),
@@ -181,7 +177,6 @@ def _others() -> _Requests:
 
 
 def refused() -> list[dict[str, object]]:
-    """Name, bytes and the code of the error that answers them."""
     entries = [
         _entry(f"frame-{name}", data, ProtocolError.code) for name, data in _streams().items()
     ]

@@ -57,18 +57,14 @@ LOOKUPS = 5
 
 @dataclass
 class Wire:
-    """One connection, on which bytes come and go."""
-
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def exchanged(self, sent: bytes, count: int) -> list[bytes]:
-        """Send bytes; the *count* frames that come back."""
         self.writer.write(sent)
         return [await self.frame() for _ in range(count)]
 
     async def frame(self) -> bytes:
-        """The next frame, with its length."""
         async with asyncio.timeout(30.0):
             head = await self.reader.readexactly(4)
             return head + await self.reader.readexactly(int.from_bytes(head))
@@ -76,7 +72,6 @@ class Wire:
 
 @asynccontextmanager
 async def service(folder: Path) -> AsyncIterator[Wire]:
-    """A connection to `rlmm serve`, which runs in *folder* on a log that it has just begun."""
     options = ["--log-num-partitions", "3", "--sidecar-unix-path", "s"]
     async with serving(folder, *options) as served:
         await served.until_open(3)
@@ -95,18 +90,14 @@ def message_of(frame: bytes) -> list[Any]:
 
 @dataclass
 class Recorder:
-    """Asks, and keeps what was sent and what came back."""
-
     wire: Wire
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     _last_id: int = 0
 
     async def ask(self, method: str, *args: Any) -> Any:
-        """One request; its result, or nothing where it is refused."""
         return (await self.ask_all([(method, list(args))]))[0]
 
     async def ask_all(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:
-        """Several requests in one piece; their results."""
         sent = b""
         for method, args in requests:
             self._last_id += 1
@@ -125,7 +116,6 @@ class Recorder:
 
 
 async def talk(told: Recorder) -> None:
-    """A broker's day: every method, and refusals of several kinds."""
     await told.ask("hello", {"versions": [1], "client": "v1", "broker_id": 7, "instance": INSTANCE})
     await told.ask("segment_for", HERE, 0, 5)
     await told.ask("assign", [HERE], [], True)
@@ -201,7 +191,6 @@ async def _deletions(told: Recorder) -> None:
 
 
 async def recorded() -> list[dict[str, Any]]:
-    """The conversation, as it goes with the service of today."""
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
         async with service(Path(folder)) as wire:
             recorder = Recorder(wire)

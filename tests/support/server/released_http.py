@@ -43,7 +43,6 @@ ASKED: dict[str, tuple[str, dict[str, object] | None]] = {
 
 
 async def answers() -> dict[str, Answer]:
-    """Every answer, as it is today."""
     async with serving() as (_, _, client):
         return {
             name: await client.get(path, **({} if more is None else of(ORDERS, **more)))
@@ -52,7 +51,6 @@ async def answers() -> dict[str, Answer]:
 
 
 def shape(value: Any, at: str = "") -> dict[str, str]:
-    """Each place in a document, and what kind of value stands there; lists by their first."""
     if isinstance(value, dict):
         found = {at: "object"}
         for name, inner in value.items():

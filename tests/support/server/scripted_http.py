@@ -16,27 +16,24 @@ HANG_UP = b""
 
 
 class Silence:
-    """In place of an answer: nothing, for as long as the client waits."""
+    """Stands for no answer as long as the client waits."""
 
 
 SILENCE = Silence()
 
 
 def reply(status: int, body: bytes = b"", *headers: str, length: int | None = None) -> bytes:
-    """An answer; *length* is what it promises, where that is not what comes."""
+    """Build an answer; *length* is the promised length where that is wrong."""
     lines = [f"HTTP/1.1 {status} x", f"Content-Length: {len(body) if length is None else length}"]
     return "\r\n".join([*lines, *headers, "", ""]).encode() + body
 
 
 def refusal(status: int, code: str, *headers: str) -> bytes:
-    """An error as our services tell one."""
     told = {"error": {"code": code, "message": f"so it is: {code}", "retriable": False}}
     return reply(status, json.dumps(told).encode(), *headers)
 
 
 class ScriptedServer:
-    """Gives one answer of *script* after the other; *heads* are those of the requests."""
-
     def __init__(self, script: list[bytes | Silence]) -> None:
         self.script = deque(script)
         self.heads: list[str] = []
@@ -45,7 +42,6 @@ class ScriptedServer:
         self.writers: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection; it ends behind an answer that is no whole one."""
         self.connections += 1
         self.writers.append(writer)
         try:
@@ -71,7 +67,6 @@ def _is_whole(said: bytes) -> bool:
 
 @asynccontextmanager
 async def scripted_server(*script: bytes | Silence) -> AsyncIterator[ScriptedServer]:
-    """A server at a free port of the loopback."""
     scripted = ScriptedServer(list(script))
     server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()

@@ -32,7 +32,7 @@ SEGMENTS = 20
 
 
 async def fill(folder: Path) -> None:
-    """Write a history for a service that is started in *folder*, and leave no snapshot of it."""
+    """Write a history for a service that is started in *folder*, without a snapshot."""
     log = await FilesLog.open(folder / FOLDER / LOG_FOLDER, partition_count=PLACES)
     try:
         async with open_metadata(log) as metadata:
@@ -45,8 +45,6 @@ async def fill(folder: Path) -> None:
 
 
 class Serving:
-    """One process that serves."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.lines: list[dict[str, Any]] = []
         """What it has logged, as far as it was read."""
@@ -60,11 +58,9 @@ class Serving:
 
     @property
     def messages(self) -> list[str]:
-        """What it has logged, without times and levels."""
         return [str(line["message"]) for line in self.lines]
 
     async def until(self, text: str, deadline_s: float = DEADLINE_S) -> dict[str, Any]:
-        """The first line from now on whose message contains *text*."""
         async with asyncio.timeout(deadline_s):
             while (line := await self.next_line()) is not None:
                 if text in str(line.get("message", "")):
@@ -72,14 +68,12 @@ class Serving:
         raise AssertionError(f"it ended before {text!r}: {self.messages} {self.said}")
 
     async def until_open(self, count: int) -> None:
-        """Wait until that many metadata partitions are answered from: all of them."""
         await self.until(f"{count} of {count} are")
 
     def send(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
 
     async def end(self, how: signal.Signals | None = None, deadline_s: float = DEADLINE_S) -> int:
-        """Send a signal, read all that is still said, and give the status."""
         if how is not None:
             self.send(how)
         async with asyncio.timeout(deadline_s):
@@ -88,7 +82,7 @@ class Serving:
             return await self._process.wait()
 
     async def next_line(self) -> dict[str, Any] | None:
-        """The next line, empty where it is not a log line; None at the end of all."""
+        """Return the next line, empty where it is not a log line; None at the end of output."""
         assert self._process.stderr is not None
         text = (await self._process.stderr.readline()).decode()
         if not text:
@@ -105,7 +99,6 @@ class Serving:
 async def serving(
     folder: Path, *arguments: str, program: Sequence[str] = RLMM, before: Sequence[str] = ()
 ) -> AsyncIterator[Serving]:
-    """`rlmm serve` with *arguments*, started in *folder*; killed at the end if it still runs."""
     environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
     process = await asyncio.create_subprocess_exec(
         *before, sys.executable, *program, "serve", *arguments,

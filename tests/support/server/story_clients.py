@@ -32,14 +32,11 @@ SETTINGS = ClientSettings(timeout_s=20.0)
 
 
 class ThroughClient:
-    """What `RemoteLogMetadata` offers, every verb of it asked through a client."""
-
     def __init__(self, metadata: RemoteLogMetadata, client: Any) -> None:
         self._metadata = metadata
         self._client = client
 
     def __getattr__(self, name: str) -> Any:
-        """Verbs of the same name are the client's; what is no verb stays the service's."""
         if name in _VERBS:
             return getattr(self._client, name)
         assert name in _OWN, f"{name} is neither a verb nor known to be none"
@@ -55,7 +52,6 @@ class ThroughClient:
         return _written(await self._client.put_partition_delete(delete))
 
     async def store(self, segment: SegmentMetadata) -> StoredNotAssigned:
-        """Also where it is not assigned."""
         stored = await self._client.add_segment(segment, unassigned="store")
         assert stored.verdict == "stored-not-assigned"
         return StoredNotAssigned(stored.metadata_partition, stored.offset)
@@ -92,8 +88,6 @@ def _written(answer: WriteAnswer) -> WrittenEvent:
 
 
 class TownOfClients:
-    """Services at one place, each asked through a client of its own."""
-
     def __init__(self, place: Place, open_metadata: Any, kind: str) -> None:
         self.place = place
         self._open = open_metadata
@@ -101,7 +95,6 @@ class TownOfClients:
 
     @asynccontextmanager
     async def service(self, name: str = "", **options: Any) -> AsyncIterator[ThroughClient]:
-        """A service behind a socket; it stops in order."""
         async with AsyncExitStack() as stack:
             metadata = await stack.enter_async_context(self._open(name, **options))
             served = await stack.enter_async_context(

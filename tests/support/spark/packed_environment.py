@@ -24,7 +24,6 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 
 
 def environment_of_ours(folder: Path) -> Path:
-    """A new environment in *folder* with our packages and what they need; its Python."""
     venv.create(folder, symlinks=True, with_pip=False)
     (place,) = (folder / "lib").glob("python*/site-packages")
     for one in needed():
@@ -40,14 +39,13 @@ def environment_of_ours(folder: Path) -> Path:
 
 
 def packed(environment: Path, archive: Path) -> Path:
-    """The environment as an archive that is unpacked anywhere."""
+    """Pack the environment as an archive that works at any path."""
     with tarfile.open(archive, "w:gz", compresslevel=1) as file:
         file.add(environment, ".")
     return archive
 
 
 def needed() -> list[Distribution]:
-    """All that is installed here of what our packages need, but for themselves and for Spark."""
     found: dict[str, Distribution] = {}
     waiting = _needs(distribution(OURS), EXTRAS)
     while waiting:

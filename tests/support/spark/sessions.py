@@ -44,7 +44,6 @@ QUICK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests on Spark the time that a busy machine takes."""
     for item in items:
         asked = {"spark_session", "spark_connect"} & {*getattr(item, "fixturenames", ())}
         if asked and item.get_closest_marker("timeout") is None:
@@ -52,13 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def python_path() -> str:
-    """What makes workers find the tests."""
     before = os.environ.get("PYTHONPATH", "")
     return os.pathsep.join(filter(None, (str(tree.ROOT), before)))
 
 
 def spark_program(name: str) -> Path:
-    """One of Spark's own programs."""
     (place,) = importlib.import_module("pyspark").__path__
     return Path(place) / "bin" / name
 
@@ -67,7 +64,6 @@ def spark_program(name: str) -> Path:
 def spark_process(
     command: list[str], port: int, log: Path, **variables: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of Spark's that listens on *port*."""
     environment = {
         **os.environ,
         "JAVA_HOME": str(find_java(os.environ).home),

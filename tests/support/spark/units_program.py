@@ -30,7 +30,6 @@ PATIENCE_S = 120.0
 
 
 def where(meet: str, number: int) -> tuple[int, str, str]:
-    """A square, the folder that its executor works in, and where that has our code from."""
     here = Path.cwd()
     if meet:
         (Path(meet) / f"executor-{str(here).replace('/', '_')}").touch()
@@ -47,13 +46,11 @@ def where(meet: str, number: int) -> tuple[int, str, str]:
 
 
 def children() -> int:
-    """How many processes this one has started that are still there."""
     threads = Path(f"/proc/{os.getpid()}/task").iterdir()
     return sum(len((thread / "children").read_text().split()) for thread in threads)
 
 
 def main() -> int:
-    """Open, run and close, as often as was asked."""
     parser = argparse.ArgumentParser()
     parser.add_argument("master", nargs="?", default=SUBMITTED)
     parser.add_argument("--times", type=int, default=1)

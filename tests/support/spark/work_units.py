@@ -25,8 +25,6 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Unit:
-    """One unit: its number, what it does, and where it tells of it."""
-
     number: int
     does: str = ""
     folder: Path | None = None
@@ -37,13 +35,11 @@ class Unit:
 
     @property
     def place(self) -> Path:
-        """Where the unit tells of itself."""
         assert self.folder is not None
         return self.folder
 
 
 def work(unit: Unit) -> object:
-    """Do what the unit says; its number squared, where it says nothing."""
     unit.seen.append("work")
     if unit.folder is not None:
         mark(unit.folder / f"runs-{unit.number}")
@@ -56,30 +52,25 @@ def fail(unit: Unit) -> object:
 
 
 def die(unit: Unit) -> object:
-    """End the process, as an operator or a lack of memory does."""
     os.kill(os.getpid(), signal.SIGKILL)
     return None
 
 
 def die_once(unit: Unit) -> object:
-    """The same, but not again; then, how often Spark has tried its task before."""
     return die(unit) if runs(unit.place, unit.number) == 1 else task().attemptNumber()
 
 
 def die_beside(unit: Unit) -> object:
-    """The same, as soon as another unit hangs."""
     wait_for(unit.place / "hanging")
     return die(unit)
 
 
 def wait(unit: Unit) -> object:
-    """Go on when the test says so."""
     wait_for(unit.place / "go-on")
     return unit.number**2
 
 
 def hang(unit: Unit) -> object:
-    """Say who hangs, and never come back."""
     (unit.place / "hanging.tmp").write_text(str(os.getpid()))
     (unit.place / "hanging.tmp").rename(unit.place / "hanging")
     deadline = time.monotonic() + PATIENCE_S
@@ -89,21 +80,18 @@ def hang(unit: Unit) -> object:
 
 
 def hang_once(unit: Unit) -> object:
-    """The same, but not again; then, whether who hung is still there."""
     if runs(unit.place, unit.number) == 1:
         return hang(unit)
     return is_running(int((unit.place / "hanging").read_text()))
 
 
 def interrupt(unit: Unit) -> object:
-    """Interrupt the driver, as soon as another unit hangs."""
     wait_for(unit.place / "hanging")
     os.kill(unit.driver, signal.SIGINT)
     return None
 
 
 def task() -> TaskContext:
-    """The task of Spark's that this is."""
     from pyspark import TaskContext  # noqa: PLC0415 - only workers of Spark's have one
 
     context = TaskContext.get()
@@ -127,7 +115,6 @@ DEEDS: dict[str, Callable[[Unit], object]] = {
 
 
 def mark(path: Path) -> None:
-    """One more line, whoever writes at the same time."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, f"{os.getpid()}\n".encode())
@@ -136,13 +123,11 @@ def mark(path: Path) -> None:
 
 
 def runs(folder: Path, number: int) -> int:
-    """How often a unit was begun."""
     path = folder / f"runs-{number}"
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
 def wait_for(path: Path) -> None:
-    """Return when there is such a file."""
     deadline = time.monotonic() + PATIENCE_S
     while not path.exists():
         if time.monotonic() > deadline:
@@ -152,6 +137,5 @@ def wait_for(path: Path) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is such a process, and it has not ended."""
     status = Path(f"/proc/{process}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] not in ("Z", "X")

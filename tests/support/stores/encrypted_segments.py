@@ -51,19 +51,15 @@ _HASH = 64
 
 @cache
 def private_key(key_id: str) -> rsa.RSAPrivateKey:
-    """One key for each id, made once: that takes a while."""
     assert key_id
     return rsa.generate_private_key(65537, 2048)
 
 
 def pem(key_id: str) -> bytes:
-    """A private key as a file has it."""
     return private_key(key_id).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 class KeyFiles:
-    """A key ring and its keys in a folder, each for its owner alone."""
-
     def __init__(self, folder: Path, ids: tuple[str, ...] = IDS) -> None:
         self.folder = folder
         self.ring = folder / "ring.json"
@@ -71,7 +67,6 @@ class KeyFiles:
         self.write(dict.fromkeys(ids, ""))
 
     def write(self, keys: dict[str, str]) -> None:
-        """The ring with these keys; each is its own, or that of another id."""
         named = {}
         for key_id, other in keys.items():
             path = self.folder / f"{key_id}.pem"
@@ -88,7 +83,7 @@ class KeyFiles:
 
 
 def seal_key(data_key: bytes, key_id: str) -> bytes:
-    """A data key, padded by OAEP with SHA3-512 in both places, and sealed."""
+    """Seal a data key, padded by OAEP with SHA3-512 in both places."""
     numbers = private_key(key_id).public_key().public_numbers()
     size = -(-numbers.n.bit_length() // 8)
     empty = hashlib.sha3_512(b"").digest()
@@ -111,7 +106,6 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 def seal(content: bytes, aad: bytes, data_key: bytes = DATA_KEY) -> bytes:
-    """One part: vector, ciphertext, tag."""
     vector = secrets.token_bytes(12)
     return vector + AESGCM(data_key).encrypt(vector, content, aad)
 
@@ -119,7 +113,6 @@ def seal(content: bytes, aad: bytes, data_key: bytes = DATA_KEY) -> bytes:
 def seal_objects(
     manifest: Manifest, log: bytes, indexes: bytes, key_id: str = IDS[0]
 ) -> dict[ObjectKind, bytes]:
-    """The objects of a segment, encrypted: each chunk and each index by itself."""
     aad = secrets.token_bytes(32)
     starts = [manifest.chunks.chunk(n).stored_start for n in range(manifest.chunks.count)]
     sealed = [
@@ -164,7 +157,6 @@ def seal_objects(
 def seal_segment(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", key_id: str = IDS[0]
 ) -> None:
-    """Replace the objects of a segment by encrypted ones, under the same keys."""
     keys = object_keys(segment.id, segment.start_offset, prefix)
     there = {}
     for kind, key in keys.items():

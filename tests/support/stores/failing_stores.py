@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class StoreTrouble(StrEnum):
-    """What befalls a call on the store."""
-
     AWAY = "away"
     """Not done, and raised."""
     DONE_UNKNOWN = "done-unknown"
@@ -39,8 +37,6 @@ class StoreTrouble(StrEnum):
 
 
 class SourceTrouble(StrEnum):
-    """What befalls a call on the source."""
-
     AWAY = "away"
     GONE = "gone"
     """The broker deletes the segment at this moment: its files have other names from now on."""
@@ -53,7 +49,7 @@ class SourceTrouble(StrEnum):
 
 
 class FailingStore:
-    """*store*, with a trouble at some of the calls, which are counted from 0."""
+    """*store* with a failure at some of the calls, counted from 0."""
 
     def __init__(self, store: ObjectStore, troubles: Mapping[int, StoreTrouble]) -> None:
         self.calls = 0
@@ -64,30 +60,24 @@ class FailingStore:
         return getattr(self._store, name)
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """Write, unless something befalls it."""
         return self._put(lambda: self._store.put(key, content))
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Write a stream, unless something befalls it."""
         return self._put(lambda: self._store.put_stream(key, stream))
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """Ask, unless something befalls it."""
         self._ask()
         return self._store.head(key, is_sum_wanted=is_sum_wanted)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """Read, unless something befalls it."""
         self._ask()
         return self._store.get(key, first_byte, last_byte)
 
     def delete(self, key: str) -> None:
-        """Take away, unless something befalls it."""
         self._ask()
         self._store.delete(key)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """List, unless something befalls it."""
         self._ask()
         return self._store.open_uploads(prefix)
 
@@ -117,12 +107,11 @@ class FailingStore:
 
 
 def failing(store: ObjectStore, troubles: Mapping[int, StoreTrouble]) -> ObjectStore:
-    """*store* with these troubles."""
     return cast("ObjectStore", FailingStore(store, troubles))
 
 
 class FailingFiles(MemoryFiles):
-    """The files of *files*, with a trouble at some of the calls, which are counted from 0."""
+    """*files* with a failure at some of the calls, counted from 0."""
 
     def __init__(self, files: MemoryFiles, log: str, troubles: Mapping[int, SourceTrouble]) -> None:
         super().__init__(files.contents)
@@ -132,7 +121,6 @@ class FailingFiles(MemoryFiles):
         self._touched = False
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """Every file by its name, unless something befalls it."""
         self._befall()
         found = super().facts()
         if self._touched and self._log in found:
@@ -140,7 +128,6 @@ class FailingFiles(MemoryFiles):
         return found
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes of a file, unless something befalls it."""
         self._befall()
         return super().read(name, start, size)
 

@@ -22,20 +22,14 @@ STEP_S = 30.0
 
 
 class Story(Protocol):
-    """A store as it is at the beginning, and who acts on it."""
-
     objects: dict[str, bytes]
 
-    def actors(self, stores: Sequence[MemoryStore]) -> list[Callable[[], object]]:
-        """One for each store; all stores are of the same objects."""
+    def actors(self, stores: Sequence[MemoryStore]) -> list[Callable[[], object]]: ...
 
-    def judge(self, *, is_over: bool) -> None:
-        """Raise `AssertionError` where what is now must not be."""
+    def judge(self, *, is_over: bool) -> None: ...
 
 
 class _Actor:
-    """A function that is let go on one call at a time."""
-
     def __init__(self, objects: dict[str, bytes]) -> None:
         self.store = _Told(objects, self._wait)
         self.act: Callable[[], object] = lambda: None
@@ -50,12 +44,10 @@ class _Actor:
         self._reached()
 
     def step(self) -> None:
-        """Make one call, and run up to the next."""
         self._go.release()
         self._reached()
 
     def give_up(self) -> None:
-        """End it, wherever it stands."""
         if not self.is_over:
             self._is_given_up = True
             self.step()
@@ -85,8 +77,6 @@ class _Actor:
 
 
 class _Told(MemoryStore):
-    """A store that remembers what it has answered."""
-
     def __init__(self, objects: dict[str, bytes], before: Callable[[str, str], None]) -> None:
         super().__init__(objects, before)
         self.answers: list[str] = []
@@ -101,7 +91,6 @@ class _Told(MemoryStore):
         return self._noted(super().get(key, first_byte, last_byte))
 
     def list(self, prefix: str = "") -> Any:
-        """As told, all at once: a page is one call."""
         return iter(self._noted(list(super().list(prefix))))
 
     def delete(self, key: str) -> None:
@@ -115,8 +104,7 @@ class _Told(MemoryStore):
 
 def explore(make: Callable[[], Story], actors: int) -> int:
     """
-    Judge every state that the story can come to; how many there are.
-
+    Run every order of the story's calls, judge each end state, and return how many there are.
     Raises what a judgement raises, with the order that led to it.
     """
     seen: set[object] = set()
@@ -131,7 +119,6 @@ def explore(make: Callable[[], Story], actors: int) -> int:
 
 
 def _replay(story: Story, count: int, order: Sequence[int]) -> tuple[object, list[int]]:
-    """The state after *order*, and which actors can still go on."""
     acting = [_Actor(story.objects) for _ in range(count)]
     for actor, act in zip(acting, story.actors([one.store for one in acting]), strict=True):
         actor.act = act

@@ -43,8 +43,6 @@ SCHEMAS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One version of an object."""
-
     key: str
     size: int = 10
     modified_ms: int = 1_700_000_000_000
@@ -59,7 +57,6 @@ class Row:
 
 
 def csv_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> bytes:
-    """A file of rows, compressed."""
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_ALL)
     for row in rows:
@@ -79,7 +76,6 @@ def csv_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> bytes:
 
 
 def table_of(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """The same as a table of Arrow's."""
     held: dict[str, Any] = {
         "bucket": [row.bucket for row in rows],
         "key": [row.key for row in rows],
@@ -112,7 +108,6 @@ def write_inventory(
     created_ms: int = 1_700_500_000_000,
     **changes: Any,
 ) -> Path:
-    """An inventory of files in *folder*; *changes* are other values of its manifest."""
     data = folder / "data"
     data.mkdir(parents=True)
     named = []

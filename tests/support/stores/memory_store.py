@@ -30,9 +30,8 @@ NOW_MS = 1_700_000_000_000
 
 class MemoryStore:
     """
-    Keeps the contract of `ObjectStore`, as one who sees each call of one thread.
-
-    *before* is called with the name of each call and its key, and may raise what a store does.
+    Keeps the contract of `ObjectStore`; calls come from one thread. *before* gets the name of each
+    call and its key, and may raise a store's errors.
     """
 
     def __init__(
@@ -112,7 +111,6 @@ class MemoryStore:
     def abort_upload(self, upload: OpenUpload) -> None: ...
 
     def probe(self, prefix: str) -> StoreTraits:
-        """It does all that it should."""
         return StoreTraits(True, True, True, True)
 
     def close(self) -> None: ...

@@ -43,22 +43,18 @@ ENCRYPTION = SegmentEncryption("key-1", bytes(range(256)), bytes(range(32)))
 
 
 def recorded(name: str) -> bytes:
-    """The bytes of one recorded manifest."""
     return (MANIFESTS / f"{name}.rsm-manifest").read_bytes()
 
 
 def indexes(*, has_aborted: bool = False) -> SegmentIndexes:
-    """The places of the parts, with a transaction index of one entry or without."""
     return lay_out_indexes(PART_SIZES | ({SegmentPart.TXN_INDEX: 34} if has_aborted else {}))
 
 
 def plain_manifest(*, has_aborted: bool = False) -> Manifest:
-    """What the recorded manifests of a log that is stored as it is say."""
     chunks = plain_chunks(LOG_BYTES, CHUNK_BYTES)
     return Manifest(chunks, indexes(has_aborted=has_aborted), False, DESCRIBED)
 
 
 def zstd_manifest(*, has_aborted: bool = False) -> Manifest:
-    """What the recorded manifests of a compressed log say."""
     chunks = VariableChunks(CHUNK_BYTES, LOG_BYTES, STORED_SIZES)
     return Manifest(chunks, indexes(has_aborted=has_aborted), True, DESCRIBED)

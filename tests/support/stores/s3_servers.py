@@ -32,14 +32,11 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Server:
-    """A store that is up, with one bucket."""
-
     endpoint: str
     pid: int
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [taken.getsockname()[1] for taken in sockets]
     for taken in sockets:
@@ -49,7 +46,6 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def moto_server(folder: Path) -> Iterator[Server]:
-    """Moto. It checks neither checksums nor who asks."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(command, folder / "moto.log", port) as server:
@@ -58,7 +54,6 @@ def moto_server(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def seaweedfs_server(folder: Path) -> Iterator[Server]:
-    """SeaweedFS, with a writer, a reader and an owner."""
     parts = ("master", "volume", "filer", "s3")
     names = [f"{part}.{port}" for part in parts for port in ("port", "port.grpc")]
     ports = dict(zip(names, free_ports(len(names)), strict=True))
@@ -125,7 +120,7 @@ def _end_with_parent() -> None:
 
 
 def _make_bucket(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the store is up by making the bucket."""
+    """Make the bucket, retrying until the store is up."""
     session = boto3.Session(OWNER, SECRET, region_name="us-east-1")
     config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
     client = session.client("s3", endpoint_url=endpoint, config=config)

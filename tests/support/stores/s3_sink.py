@@ -24,8 +24,6 @@ PIECE_BYTES = 1024 * 1024
 
 
 class Sink(ThreadingHTTPServer):
-    """What was put, as (size, checksum) by key."""
-
     daemon_threads = True
 
     def __init__(self) -> None:
@@ -45,7 +43,6 @@ class _Connection(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
     def do_PUT(self) -> None:
-        """An object, or a part of one."""
         size_bytes = int(self.headers["Content-Length"])
         left, crc64nvme = size_bytes, 0
         while left:
@@ -80,7 +77,6 @@ class _Connection(BaseHTTPRequestHandler):
         self._answer(200, content=text.encode())
 
     def do_HEAD(self) -> None:
-        """Length and checksum; the bucket is there."""
         key, _ = self._asked()
         if not key:
             self._answer(200)
@@ -114,7 +110,6 @@ class _Connection(BaseHTTPRequestHandler):
 
 @contextmanager
 def open_sink() -> Iterator[Sink]:
-    """A sink that takes requests, in this process."""
     sink = Sink()
     thread = threading.Thread(target=sink.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class ObjectStub:
-    """The store; an endpoint while it is open."""
-
     def __init__(self) -> None:
         self.objects: dict[str, Kept] = {}
         self.uploads: dict[str, Begun] = {}
@@ -62,7 +60,6 @@ class ObjectStub:
         self._troubles += [(operation, trouble) for trouble in troubles]
 
     def trouble_of(self, operation: str) -> Trouble | None:
-        """What befalls a request now."""
         with self.lock:
             for place, (befallen, trouble) in enumerate(self._troubles):
                 if befallen == operation:
@@ -71,5 +68,4 @@ class ObjectStub:
         return None
 
     def operations(self) -> list[str]:
-        """The operations that were asked for, in order."""
         return [asked.operation for asked in self.asked]

@@ -32,8 +32,6 @@ SUM = "x-amz-checksum-crc64nvme"
 
 
 class Trouble(StrEnum):
-    """What befalls a request."""
-
     NOTHING = "nothing"
     """It is one of those behind it that is meant."""
     THROTTLED = "throttled"
@@ -55,8 +53,6 @@ class Trouble(StrEnum):
 
 
 class Asked(NamedTuple):
-    """What a request said."""
-
     operation: str
     key: str
     headers: dict[str, str]
@@ -64,8 +60,6 @@ class Asked(NamedTuple):
 
 @dataclass
 class Kept:
-    """An object."""
-
     content: bytes
     storage_class: str = ""
     restore: str = ""
@@ -73,26 +67,20 @@ class Kept:
 
     @property
     def etag(self) -> str:
-        """What stands for the content."""
         return f'"{hashlib.md5(self.content).hexdigest()}"'
 
 
 @dataclass
 class Begun:
-    """An upload that is not completed."""
-
     key: str
     began_s: float
     parts: dict[int, bytes] = field(default_factory=dict)
 
 
 class StubServer(ThreadingHTTPServer):
-    """Takes connections, each in a thread of its own."""
-
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that hang up are what this is for."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -105,8 +93,6 @@ class _Refused(Exception):
 
 
 class Connection(BaseHTTPRequestHandler):
-    """One connection. Methods of the base class carry its names."""
-
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     """Head and body are sent apart: else each answer waits 40 ms for an acknowledgement."""
@@ -120,7 +106,6 @@ class Connection(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
     def answer(self) -> None:
-        """Do what a request asks, unless something befalls it."""
         parts = urlsplit(self.path)
         bucket, _, self.key = unquote(parts.path).removeprefix("/").partition("/")
         query = parse_qs(parts.query, keep_blank_values=True)
@@ -248,7 +233,6 @@ class Connection(BaseHTTPRequestHandler):
         return 200, {"ETag": Kept(bytes(self.body)).etag}, b""
 
     def on_CompleteMultipartUpload(self) -> _Answer:
-        """Make an object of the parts."""
         begun = self._begun()
         named = Xml.fromstring(bytes(self.body)).iterfind("{*}Part/{*}PartNumber")
         content = b"".join(begun.parts[int(part.text or 0)] for part in named)
@@ -301,7 +285,6 @@ class Connection(BaseHTTPRequestHandler):
         return _xml("ListBucketResult", f"<IsTruncated>{more}</IsTruncated>{text}")
 
     def on_ListMultipartUploads(self) -> _Answer:
-        """A page of unfinished uploads."""
         marker = self.query.get("key-marker", ""), self.query.get("upload-id-marker", "")
         prefix = self.query.get("prefix", "")
         found = sorted(
@@ -323,7 +306,7 @@ class Connection(BaseHTTPRequestHandler):
         return _xml("ListMultipartUploadsResult", f"<IsTruncated>{more}</IsTruncated>{text}")
 
     def _level(self, keys: list[str], after: str) -> list[str]:
-        """Keys, and in their place what they share up to the delimiter, each once."""
+        """Return keys, with those below a delimiter as one common prefix."""
         delimiter, prefix = self.query.get("delimiter", ""), self.query.get("prefix", "")
         if delimiter:
             cut = [(key, key.removeprefix(prefix).partition(delimiter)) for key in keys]

@@ -38,14 +38,12 @@ def whole_segment(
     partition: TopicIdPartition | None = None,
     **said: Any,
 ) -> SegmentMetadata:
-    """A finished segment as a manifest gives it back."""
     said = {"size_bytes": 40, "txn_index_empty": True, "event_timestamp_ms": start} | said
     name = segment_id(label, partition or tp())
     return started(name, start, last, state=SegmentState.COPY_SEGMENT_FINISHED, **said)
 
 
 def manifest_of(segment: SegmentMetadata) -> Manifest:
-    """What the manifest of *segment* says."""
     parts = _PARTS | ({} if segment.txn_index_empty else {SegmentPart.TXN_INDEX: 34})
     chunks = plain_chunks(segment.size_bytes, 1024)
     return Manifest(chunks, lay_out_indexes(parts), False, describe(segment))
@@ -72,7 +70,6 @@ def put_set(
     prefix: str = "",
     kinds: Collection[ObjectKind] = ALL,
 ) -> dict[ObjectKind, Path]:
-    """Write the objects of *segment* into the folder of a store."""
     folder.mkdir(exist_ok=True)
     keys = object_keys(segment.id, segment.start_offset, prefix)
     paths = {kind: folder / keys[kind] for kind in kinds}

@@ -37,7 +37,6 @@ FAITHFUL = StoreTraits(True, True, True, True)
 
 
 def known_as(name: str, secret: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the environment say who asks, and nothing else of the machine."""
     for variable in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("HOME", str(home))
@@ -55,8 +54,6 @@ def _descriptions(*_: object) -> Loader:
 
 @dataclass
 class Place(ABC):
-    """One store and what it cannot show."""
-
     traits: StoreTraits = FAITHFUL
     is_atomic: bool = True
     """Of two that write at the very same moment one is refused."""
@@ -64,36 +61,29 @@ class Place(ABC):
     """Unfinished uploads tell when they began."""
 
     @abstractmethod
-    def open(self) -> ObjectStore:
-        """A store of the caller's own."""
+    def open(self) -> ObjectStore: ...
 
     @abstractmethod
     def leave_open(self, key: str) -> None:
-        """Leave an unfinished write, as a writer does that is killed."""
+        """Leave an unfinished write, as a killed writer does."""
 
     @abstractmethod
-    def open_absent(self) -> ObjectStore:
-        """A store of the same kind whose bucket or folder is not there."""
+    def open_absent(self) -> ObjectStore: ...
 
 
 @dataclass
 class Folder(Place):
-    """A folder."""
-
     path: Path = field(kw_only=True)
 
     def open(self) -> ObjectStore:
-        """A store of the caller's own."""
         return LocalStore(LocalSettings(self.path))
 
     def leave_open(self, key: str) -> None:
-        """A file that never got its name."""
         left = self.path / WRITING / "left" / key
         left.parent.mkdir(parents=True, exist_ok=True)
         left.write_bytes(b"half of it")
 
     def open_absent(self) -> ObjectStore:
-        """A folder that went away after it was opened."""
         path = self.path.parent / "unmounted"
         store = LocalStore(LocalSettings(path))
         path.rmdir()
@@ -102,23 +92,18 @@ class Folder(Place):
 
 @dataclass
 class Bucket(Place):
-    """A bucket at an endpoint."""
-
     settings: S3Settings = field(kw_only=True)
     pauses: list[float] = field(default_factory=list)
     """Pauses that were asked for; nobody waits."""
 
     def open(self) -> ObjectStore:
-        """A store of the caller's own."""
         return self.opened()
 
     def opened(self, **changes: Any) -> S3Store:
-        """The same with other settings."""
         settings = {name: getattr(self.settings, name) for name in self.settings.__slots__}
         return S3Store(S3Settings(**(settings | changes)), S3Retries(self.pauses.append))
 
     def leave_open(self, key: str) -> None:
-        """An upload with a part, neither completed nor ended."""
         config = Config(s3={"addressing_style": "path"})
         client = boto3.Session(region_name="us-east-1").client(
             "s3", endpoint_url=self.settings.endpoint, config=config
@@ -149,12 +134,10 @@ def stub_bucket(stub: ObjectStub) -> Bucket:
 
 
 def server_bucket(server: s3_servers.Server, **known: Any) -> Bucket:
-    """The bucket of a real server."""
     return bucket_at(server.endpoint, s3_servers.BUCKET, **known)
 
 
 def content(size_bytes: int, seed: int = 0) -> BytesContent:
-    """So many bytes, others for each seed."""
     pattern = bytes((seed + step * 7) % 251 for step in range(251))
     return BytesContent((pattern * (size_bytes // 251 + 1))[:size_bytes])
 
@@ -164,7 +147,6 @@ def bytes_of(given: BytesContent) -> bytes:
 
 
 def cut_off(given: BytesContent, after_bytes: int, error: Exception) -> Iterator[bytes]:
-    """The beginning of a content, and then a failure."""
     whole = bytes_of(given)[:after_bytes]
     for start in range(0, after_bytes, MIB):
         yield whole[start : start + MIB]

@@ -37,14 +37,11 @@ PREFIX = "tier/"
 
 @cache
 def key_ring(*ids: str) -> KeyRing:
-    """A ring of those keys, of all where none is named."""
     return KeyRing({one: PrivateKey(pem(one), one) for one in ids or IDS})
 
 
 @dataclass
 class TieredBytes:
-    """One segment and its store; *parts* are what the broker had."""
-
     form: str
     segment: SegmentMetadata
     parts: Mapping[SegmentPart, bytes]
@@ -71,7 +68,6 @@ class TieredBytes:
         return open_tiered(self.store, self.segment, (PREFIX,), key_ring())
 
     def change(self, kind: ObjectKind, at: int, content: bytes | None = None) -> None:
-        """Other bytes in an object, or one flipped bit."""
         body = bytearray(self.store.objects[self.keys[kind]])
         new = bytes([body[at] ^ 1]) if content is None else content
         place = at % len(body)
@@ -80,7 +76,6 @@ class TieredBytes:
 
 
 def example(form: str, listed: ListedSegment = SECOND) -> TieredBytes:
-    """A segment of the example partition; the second has an aborted transaction."""
     files = example_partition()
     report = report_on(files, listed)
     parts = {}
@@ -109,7 +104,6 @@ def example(form: str, listed: ListedSegment = SECOND) -> TieredBytes:
 
 
 def random_log(form: str, size: int = 40_001) -> TieredBytes:
-    """A segment whose log is no batches at all, for who only reads bytes."""
     made = example(form, FIRST)
     parts = {**made.parts, SegmentPart.LOG: random.Random(size).randbytes(size)}
     segment = SegmentMetadata(SEGMENT_ID, 0, 119, 1, 1, 1, ((4, 0),), size, txn_index_empty=True)

@@ -71,32 +71,28 @@ QUICK = WindowOptions(
 
 
 class Killed(BaseException):
-    """The driver is gone; nothing of it runs any more."""
+    pass
 
 
 @dataclass
 class Death:
-    """After which call a driver dies: the *number*-th of that name, counted from 1."""
+    """The *number*-th call of that name, from 1, after which a driver dies."""
 
     call: str
     number: int = 1
     seen: int = field(default=0, init=False)
 
     def passed(self, call: str) -> None:
-        """One more call has taken effect."""
         self.seen += call == self.call
         if call == self.call and self.seen == self.number:
             raise Killed
 
     def progress(self, progress: Progress) -> None:
-        """So many copies have come back."""
         if self.call == "copies" and progress.segments >= self.number:
             raise Killed
 
 
 class DyingHands:
-    """The hands of a job that dies."""
-
     def __init__(self, hands: AdoptionTopicActions, death: Death) -> None:
         self._hands = hands
         self._death = death
@@ -116,14 +112,11 @@ class DyingHands:
 
 @dataclass
 class Adopter:
-    """Jobs for one cluster whose log folders are seen from here, and what they left."""
-
     login: Login
     folders: tuple[str, ...]
     store: Path
 
     def request(self, topic: str, mode: CopyMode = CopyMode.ADOPT) -> JobRequest:
-        """What is asked for one topic."""
         return JobRequest(
             mode,
             LogDirSettings(self.folders),
@@ -138,7 +131,6 @@ class Adopter:
     # ------------------------------------------------------------------------------- the jobs
 
     async def adopt(self, topic: str, options: WindowOptions = QUICK) -> TopicOutcome:
-        """One job, from its beginning to its end."""
         return await self._run(topic, lambda at: adopt(at, options))
 
     async def resume(self, topic: str) -> TopicOutcome:
@@ -156,7 +148,7 @@ class Adopter:
         return await asyncio.to_thread(run)
 
     async def die(self, topic: str, death: Death) -> bool:
-        """One job that dies; whether it did before it was over."""
+        """Run one job that dies; return whether it died before it ended."""
 
         def run() -> bool:
             with (
@@ -184,20 +176,18 @@ class Adopter:
             return ask(cluster)
 
     async def explicit(self, topic: str) -> dict[str, str | None]:
-        """All that is set on the topic itself."""
         told = await asyncio.to_thread(
             self._of_cluster, lambda cluster: cluster.topic_settings([topic], None)
         )
         return {name: one.value for name, one in told[topic].items() if one.is_explicit}
 
     async def change(self, topic: str, settings: dict[str, str]) -> None:
-        """Set something on the topic."""
         await asyncio.to_thread(
             self._of_cluster, lambda cluster: cluster.alter_topic_settings(topic, settings)
         )
 
     async def ends(self, topic: str) -> tuple[int, int, int]:
-        """Of partition 0: the log start, the local start, and the highest tiered offset."""
+        """Return log start, local start and highest tiered offset of partition 0."""
 
         def ask(cluster: TierCluster) -> tuple[int, int, int]:
             (partition,) = cluster.partition_facts(lambda name: name == topic)
@@ -213,8 +203,6 @@ class Adopter:
     async def metadata(
         self, work: Callable[[TierMetadata, TopicIdPartition], Any], topic: str
     ) -> Any:
-        """Do something with the metadata, given partition 0 of the topic."""
-
         def run() -> Any:
             with TierCluster(self.login.bootstrap) as cluster:
                 (partition,) = cluster.partition_facts(lambda name: name == topic)
@@ -227,8 +215,6 @@ class Adopter:
         return await asyncio.to_thread(run)
 
     async def image(self, topic: str) -> PartitionImage:
-        """What the metadata says of partition 0."""
-
         def read(metadata: TierMetadata, partition: TopicIdPartition) -> PartitionImage:
             (image,) = metadata.image([partition], {}, 20).partitions
             return image
@@ -237,11 +223,9 @@ class Adopter:
         return found
 
     def is_ours(self, segment: SegmentMetadata) -> bool:
-        """Whether a job of ours has made it."""
         return segment.broker_id == -1
 
     def log_of(self, segment: SegmentMetadata) -> bytes:
-        """The log that our store has of a segment."""
         key = object_keys(segment.id, segment.start_offset, PREFIX)[ObjectKind.LOG]
         return (self.store / key).read_bytes()
 
@@ -251,7 +235,7 @@ async def producing(
     login: Login, topic: str, most: float = float("inf")
 ) -> AsyncIterator[list[bytes]]:
     """
-    Records are written all the time, to partition 0, *most* of them; those acknowledged, in order.
+    Write up to *most* records to partition 0 in the block; yield those acknowledged, in order.
     """
     written: list[bytes] = []
 
@@ -273,7 +257,6 @@ async def producing(
 
 
 def values_of(logs: Iterable[bytes]) -> set[bytes]:
-    """The values of all records in some logs."""
     return {
         record.value or b""
         for log in logs
@@ -285,7 +268,6 @@ def values_of(logs: Iterable[bytes]) -> set[bytes]:
 
 
 def finished_ranges(image: PartitionImage) -> list[tuple[int, int]]:
-    """What is finished, in order, as [start, next)."""
     return sorted(
         (one.start_offset, one.last_offset + 1)
         for one in image.segments

@@ -16,7 +16,6 @@ BEFORE = {RETENTION_MS: "86400000", "local.retention.bytes": "1000", "segment.by
 
 
 def world(**changed: object) -> AdoptedWorld:
-    """A topic of two partitions with four and three closed segments; nothing is in the tier."""
     sources = [
         source(cut(*range(0, 50, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
         source(cut(5, 100, 200, is_active=True), partition=TWO, is_tiered=True, log_start=5),
@@ -25,14 +24,12 @@ def world(**changed: object) -> AdoptedWorld:
 
 
 def troubled() -> AdoptedWorld:
-    """One in which a copy fails for good, so that something is ended, too."""
     found = world()
     found.outcomes[20] = UnitOutcome.CONFLICT
     return found
 
 
 def died(dies_at: int, *, is_troubled: bool) -> AdoptedWorld:
-    """A world whose driver has died at a step; its copies go well from now on."""
     found = troubled() if is_troubled else world()
     found.dies_at = dies_at
     with pytest.raises(Killed):

@@ -23,7 +23,6 @@ from tests.support.tier.large_tiers import NOW_MS, PLACES, PREFIX
 
 
 def most_bytes() -> int:
-    """The most memory that this process ever took."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024
 
 

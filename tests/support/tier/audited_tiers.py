@@ -64,7 +64,6 @@ TILL = {CS: (CS,), CF: (CS, CF), DS: (CS, CF, DS), DF: (CS, CF, DS, DF)}
 def segment_of(
     label: int, start: int = 0, last: int = 99, partition: TopicIdPartition = ORDERS, **more: Any
 ) -> SegmentMetadata:
-    """A segment whose id is a number."""
     made = started(label, start, last, **{"event_timestamp_ms": START_MS, **more})
     return type(made)(
         SegmentId(partition, made.id.uuid), made.start_offset, made.last_offset, made.broker_id,
@@ -74,7 +73,6 @@ def segment_of(
 
 
 def manifest_of(segment: SegmentMetadata) -> bytes:
-    """The manifest of a segment that is stored as it is."""
     size = segment.size_bytes
     place = IndexPlace(0, 0)
     chunks = FixedChunks(4 << 20, size, 4 << 20, size)
@@ -83,8 +81,6 @@ def manifest_of(segment: SegmentMetadata) -> bytes:
 
 
 class AuditedTier:
-    """See above; *cluster* is None where none is asked."""
-
     def __init__(
         self, prefix: str = "tier/", cluster: ToldCluster | None = None, **request: Any
     ) -> None:
@@ -114,7 +110,6 @@ class AuditedTier:
         modified_ms: int = START_MS,
         start: int | None = None,
     ) -> None:
-        """Put objects of a segment into the store."""
         contents = {
             ObjectKind.LOG: bytes(segment.size_bytes),
             ObjectKind.INDEXES: b"indexes",
@@ -127,7 +122,6 @@ class AuditedTier:
             self.store.modified_ms[key] = modified_ms
 
     def bring(self, segment: SegmentMetadata, state: SegmentState, **objects: Any) -> None:
-        """A segment that was brought to *state*, and its objects, unless they are none."""
         self.say(segment, *(
             update(segment.id, one, event_timestamp_ms=segment.event_timestamp_ms,
                    custom_metadata=segment.custom_metadata)
@@ -137,13 +131,11 @@ class AuditedTier:
             self.put(segment, **objects)
 
     def end_partition(self, state: PartitionDeleteState, partition: TopicIdPartition) -> None:
-        """The deletion of a partition goes so far."""
         for one in PartitionDeleteState:
             if one <= state:
                 self.say(PartitionDelete(partition, 1, START_MS, one))
 
     def remove(self, segment: SegmentMetadata, *kinds: ObjectKind) -> None:
-        """Take objects away, all of them where none are named."""
         for kind in kinds or ALL:
             self.store.objects.pop(object_key(segment.id, segment.start_offset, kind, self.prefix))
 
@@ -151,8 +143,6 @@ class AuditedTier:
 
     @contextmanager
     def opened(self) -> Iterator[Tier]:
-        """The tier, whose units meet the store in memory."""
-
         async def moment() -> Moment:
             return await replay(self.history.log, timeout_s=5)
 
@@ -191,7 +181,6 @@ class AuditedTier:
                 yield tier
 
     def audit(self, **options: Any) -> AuditReport:
-        """A whole audit; its orphans are in `orphans` then."""
         with self.opened() as tier, Audit(tier, AuditOptions(**options)) as audit:
             report = audit.run()
             self.orphans: list[UnknownObjectSet] = [] if report.stopped else list(audit.orphans())
@@ -199,7 +188,6 @@ class AuditedTier:
             return report
 
     def delete(self, **options: Any) -> OrphanDeletionResult:
-        """Delete what the last audit found."""
         said = {"proofs": USUAL_PROOFS, "is_dry": False, **options}
         with self.opened() as tier:
             return OrphanDeletion(tier, self.rules, **said).run(lambda: iter(self.orphans))
@@ -210,13 +198,11 @@ def nobody_publishes() -> Any:
 
 
 def verdicts(report: AuditReport) -> dict[SetVerdict, int]:
-    """How many sets of objects have each verdict; keys that are no segment's by their number."""
     found = {verdict: report.amount(verdict) for verdict in SetVerdict}
     return {verdict: one.sets or one.objects for verdict, one in found.items() if one.objects}
 
 
 def codes(report: AuditReport) -> dict[str, int]:
-    """How often each kind of finding was met, but for advice."""
     return {
         kind.code: count
         for kind, count in report.findings.counts.items()
@@ -227,7 +213,6 @@ def codes(report: AuditReport) -> dict[str, int]:
 def told_cluster(
     *partitions: TopicIdPartition, log_start: int = 0, local_start: int | None = None
 ) -> ToldCluster:
-    """A cluster with these partitions; *local_start* is where their local logs begin."""
     topics = {one.topic: TopicFacts(one.topic, one.topic_id, {}) for one in partitions}
     ends = {
         one: PartitionOffsets(
@@ -241,7 +226,6 @@ def told_cluster(
 
 
 def with_cluster(tier: AuditedTier, **ends: int) -> AuditedTier:
-    """The same beside a cluster that has the topic of `ORDERS`."""
     tier.cluster = told_cluster(ORDERS, **ends)
     tier.history.topic.cluster_id = "told"
     return tier

@@ -51,7 +51,6 @@ def rules(
     costs: RequestCosts | None = None,
     prefix: str = "",
 ) -> PlanRules:
-    """Rules that want everything."""
     return PlanRules(
         mode,
         NOW_MS,
@@ -74,7 +73,6 @@ def segment(
     is_inspected: bool = True,
     txn_index_empty: bool = True,
 ) -> SourceSegment:
-    """The source has [base, behind); under epoch 0, and with records as old as it is low."""
     details = SegmentDetails(
         ((0, base),) if epochs is None else epochs,
         base if newest_ms is None else newest_ms,
@@ -93,7 +91,7 @@ def cut(
     size: int = SIZE_BYTES,
     is_inspected: bool = True,
 ) -> list[SourceSegment]:
-    """Segments from each offset to the next; the last one grows where *is_active*."""
+    """Cut segments from each offset to the next; the last one is open where *is_active*."""
     found = [
         segment(
             base, behind, own_epochs(history, base, behind), size=size, is_inspected=is_inspected
@@ -106,7 +104,6 @@ def cut(
 
 
 def own_epochs(history: Epochs, base: int, behind: int) -> Epochs:
-    """The epochs of [base, behind), the first beginning there."""
     return tuple((span.epoch, span.first_offset) for span in spans_of(history, base, behind))
 
 
@@ -120,7 +117,6 @@ def source(
     log_start: int | None = None,
     retention_ms: int | None = None,
 ) -> SourcePartition:
-    """One partition of a source, stable throughout."""
     return SourcePartition(
         partition or tp(),
         tuple(segments),
@@ -145,7 +141,7 @@ def copied(
     txn_index_empty: bool = True,
     custom: bytes | None = None,
 ) -> SegmentMetadata:
-    """Metadata of [base, behind), equal to what `segment` makes of the same."""
+    """Build metadata of [base, behind) that equals what `segment` makes."""
     return started(
         label,
         base,
@@ -163,7 +159,6 @@ def copied(
 def metadata(
     *images: PartitionImage, position: int = 10, cluster_id: str = "cluster-1"
 ) -> MetadataImage:
-    """All images at one moment; every metadata partition stands at *position*."""
     positions = dict.fromkeys(range(PARTITION_COUNT), position)
     return MetadataImage(cluster_id, TOPIC_ID, PARTITION_COUNT, positions, images)
 
@@ -173,7 +168,6 @@ def image(
     partition: TopicIdPartition | None = None,
     watermarks: Iterable[tuple[int, int]] = (),
 ) -> PartitionImage:
-    """All that is known of one partition."""
     return PartitionImage(partition or tp(), segments, tuple(watermarks))
 
 
@@ -182,12 +176,10 @@ def evidence(
     objects: StoredObjects = StoredObjects.NONE,
     writer: OpenCopyWriter = OpenCopyWriter.ENDED,
 ) -> OpenCopyEvidence:
-    """What is known of an open copy."""
     return OpenCopyEvidence(segment.id, writer, objects)
 
 
 def new_ids() -> Iterator[Uuid]:
-    """Ids that are drawn by counting."""
     return (Uuid.of(7, number) for number in range(1, 2**31))
 
 
@@ -199,7 +191,6 @@ def planned(
     watermarks: Iterable[tuple[int, int]] = (),
     **of_source: object,
 ) -> PartitionCopyPlan:
-    """The plan for one partition, of which the metadata says *known*."""
     of_source.setdefault("is_tiered", mode is CopyMode.ADOPT)
     if mode is CopyMode.ADOPT:
         of_source.setdefault("log_start", 0)
@@ -219,12 +210,10 @@ def ranges(plan: PartitionCopyPlan) -> list[tuple[str, int, int]]:
 
 
 def reasons(plan: PartitionCopyPlan) -> list[tuple[str, int, int | None]]:
-    """What is left out, in order."""
     return [(one.reason.value, one.first_offset, one.next_offset) for one in plan.left_out]
 
 
 def example_plan() -> CopyPlan:
-    """A plan with something of everything, over three topics."""
     orders, logs, other = tp("orders", 0), tp("logs", 1), tp("other", 2)
     history: Epochs = ((0, 0), (3, 250))
     done = copied(segment_id("done", orders), 50, 100, FINISHED)

@@ -45,7 +45,6 @@ NOWHERE = LocalSettings(Path("nowhere"))
 def report_on(
     files: PartitionFiles, listed: ListedSegment, rules: InspectionRules = USUAL_RULES
 ) -> SegmentReport:
-    """What reading a segment tells."""
     return inspect_with_state(files, listed, list_segments(files.facts()), 0, rules)
 
 
@@ -56,7 +55,6 @@ def copy_task(
     options: CopyOptions = PLAIN,
     **changes: Any,
 ) -> CopyTask:
-    """The task of a segment as it was planned from *files*; *changes* are other values of it."""
     partition: TopicIdPartition = changes.pop("partition", ORDERS)
     planned_from: PartitionFiles = changes.pop("planned_from", files)
     report = report_on(planned_from, listed)
@@ -85,7 +83,7 @@ def copy_task(
 
 @dataclass
 class Time:
-    """Time that passes only when somebody sleeps, or by *step_s* whenever it is asked for."""
+    """Time that passes only when a caller sleeps, or by *step_s* at each look at the clock."""
 
     now_s: float = 1000.0
     step_s: float = 0.0
@@ -103,18 +101,15 @@ class Time:
 def watch(
     time: Time | None = None, deadline_s: float = 600.0, pace: PaceLimits = UNBOUND
 ) -> UnitLimits:
-    """A watch by a time of the test's."""
     time = time or Time()
     return UnitLimits(deadline_s, Throttle(pace, time.clock, time.sleep), time.clock)
 
 
 def run(task: CopyTask, store: ObjectStore, time: Time | None = None) -> CopyResult:
-    """Carry out one task; nobody sleeps."""
     return carry_out(task, store, watch(time, task.deadline_s, task.pace))
 
 
 def digest_read_back(task: CopyTask, store: ObjectStore) -> str:
-    """SHA-256 of the log as a reader of the tier gets it."""
     found = TierStorage(store, task.prefix).fetch(task.segment)
     assert not isinstance(found, tuple), found
     digest = hashlib.sha256()
@@ -125,7 +120,6 @@ def digest_read_back(task: CopyTask, store: ObjectStore) -> str:
 
 
 def assert_equals_source(task: CopyTask, store: ObjectStore, files: PartitionFiles) -> None:
-    """What the tier gives of a segment is the source, the log and each index."""
     listed = ListedSegment(task.start_offset, task.last_offset + 1)
     log = files.read(listed.file(".log"), 0, 1 << 40)
     assert digest_read_back(task, store) == hashlib.sha256(log).hexdigest()

@@ -41,8 +41,6 @@ HEART = "rlmm-job-heart"
 
 
 class Point(NamedTuple):
-    """The n-th time, from 1, that something of this name happens."""
-
     name: str
     nth: int = 1
 
@@ -51,7 +49,7 @@ class Point(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a driver ended: its exit code, or None where it was killed, and what it had done."""
+    """The exit code, None where the driver was killed, and the points that it passed."""
 
     exit_code: int | None
     passed: list[str]
@@ -59,8 +57,6 @@ class Ended(NamedTuple):
 
 
 class Drivers:
-    """Starts drivers, one after the other."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._number = 0
@@ -87,8 +83,8 @@ class Drivers:
 
     def run(self, *arguments: str, dies_at: Point | int | None = None, later_ms: int = 0) -> Ended:
         """
-        A driver with these arguments, killed at a point, or as the n-th of all is passed; by its
-        clock it is so much later.
+        Run a driver until it ends or is killed at *point* (or as the n-th point of all), with its
+        clock later by *later_ms*.
         """
         self._number += 1
         output = self._folder / f"driver-{self._number}"
@@ -111,7 +107,7 @@ class Drivers:
         return Ended(os.waitstatus_to_exitcode(status), passed, text)
 
     def wait_for_orphans(self) -> None:
-        """Return when whatever dead drivers have started, Spark above all, has ended as well."""
+        """Wait until the processes that dead drivers started, Spark's above all, have ended."""
         mark = f"{MARK}={self._mark}".encode()
         deadline = time.monotonic() + ORPHANS_S
         while orphans := [one for one in _marked(mark) if one != self._process.pid]:
@@ -120,7 +116,6 @@ class Drivers:
 
 
 def _marked(mark: bytes) -> list[int]:
-    """The processes in whose environment something stands."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is not ours
@@ -133,8 +128,6 @@ def _marked(mark: bytes) -> list[int]:
 
 
 class Points:
-    """Counts what a job does, writes it down, and ends the process where it is to die."""
-
     def __init__(self, file: Path, dies_at: Point | int | None) -> None:
         self._file = file.open("w", buffering=1)
         self._dies_at = dies_at
@@ -154,7 +147,6 @@ class Points:
 
 
 def watch(points: Points) -> None:
-    """Have whatever reaches outside tell *points*."""
     from spark_tiering.copy_job.execution import CopyExecution  # noqa: PLC0415 - imported long ago
     from spark_tiering.stores.local import LocalStore  # noqa: PLC0415
     from spark_tiering.tier_metadata.embedded import EmbeddedMetadata  # noqa: PLC0415
@@ -191,7 +183,6 @@ def watch(points: Points) -> None:
 
 
 def set_clock(later_ms: int) -> None:
-    """Let it be so much later for whatever a job does."""
     from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415 - imported long ago
     from spark_tiering.copy_job import wiring as surroundings  # noqa: PLC0415
     from spark_tiering.maintenance import wiring as opening  # noqa: PLC0415
@@ -202,7 +193,6 @@ def set_clock(later_ms: int) -> None:
 
 
 def kind_of(key: str) -> str:
-    """What an object is, by its key: log, plan, claims, beats, ..."""
     parts = key.split("/")
     if "rlmm-jobs" not in parts:
         return parts[-1].rpartition(".")[2]
@@ -213,7 +203,6 @@ def kind_of(key: str) -> str:
 
 
 def drive(asked: dict[str, Any]) -> None:
-    """Be the driver; never returns."""
     from rlmm.cli.main import cli  # noqa: PLC0415 - imported long ago
 
     descriptor = os.open(asked["output"], os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
@@ -229,7 +218,6 @@ def drive(asked: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Start a driver for each line."""
     from rlmm.cli.tier import command  # noqa: F401, PLC0415 - once for all of them
     from rlmm.cli.tier_maintenance import expire  # noqa: F401, PLC0415
     from rlmm.log.files import files_log as files  # noqa: F401, PLC0415

@@ -74,7 +74,9 @@ QUICK = WaitLimits(publish_s=30.0, ready_s=30.0, unit_s=60.0)
 
 @dataclass
 class TierPlace:
-    """Everything around jobs; *store* and *metadata* are in the folder unless others are named."""
+    """
+    A log folder, a metadata log and a store in one folder; *store* and *metadata* may be elsewhere.
+    """
 
     folder: Path
     store: StoreSettings | None = None
@@ -86,7 +88,6 @@ class TierPlace:
     """What each partition held at first."""
 
     def __post_init__(self) -> None:
-        """Make the folders; a metadata log of few partitions, unless it is elsewhere."""
         ends = {TopicPartition(one.topic, one.partition): 257 for one in self.partitions}
         self.log_dir = make_log_dir(self.folder / "logs", high_watermarks=ends)
         for one in self.partitions:
@@ -106,7 +107,6 @@ class TierPlace:
     # ------------------------------------------------------------------------------- jobs
 
     def request(self, **changes: Any) -> JobRequest:
-        """What a job is asked for here."""
         assert self.metadata is not None
         said: dict[str, Any] = {
             "mode": CopyMode.ARCHIVE,
@@ -123,7 +123,6 @@ class TierPlace:
     def opened(
         self, engine: ExecutionEngine | None = None, later_ms: int = 0, **changes: Any
     ) -> Iterator[CopyJobContext]:
-        """What a job works with; by its clock it is so much later."""
         with open_surroundings(
             self.request(**changes),
             engine=engine,
@@ -151,7 +150,6 @@ class TierPlace:
     # ------------------------------------------------------------------------------ looking
 
     def segments(self) -> list[SegmentMetadata]:
-        """All that the metadata says, in the order of partitions and offsets."""
         assert self.metadata is not None
         metadata = open_metadata_access(self.metadata)
         try:
@@ -160,7 +158,6 @@ class TierPlace:
             metadata.close()
 
     def objects(self, folder: str = "") -> dict[str, int]:
-        """Keys and sizes of what the store has, jobs' records apart unless they are asked for."""
         jobs = f"{self.prefix}{JOBS}"
         return {
             one.key: one.size_bytes
@@ -175,10 +172,9 @@ class TierPlace:
 
     def check(self) -> list[SegmentMetadata]:
         """
-        What must hold whenever nobody is at work, however a job ended; gives the segments.
-
-        Whatever is finished is whole and equals the source; whatever lies in the store belongs to a
-        segment that the metadata knows; no offset is finished twice.
+        Return the segments after checking the invariants of a tier at rest: a finished segment is
+        whole and equals the source, every object belongs to a known segment, no offset is finished
+        twice.
         """
         segments = self.segments()
         finished = [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
@@ -202,7 +198,6 @@ class TierPlace:
         return segments
 
     def audited(self) -> AuditVerdict | None:
-        """What an audit says a few days later; None where the metadata is not an archive's own."""
         if not isinstance(self.metadata, EmbeddedAccess) or self.metadata.folder is None:
             return None
         request = CareRequest(
@@ -228,8 +223,8 @@ class TierPlace:
         self, listed: Sequence[ListedSegment] = LISTED, *, is_alone: bool = True
     ) -> None:
         """
-        The same, and everything is copied, once, with nothing open and nothing left over; nor
-        anything of others, where it *is_alone*.
+        Check the invariants, and that everything is copied once, nothing open and nothing left
+        over; with *is_alone* no foreign objects either.
         """
         segments = self.check()
         expected = [(one, each.base_offset) for one in self.partitions for each in listed]
@@ -240,14 +235,12 @@ class TierPlace:
         assert not is_alone or self.audited() in (None, AuditVerdict.CLEAN)
 
     def open_uploads(self) -> list[OpenUpload]:
-        """Writes that somebody began and has not ended."""
         return list(process_store(self.store_settings).open_uploads(self.prefix))
 
 
 def segments_of(
     metadata: TierMetadata, partitions: Sequence[TopicIdPartition]
 ) -> list[SegmentMetadata]:
-    """Every segment of *partitions*."""
     image = metadata.image(partitions, {}, 10.0)
     assert len(image.partitions) == len(partitions)
     found = {one.partition: one.segments for one in image.partitions}
@@ -259,19 +252,17 @@ def segments_of(
 
 
 async def begin_log(folder: Path, partition_count: int = PLACES) -> None:
-    """An empty metadata log in *folder*."""
     log = await FilesLog.open(folder, partition_count=partition_count)
     await log.close()
 
 
 def states(segments: Sequence[SegmentMetadata]) -> list[str]:
-    """The states of segments, shortly: CS, CF, DS."""
     names = ("CS", "CF", "DS", "DF")
     return [names[segment.state.value] for segment in segments]
 
 
 def digest_of_tree(folder: Path, without: Sequence[str] = ()) -> dict[str, str]:
-    """Every file below *folder* with the SHA-256 of its content, but for names in *without*."""
+    """Return the SHA-256 of every file below *folder*, except names in *without*."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -280,15 +271,13 @@ def digest_of_tree(folder: Path, without: Sequence[str] = ()) -> dict[str, str]:
 
 
 class WatchedUnits(InProcess):
-    """Units run here, one after the other; *before* and *after* are told of each copy."""
-
     def __init__(
         self,
         before: Callable[[CopyTask], None] = lambda task: None,
         after: Callable[[CopyResult], None] = lambda result: None,
         lost: Sequence[int] = (),
     ) -> None:
-        """Of copies that begin at an offset in *lost* nobody comes back."""
+        """Copies that begin at an offset in *lost* never report back."""
         super().__init__()
         self.copied: list[CopyTask] = []
         self._before = before

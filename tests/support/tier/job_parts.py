@@ -37,8 +37,6 @@ ORDERS = tp("orders", 3)
 
 @dataclass
 class HeldSource:
-    """Partitions that are held here."""
-
     files: Mapping[TopicIdPartition, PartitionFiles]
     unusable: Sequence[UnusablePlace] = ()
     high_watermark: int | None = 257
@@ -57,8 +55,6 @@ class HeldSource:
 
 @dataclass
 class HeldMetadata:
-    """Says what it is given, and keeps what it is asked and told."""
-
     segments: list[SegmentMetadata] = field(default_factory=list)
     absent: set[TopicIdPartition] = field(default_factory=set)
     """Those that cannot be read."""
@@ -133,9 +129,6 @@ def job_parts(
     open_engine: Callable[[], Any] = InProcess,
     **request: Any,
 ) -> CopyJobContext:
-    """
-    The surroundings of a job over the example partition, or others; *reached* is the cluster.
-    """
     said: dict[str, Any] = {
         "mode": CopyMode.ARCHIVE,
         "source": LogDirSettings(("nowhere",)),

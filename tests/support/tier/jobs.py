@@ -23,8 +23,6 @@ PAYMENTS = JobTopic("payments", Uuid.of(0, 0xCB))
 
 @dataclass
 class WallClock:
-    """Says the time that it was told last."""
-
     now_ms: int = NOW_MS
 
     def __call__(self) -> int:
@@ -33,8 +31,6 @@ class WallClock:
 
 @dataclass
 class Job:
-    """One job, whose heart beats when a test says so."""
-
     number: int
     store: ObjectStore = field(default_factory=MemoryStore)
     clock: WallClock = field(default_factory=WallClock)
@@ -50,17 +46,14 @@ class Job:
         self.claims = Claims(self.jobs, self.heart, is_put_conditional=self.is_put_conditional)
 
     def alive(self) -> Job:
-        """The same, after its first beat."""
         assert self.heart.beat()
         return self
 
 
 def job_id(number: int, now_ms: int = NOW_MS) -> str:
-    """The id of the job of that number, the later the higher."""
     return new_job_id(now_ms + number * 1_000, f"host-{number}", f"{number:06x}")
 
 
 def names(store: Any, folder: str = "") -> list[str]:
-    """What lies below a folder of jobs, by its names in it."""
     start = f"{PREFIX}rlmm-jobs/{folder}"
     return [one.key.removeprefix(start) for one in store.list(start)]

@@ -41,7 +41,7 @@ MIB = 2**20
 
 
 class VariedLog(MadeLog):
-    """A made log with the segment behind it and the files beside it that are not made anew."""
+    """A made log with the segment behind it and fixed files beside it."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, BATCH_BYTES)
@@ -60,12 +60,10 @@ class VariedLog(MadeLog):
         }
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """The log, a snapshot and a check point."""
         small = {name: SourceFileFacts(len(content), 0) for name, content in self._small.items()}
         return {LOG: SourceFileFacts(self.size, 0), **small}
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes of a range; those of a log always begin and end with a batch."""
         if name in self._small:
             return self._small[name][start : start + size]
         if name != LOG or start >= self.size:
@@ -78,7 +76,6 @@ class VariedLog(MadeLog):
 
 
 def task_of(log: VariedLog, store: StoreSettings, options: CopyOptions, number: int) -> CopyTask:
-    """The task of the whole log, under an id of its own."""
     return CopyTask(
         partition=ORDERS,
         uuid=Uuid(number.to_bytes(16)),
@@ -102,7 +99,6 @@ def task_of(log: VariedLog, store: StoreSettings, options: CopyOptions, number: 
 
 
 def store_of(address: str, single_put_bytes: int) -> StoreSettings:
-    """Settings of a sink, or of a folder."""
     if not address.startswith("http"):
         return LocalSettings(Path(address), is_synced=False)
     return S3Settings(
@@ -115,7 +111,6 @@ def store_of(address: str, single_put_bytes: int) -> StoreSettings:
 
 
 def main(address: str, log_bytes: int, form: str, single_put_bytes: int) -> None:
-    """Copy a small segment, then the large one, and tell what that took in one line of JSON."""
     store = store_of(address, single_put_bytes)
     options = CopyOptions(is_compressed=form == "zstd")
     small = copy_segment(task_of(VariedLog(MIB), store, options, 1))

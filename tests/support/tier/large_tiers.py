@@ -35,15 +35,14 @@ FILE_ROWS = 250_000
 @dataclass(frozen=True)
 class LargeTier:
     """
-    So many segments, over so many partitions. Of every 10,000 one lacks an object, three are not
-    known to the metadata any more and have their deletion in its log, and three keys are nobody's.
+    Segments over some partitions. Of every 10,000 one lacks an object, three are deleted in the
+    metadata log with objects left, and three keys are no segment's.
     """
 
     segments: int
     partitions: int = 20
 
     def all(self) -> Iterator[SegmentMetadata]:
-        """Every segment, a partition after the other."""
         each = -(-self.segments // self.partitions)
         for number in range(self.segments):
             topic, at = number // each, number % each
@@ -57,16 +56,13 @@ class LargeTier:
 
     @staticmethod
     def is_deleted(number: int) -> bool:
-        """Whether the metadata has the end of a segment's deletion."""
         return number % 10_000 in (0, 1, 2)
 
     @staticmethod
     def is_missing(number: int) -> bool:
-        """Whether a finished segment lacks its indexes."""
         return number % 10_000 == 5_000
 
     def expected(self) -> dict[str, int]:
-        """What is to be found, by code."""
         return {
             "TIER-ORPHAN": sum(map(self.is_deleted, range(self.segments))),
             "TIER-OBJECT-MISSING": sum(map(self.is_missing, range(self.segments))),
@@ -76,7 +72,6 @@ class LargeTier:
     # ------------------------------------------------------------------------------ metadata
 
     def events(self) -> Iterator[Event]:
-        """Everything that the metadata log has."""
         for number, segment in enumerate(self.all()):
             yield segment
             states = [SegmentState.COPY_SEGMENT_FINISHED]
@@ -89,7 +84,6 @@ class LargeTier:
                 yield update(segment.id, state, event_timestamp_ms=T_MS)
 
     def write_metadata(self, folder: Path) -> Path:
-        """The metadata topic as it is copied from a broker's disk."""
         waiting: dict[int, list[bytes]] = {place: [] for place in range(PLACES)}
         offsets = dict.fromkeys(waiting, 0)
         files = {}
@@ -119,7 +113,6 @@ class LargeTier:
     # ------------------------------------------------------------------------------- objects
 
     def rows(self) -> Iterator[Row]:
-        """Every object, as an inventory tells of it."""
         for number, segment in enumerate(self.all()):
             keys = object_keys(segment.id, segment.start_offset, PREFIX)
             for kind, key in keys.items():

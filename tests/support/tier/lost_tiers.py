@@ -26,8 +26,6 @@ ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 
 
 class Lost:
-    """A store with objects, and an embedded log beside it."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.store = folder / "store"
@@ -36,7 +34,6 @@ class Lost:
         self.store.mkdir(exist_ok=True)
 
     def __call__(self, *arguments: str) -> Result:
-        """`rlmm tier rebuild` for both."""
         flags = ["--embedded", str(self.archive), "--no-spark", *arguments]
         return CliRunner().invoke(cli, ["tier", "rebuild", *flags])
 
@@ -48,7 +45,6 @@ class Lost:
         return self("--apply", str(self.events), *more)
 
     def compare(self, *more: str) -> dict[str, Any]:
-        """The difference, as a document."""
         result = self("--store", str(self.store), "--output", "json", *more)
         document: dict[str, Any] = json.loads(result.stdout)
         expected = set(document["segments"]) - {"equal"}
@@ -57,19 +53,16 @@ class Lost:
         return document
 
     def publish(self, *events: Any) -> None:
-        """Events of brokers, into the log."""
         with open_tier(CareRequest(embedded=self.archive)) as tier:
             writer = tier.writer()
             for event in events:
                 writer.publish(event, 20)
 
     def finish(self, *segments: SegmentMetadata) -> None:
-        """Copies of brokers, from start to end."""
         self.publish(*(event for one in segments for event in entry_of(one)))
 
 
 def counted(document: dict[str, Any]) -> dict[str, int]:
-    """What there is, by what it is."""
     return {fate: count for fate, count in document["segments"].items() if count}
 
 

@@ -25,8 +25,6 @@ PLACES = 3
 
 
 class MemoryTierLog:
-    """One batch for each event; *log_start* is where every partition begins."""
-
     def __init__(self, cluster_id: str = CLUSTER, places: int = PLACES) -> None:
         self._identity = LogIdentity(cluster_id, METADATA_TOPIC, places)
         self._batches: dict[int, list[bytes]] = {place: [] for place in range(places)}
@@ -39,7 +37,6 @@ class MemoryTierLog:
             batches.append(build_batch([record], record.offset))
 
     def cut(self) -> None:
-        """Everything is gone, and begins anew."""
         for batches in self._batches.values():
             batches.clear()
 

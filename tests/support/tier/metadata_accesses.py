@@ -26,8 +26,6 @@ WAIT_S = 20.0
 
 
 class Awaited:
-    """An access, each call of which is made on a thread and awaited here."""
-
     def __init__(self, metadata: TierMetadata) -> None:
         self.metadata = metadata
 
@@ -40,7 +38,6 @@ class Awaited:
 
 @asynccontextmanager
 async def opened(settings: AccessSettings) -> AsyncIterator[Any]:
-    """The access that *settings* describe, closed at the end."""
     metadata = await asyncio.to_thread(open_metadata_access, settings)
     try:
         yield Awaited(metadata)
@@ -52,9 +49,6 @@ async def opened(settings: AccessSettings) -> AsyncIterator[Any]:
 async def serving(
     world: World, *, assignment: Assignment | None = None, role: str = "admin", **said: Any
 ) -> AsyncIterator[SidecarAccess]:
-    """
-    A service on *world*, and how it is asked; without *assignment* brokers say what is assigned.
-    """
     options = {"assignment": assignment or Assignment.awaited(), **said.pop("options", {})}
     async with (
         world.engine(**options) as engine,
@@ -67,7 +61,6 @@ async def serving(
 
 @asynccontextmanager
 async def access_of(kind: str, folder: Path) -> AsyncIterator[Any]:
-    """One of every kind, over a log that holds nothing yet."""
     if kind == "embedded":
         async with opened(EmbeddedAccess(folder=folder / "log", partition_count=COUNT)) as access:
             yield access

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class Answers(NamedTuple):
-    """What is found for each epoch and offset of each user partition, and what is listed."""
-
     look_ups: dict[tuple[str, int, int], SegmentId | None]
     next_txns: dict[tuple[str, int, int], SegmentId | None]
     highest: dict[tuple[str, int], int | None]
@@ -48,6 +46,5 @@ def answers_of(moment: TierMoment, offsets: int = 260, epochs: int = 7) -> Answe
 
 
 def answers_in(folder: Path) -> Answers:
-    """What the embedded log in *folder* answers."""
     with open_tier(CareRequest(embedded=folder)) as tier:
         return answers_of(tier.moment())

@@ -44,7 +44,7 @@ def segment(
     of: TopicIdPartition = ORDERS,
     state: SegmentState = FINISHED,
 ) -> SegmentMetadata:
-    """Segment *number*, of epoch 0 where no other is said."""
+    """Build segment *number*, of epoch 0 by default."""
     return SegmentMetadata(
         SegmentId(of, Uuid(number.to_bytes(16))),
         first,
@@ -61,14 +61,13 @@ def segment(
 
 
 def event_of(one: SegmentMetadata, state: SegmentState) -> SegmentMetadata | SegmentUpdate:
-    """What brings *one* into *state*."""
     if state is STARTED:
         return replace(one, state=STARTED)
     return SegmentUpdate(one.id, one.broker_id, one.event_timestamp_ms, None, state)
 
 
 def shard_of(events: Iterable[Event]) -> PythonShard:
-    """The state after *events*; those that are refused change nothing, as in the log."""
+    """Return the state after *events*; refused events change nothing."""
     shard = PythonShard(0)
     for event in events:
         shard.apply_event(event)
@@ -76,7 +75,6 @@ def shard_of(events: Iterable[Event]) -> PythonShard:
 
 
 def shard_with(*segments: SegmentMetadata) -> PythonShard:
-    """Each of *segments* in its state, one after the other."""
     events: list[Event] = []
     for one in segments:
         events += [event_of(one, state) for state in (STARTED, FINISHED) if state <= one.state]
@@ -86,7 +84,6 @@ def shard_with(*segments: SegmentMetadata) -> PythonShard:
 
 
 def origin(positions: dict[int, int] | None = None) -> StateOrigin:
-    """Of the metadata of the cluster of tests."""
     return StateOrigin(
         PlanSourceKind.METADATA, CLUSTER, METADATA_TOPIC, 50, positions or {0: 1, 1: 7}
     )
@@ -98,16 +95,12 @@ def plan_of(
     facts: QuestionFacts | None = None,
     since: PlanToken | None = None,
 ) -> FrozenPlan:
-    """The plan of all partitions of *shard*."""
     inputs = [PartitionInput(one, lambda: shard, 0) for one in shard.partitions()]
     return make_plan(question or Question(), inputs, origin(), facts or QuestionFacts(), since)
 
 
 def naive_reader(shard: PythonShard, planned: FrozenPartition) -> dict[int, Uuid]:
-    """
-    By offset the segment that a broker would read: asked one offset after the other, in the epoch
-    that the lineage has there.
-    """
+    """Return the segment that a broker would read, by offset, in the epoch of the lineage."""
     found = {}
     for offset in range(OFFSETS_MAX):
         epochs = [epoch for epoch, first in planned.epochs if first <= offset]
@@ -118,7 +111,7 @@ def naive_reader(shard: PythonShard, planned: FrozenPartition) -> dict[int, Uuid
 
 
 def read_by(planned: FrozenPartition) -> dict[int, Uuid]:
-    """By offset the segment that the plan reads; fails where an offset is read twice."""
+    """Return the segment that the plan reads, by offset; an offset read twice is an error."""
     found: dict[int, Uuid] = {}
     for one in planned.segments:
         for offset in range(one.read_first, min(one.read_last, INT64_MAX - 1) + 1):
@@ -131,7 +124,6 @@ Row = tuple[int, int, int]
 
 
 def rows(plan: FrozenPlan) -> list[Row]:
-    """Number of the segment, first and last offset read."""
     return [(int.from_bytes(one.uuid), one.read_first, one.read_last) for one in plan.segments]
 
 
@@ -144,7 +136,6 @@ def gaps(plan: FrozenPlan) -> list[tuple[int, int | None, GapReason]]:
 
 @st.composite
 def epochs_of(draw: st.DrawFn, first: int, last: int) -> tuple[tuple[int, int], ...]:
-    """Leader epochs of a segment; mostly as a broker writes them, sometimes as nobody should."""
     epoch = draw(st.integers(0, 3))
     pairs = {epoch: first if draw(st.integers(0, 9)) else draw(st.integers(0, last + 2))}
     if draw(st.booleans()):
@@ -154,7 +145,6 @@ def epochs_of(draw: st.DrawFn, first: int, last: int) -> tuple[tuple[int, int], 
 
 @st.composite
 def segments(draw: st.DrawFn, count_max: int = 10) -> list[SegmentMetadata]:
-    """Some segments that may overlap, leave holes, and be of epochs that replace each other."""
     found = []
     for number in range(1, draw(st.integers(0, count_max)) + 1):
         first = draw(st.integers(0, OFFSETS_MAX - 12))
@@ -173,7 +163,6 @@ def segments(draw: st.DrawFn, count_max: int = 10) -> list[SegmentMetadata]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[SegmentMetadata], list[Move]]:
-    """Segments, and what happens to them in which order: copies that finish in any, deletions."""
     some = draw(segments())
     moves: list[Move] = [(at, STARTED) for at in range(len(some))]
     for at in range(len(some)):
@@ -183,6 +172,5 @@ def histories(draw: st.DrawFn) -> tuple[list[SegmentMetadata], list[Move]]:
 
 
 def events_of(history: tuple[list[SegmentMetadata], list[Move]]) -> list[Event]:
-    """The events of a history; some are refused, for coming too early."""
     some, moves = history
     return [event_of(some[at], state) for at, state in moves]

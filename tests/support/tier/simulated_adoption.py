@@ -58,7 +58,7 @@ CS, CF, DS, DF = SegmentState
 
 @dataclass
 class AdoptedWorld(World):
-    """One topic that a broker tiers; *lost* says which records were destroyed, and by what."""
+    """One topic that a broker tiers; *lost* names destroyed records and what destroyed them."""
 
     explicit: dict[str, str] = field(default_factory=dict)
     """What is set on the topic itself."""
@@ -97,11 +97,9 @@ class AdoptedWorld(World):
 
     @property
     def is_copying(self) -> bool:
-        """Whether the broker copies by itself."""
         return self.setting(COPY_DISABLE) != "true"
 
     def step(self) -> None:
-        """As `World.step`; copies are begun and finished only where nothing expires."""
         for segment_id, state in self.events[self._seen_events :]:
             is_ours = segment_id.uuid not in self.brokers
             is_safe = not self.is_copying and self.setting(RETENTION_MS) == "-1"
@@ -119,13 +117,11 @@ class AdoptedWorld(World):
         return {one.id.uuid for one in self.segments.values() if one.broker_id == BROKERS_ID}
 
     def finished_by_brokers(self) -> list[SegmentMetadata]:
-        """The broker's own finished copies."""
         return [
             one for one in self.segments.values() if one.broker_id == BROKERS_ID and one.state is CF
         ]
 
     def apply(self, change: SettingsChange) -> None:
-        """One change of the settings; the first run of a copy task follows where copying begins."""
         was_copying = self.is_copying
         self.explicit.update(change.given)
         for name in change.unset:
@@ -135,7 +131,7 @@ class AdoptedWorld(World):
                 self._copy_task(one.partition)
 
     def _copy_task(self, partition: TopicIdPartition) -> None:
-        """What the first run of a leader's copy task does with the metadata that it finds."""
+        """Do what the first run of a leader's copy task does with the metadata it finds."""
         (source,) = (one for one in self.sources if one.partition == partition)
         segments = [one for one in self.segments.values() if one.id.partition == partition]
         starts = [one.start_offset for one in segments]
@@ -162,7 +158,6 @@ class AdoptedWorld(World):
     def broker_copy(
         self, partition: TopicIdPartition, base: int, behind: int, state: SegmentState = CF
     ) -> SegmentMetadata:
-        """A copy of the broker's own."""
         self.drawn += 1
         segment = copied(
             SegmentId(partition, Uuid.of(9, self.drawn)), base, behind, state, broker_id=BROKERS_ID
@@ -185,7 +180,6 @@ class AdoptedWorld(World):
         )
 
     def evidence(self) -> list[OpenCopyEvidence]:
-        """What is known of open copies."""
         return [
             OpenCopyEvidence(
                 one.id,
@@ -197,7 +191,6 @@ class AdoptedWorld(World):
         ]
 
     def plan(self) -> CopyPlan:
-        """As `World.plan`, beside copies of the broker's."""
         sources = [one for one in self.sources if one.partition not in self.without_source]
         made = rules(self.mode)
         return make_plan(made, self.metadata_image(), sources, self.evidence(), self._ids())
@@ -209,7 +202,6 @@ class AdoptedWorld(World):
         return AdoptionWindow("orders", AdoptHands(self, JOB.format(self.jobs % 10)), options)
 
     def adopt(self, options: WindowOptions = QUICK) -> TopicOutcome:
-        """One job, from its beginning to its end."""
         return self.window(options).adopt()
 
     def open_of_jobs(self) -> list[SegmentMetadata]:
@@ -220,7 +212,9 @@ class AdoptedWorld(World):
         ]
 
     def check_closed(self, before: Mapping[str, str]) -> None:
-        """What holds when no window is open: all is as it was, and nothing was destroyed."""
+        """
+        Check the state without an open window: settings are restored and no record was destroyed.
+        """
         assert self.explicit == dict(before)
         assert self.lost == []
         assert self.open_of_jobs() == []
@@ -244,7 +238,6 @@ class AdoptHands:
         return self._world.now
 
     def elapsed_ms(self) -> int:
-        """As `WindowHands.elapsed_ms`."""
         return self._world.now
 
     def wait(self, seconds: float) -> None:
@@ -254,7 +247,6 @@ class AdoptHands:
         return self._world.stop
 
     def why_not_ours(self) -> str:
-        """As `WindowHands.why_not_ours`."""
         world = self._world
         world.step()
         return "lost" if world.lost_at is not None and world.steps >= world.lost_at else ""
@@ -266,7 +258,6 @@ class AdoptHands:
     def first_journal(
         self, settings: Mapping[str, str], log_starts: Mapping[int, int]
     ) -> AdoptionJournal:
-        """As `WindowHands.first_journal`."""
         at = self._world.now
         topic = JobTopic("orders", tp("orders", 0).topic_id)
         number = len(self._world.journals) + 1
@@ -317,14 +308,12 @@ class AdoptHands:
             raise LogUnavailable("no answer")
 
     def why_too_old(self) -> str:
-        """As `WindowHands.why_too_old`."""
         self._world.step()
         return self._world.too_old
 
     def latest_tiered(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int]:
-        """As `WindowHands.latest_tiered`."""
         self._world.step()
         return {one: self._world.told_tiered.get(one, -1) for one in partitions}
 
@@ -357,11 +346,9 @@ class AdoptHands:
         )
 
     def hindrances(self) -> tuple[str, ...]:
-        """As `WindowHands.hindrances`."""
         return ("not-inspected",) if self._has_vanished else hindrances(self._world.plan())
 
     def copy_round(self, rest_bytes: int) -> AdoptionRound | None:
-        """As `WindowHands.copy_round`."""
         plan = self._world.plan()
         if plan.is_empty:
             return None

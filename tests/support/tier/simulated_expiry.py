@@ -30,16 +30,14 @@ SHORT = dict(zip(SegmentState, ("CS", "CF", "DS", "DF"), strict=True))
 
 
 class Died(BaseException):
-    """The run ends here, as if its process had died."""
+    pass
 
 
 @dataclass
 class HeldHands:
     """
-    See `spark_tiering.maintenance.expire.actions.ExpireActions`.
-
-    *segments* is the metadata, *objects* are the segments whose objects are there. Each effect is
-    written into *done*; as the *dies_at*-th takes effect the run dies, right after it.
+    Stands in for `ExpireActions`: *segments* is the metadata, *objects* the segments with objects.
+    Each effect is noted in *done*; the run dies right after the *dies_at*-th one.
     """
 
     segments: dict[SegmentId, SegmentMetadata]
@@ -70,7 +68,6 @@ class HeldHands:
         return self.segments.get(segment_id)
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
-        """See `Hands`; what Kafka's state machine does not know is a mistake here."""
         told = []
         for one in segments:
             what = f"{SHORT[state]} {one.start_offset}"
@@ -89,7 +86,6 @@ class HeldHands:
         return told
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
-        """See `Hands`; nothing goes whose deletion is not started."""
         removals = []
         for one in targets:
             what = f"objects {one.start_offset}"
@@ -105,7 +101,6 @@ class HeldHands:
         return removals
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
-        """See `Hands`; nothing is said of a partition behind its end."""
         what = f"{state.name.rpartition('_')[2]} {partition.partition}"
         if why := self.failing.get(what):
             return why
@@ -123,7 +118,7 @@ class HeldHands:
 
 
 def lives_in(archive: Path, places: int) -> dict[SegmentId, list[SegmentState]]:
-    """The states that an embedded log tells of each segment, in the order in which it does."""
+    """Return the states of each segment in an embedded log, in its order."""
     lives: dict[SegmentId, list[SegmentState]] = defaultdict(list)
     with open_tier(CareRequest(embedded=archive)) as tier:
         log = tier.log

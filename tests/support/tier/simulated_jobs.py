@@ -33,13 +33,11 @@ WAVES = WaveSize(3, 10**9)
 
 
 class Killed(BaseException):
-    """The driver is gone; nothing of it runs any more."""
+    pass
 
 
 @dataclass
 class World:
-    """What outlives a driver."""
-
     sources: Sequence[SourcePartition]
     mode: CopyMode = CopyMode.ARCHIVE
     segments: dict[SegmentId, SegmentMetadata] = field(default_factory=dict)
@@ -64,7 +62,6 @@ class World:
     waves: WaveSize = WAVES
 
     def step(self) -> None:
-        """One more thing that reaches outside."""
         self.steps += 1
         if self.steps == self.dies_at:
             raise Killed
@@ -93,7 +90,6 @@ class World:
             yield Uuid.of(7, self.drawn)
 
     def carry_out(self, why_stop: Callable[[], str] = lambda: "") -> CopyExecution:
-        """One job, from its plan to its end."""
         plan = self.plan()
         carried = CopyExecution(
             plan,
@@ -107,11 +103,9 @@ class World:
         return carried
 
     def state_of(self, start_offset: int) -> list[SegmentState]:
-        """The states of the copies that begin at an offset."""
         return [one.state for one in self.segments.values() if one.start_offset == start_offset]
 
     def finished_starts(self) -> list[int]:
-        """Where finished copies begin, in order."""
         return sorted(
             one.start_offset
             for one in self.segments.values()
@@ -119,7 +113,6 @@ class World:
         )
 
     def check(self) -> None:
-        """What must hold whenever nobody is at work."""
         for one in self.segments.values():
             if one.state is SegmentState.COPY_SEGMENT_FINISHED:
                 assert self.objects.get(one.id.uuid) is StoredObjects.WHOLE, one
@@ -128,8 +121,6 @@ class World:
 
 
 class WorldPublisher:
-    """Publishes into the world, as a log that judges by the table of transitions."""
-
     def __init__(self, world: World) -> None:
         self._world = world
 
@@ -137,7 +128,6 @@ class WorldPublisher:
         return self._publish(segment.id, segment.state, segment)
 
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
-        """As `Publisher.start_all`, one after the other."""
         return [self.start(one) for one in segments]
 
     def move(
@@ -159,7 +149,6 @@ class WorldPublisher:
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
     ) -> list[int | PublishRefusal]:
-        """As `Publisher.move_all`, one after the other."""
         return [self.move(partition, uuid, state, custom) for uuid, custom in segments]
 
     def state(self, partition: TopicIdPartition, uuid: Uuid) -> SegmentState | None:
@@ -190,8 +179,6 @@ class WorldPublisher:
 
 
 class WorldHands:
-    """The hands of a job in the world."""
-
     def __init__(self, world: World, plan: CopyPlan) -> None:
         self.publisher = WorldPublisher(world)
         self._world = world
@@ -209,13 +196,12 @@ class WorldHands:
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
     ) -> CopyUnit:
-        """As `Hands.unit`; what the task is made of does not matter here."""
         return CopyUnit(copy.uuid, None)  # type: ignore[arg-type]
 
     def copy(
         self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
-        """As `Hands.copy`; results come in the order that hurts most, the highest first."""
+        """Return results in the worst order, highest offset first."""
         for unit in reversed(units):
             copy = self._copies[unit.uuid]
             if self._world.stopped_units:
@@ -241,7 +227,6 @@ class WorldHands:
             on_result(unit.uuid, result)
 
     def stop_units(self, why: str) -> None:
-        """As `Hands.stop_units`: whatever has not begun does nothing."""
         self._world.stopped_units.append(why)
 
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:

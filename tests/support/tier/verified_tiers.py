@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def copied_place(template: TierPlace, folder: Path) -> TierPlace:
-    """The same tier in another folder: to make one takes longer than to copy it."""
+    """Copy the tier to another folder, which is faster than making one."""
     shutil.copytree(template.folder, folder)
     place = copy.copy(template)
     place.folder, place.archive = folder, folder / "archive"
@@ -48,7 +48,6 @@ def copied_place(template: TierPlace, folder: Path) -> TierPlace:
 
 
 def care_request(place: TierPlace, **changes: Any) -> CareRequest:
-    """What a command that only looks is asked for in a place."""
     request = CareRequest(embedded=place.archive, store=place.store_settings, prefix=place.prefix)
     return only_looking(replace(request, **changes))
 
@@ -61,7 +60,6 @@ def verify(
     why_stop: Callable[[], str] = lambda: "",
     **changes: Any,
 ) -> VerifyReport:
-    """A whole verification, here unless an engine is given."""
     with open_tier(care_request(place, **changes), engine=engine) as tier:
         return verify_tier(tier, options or VerifyOptions(), why_stop=why_stop)
 
@@ -71,8 +69,6 @@ DEEP = VerifyOptions(is_deep=True)
 
 @dataclass
 class Stored:
-    """One segment of a place, whose objects a test replaces."""
-
     place: TierPlace
     segment: SegmentMetadata
 
@@ -86,7 +82,6 @@ class Stored:
         return got
 
     def put(self, kind: ObjectKind, content: bytes | None) -> None:
-        """Another object in its place; none at all."""
         store = process_store(self.place.store_settings)
         store.delete(self.keys[kind])
         if content is not None:
@@ -104,7 +99,7 @@ class Stored:
         return found
 
     def say(self, **changes: Any) -> None:
-        """Another manifest: fields of its JSON, at the top or by a path with dots."""
+        """Write another manifest: fields of its JSON, at the top or by a path with dots."""
         fields = json.loads(self.get(ObjectKind.MANIFEST))
         for path, value in changes.items():
             *folders, name = path.split("__")
@@ -115,7 +110,7 @@ class Stored:
         self.put(ObjectKind.MANIFEST, json.dumps(fields).encode())
 
     def forget_sums(self) -> None:
-        """The manifest as a broker writes it: without sums of what was written."""
+        """Write the manifest as a broker does, without checksums."""
         manifest = self.manifest
         described = manifest.described
         assert isinstance(described, SegmentDescription)
@@ -123,7 +118,6 @@ class Stored:
         self.put(ObjectKind.MANIFEST, format_manifest(plain))
 
     def replace_part(self, part: SegmentPart, content: bytes) -> None:
-        """Another index of the same length; the manifest tells no sums any more."""
         self.forget_sums()
         place = self.manifest.indexes.place(part)
         assert place is not None
@@ -143,7 +137,6 @@ class Stored:
         )
 
     def say_in_metadata(self, state: SegmentState, custom: bytes | None = None) -> None:
-        """Another state, published, with what is kept beside the metadata."""
         assert self.place.metadata is not None
         metadata = open_metadata_access(self.place.metadata)
         try:
@@ -155,12 +148,10 @@ class Stored:
 
 
 def stored(place: TierPlace, at: int = 0) -> Stored:
-    """One of the segments of a place, in order."""
     return Stored(place, place.segments()[at])
 
 
 def told(report: VerifyReport) -> list[tuple[str, str, object]]:
-    """What was found, shortly: code, part, offsets that are lost by it."""
     return [
         (one.kind.code, str(one.fields.get("part", "")), one.fields["lost"])
         for one in report.findings

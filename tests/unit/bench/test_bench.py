@@ -27,7 +27,6 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a run over very small histories writes."""
     output = tmp_path_factory.mktemp("bench") / "run.json"
     arguments = ["--events", "1000,2000", "--listed", "200", "--in-this-process"]
     done = CliRunner().invoke(main, [*arguments, "--output", str(output)])

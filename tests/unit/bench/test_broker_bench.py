@@ -31,13 +31,11 @@ EPOCHS = "leader-epoch-checkpoint"
 
 
 def first_batch(epoch: int) -> bytes:
-    """What a broker had written before."""
     return build_batch([Record(0, 0, None, b"x"), Record(1, 0, None, b"y")], 0, leader_epoch=epoch)
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
-    """A history in folders as a broker leaves them."""
     for number in range(METADATA_PARTITIONS):
         folder = tmp_path / f"{METADATA_TOPIC}-{number}"
         folder.mkdir()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def sync_file(path: Path) -> None:
-    """A call that may take as long as the disk likes."""
     with path.open("wb") as file:
         os.fsync(file.fileno())
 

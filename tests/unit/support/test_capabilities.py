@@ -29,7 +29,6 @@ def test_teardown(broken): pass
 
 
 def run(pytester: pytest.Pytester, name: str, *options: str) -> pytest.RunResult:
-    """Run the sample tests with a page whose only row names the test *name*."""
     pytester.makepyfile(test_sample=TESTS)
     pytester.makefile(".md", page=f"{HEAD}| Answers | `ask` | `test_sample.py::{name}` |\n")
     return pytester.runpytest(

@@ -39,7 +39,6 @@ WROTE = [Wrote(0, 0, 1, "applied"), Wrote(0, 1, 1, "duplicate"), Wrote(0, 2, 2, 
 
 
 def answers() -> list[str]:
-    """The right answer at each position."""
     shard = PythonShard(0)
     found = [answer_from(shard, SIZE)]
     for offset, event in enumerate(EVENTS):
@@ -49,7 +48,6 @@ def answers() -> list[str]:
 
 
 def at(position: int, digest: str, floor: int = 0) -> Answered:
-    """An answer that was given at *position*."""
     return Answered(0, position, floor, digest, SIZE)
 
 

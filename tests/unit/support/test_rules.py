@@ -11,7 +11,6 @@ from tests.support.repository import rules
 
 
 def lines(count: int) -> str:
-    """A function of that many lines."""
     return "def long():\n" + "    pass\n" * (count - 1)
 
 
