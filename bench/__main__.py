@@ -36,7 +36,6 @@ COMMANDS = {
     "audit": audit.main,
     "rebuild": rebuild.main,
 }
-"""In the order in which the parts stand on one another."""
 
 
 class _InOrder(click.Group):

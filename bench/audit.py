@@ -39,7 +39,6 @@ class Audited(NamedTuple):
     objects: int
     seconds: float
     metadata_s: float
-    """Of these: reading the metadata, twice."""
     peak_bytes: int
 
 

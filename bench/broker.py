@@ -32,13 +32,10 @@ SECTIONS = ("start", "copies", "reads", "lookups")
 class Sizes:
     start: broker_start.Sizes
     segments: int
-    """That are copied in each round."""
     copy_rounds: int
     megabytes: int
-    """That are read from the tier."""
     read_rounds: int
     passes: int
-    """Of reading, in each round."""
     lookup_events: int
     lookups: int
 

@@ -49,16 +49,13 @@ _LOOK_EVERY_S: Final = 0.002
 @dataclass(slots=True)
 class Watched:
     first: int = 0
-    """The offset of the first record that is produced meanwhile."""
     acknowledged: list[float] = field(default_factory=list)
     started: dict[SegmentId, tuple[int, float]] = field(default_factory=dict)
     """The last offset of a segment, and when its COPY_SEGMENT_STARTED was read."""
     finished: dict[int, float] = field(default_factory=dict)
-    """By last offset."""
     copying: list[float] = field(default_factory=list)
-    """Between the two events of a segment."""
     tiered: list[tuple[int, float]] = field(default_factory=list)
-    """The highest offset in the tier, each time that it was another one."""
+    """The highest offset in the tier, at each change."""
 
     def see(self, event: object, now: float) -> None:
         if isinstance(event, SegmentMetadata):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEADLINE_S: Final = 600.0
 PAUSE_S: Final = 0.02
-"""Between two fetches that were refused: a client without it would measure its own load."""
+"""Pause after a refused fetch: without it a client would measure its own load."""
 JVM_FLAGS: Final = (
     "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-Xms1g", "-Xmx2g",
 )  # fmt: skip
@@ -161,7 +161,7 @@ async def wait_for_tiered_ends(bootstrap: str, topic: str, ends: list[int]) -> N
 @dataclass(frozen=True, slots=True)
 class Memory:
     heap_bytes: int
-    """Of the broker, behind a collection of everything."""
+    """Resident after a full collection."""
     broker_bytes: int
     sidecar_bytes: int
     """Both as the operating system counts them; 0 where there is no service."""

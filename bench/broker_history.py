@@ -44,7 +44,6 @@ class Written:
     events: int
     live_segments: int
     tiered_ends: list[int]
-    """The highest offset in the tier, of each user partition."""
 
 
 class UserPartition:

@@ -77,9 +77,7 @@ class Took:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     events: tuple[int, ...]
-    """In the metadata topic; what is held is looked at with the most of them."""
     partitions: int
-    """Among which they are divided."""
     rounds: int
     interval_ms: int
     """How often a leader looks for what can be copied, and lists all segments to expire some."""

@@ -60,7 +60,6 @@ AGGREGATE: Final = "count(1);sum(length(value));max(offset)"
 @dataclass(frozen=True, slots=True)
 class Sizes:
     records: int
-    """Of each topic."""
     value_bytes: int
     segment_bytes: int
     passes: int

@@ -53,7 +53,6 @@ _CRC_AT: Final = CRC_FROM - 4
 class LargeTier:
     partitions: int
     segments: int
-    """In each partition."""
     segment_bytes: int
     batch_ms: int
     """How far the times of two batches lie apart."""

@@ -41,7 +41,6 @@ _AROUND_BYTES: Final = 20
 @dataclass(frozen=True, slots=True)
 class Sizes:
     log_bytes: int
-    """Before it is compressed."""
     batch_bytes: int
     value_bytes: int
     window_bytes: int

@@ -41,17 +41,12 @@ class Sizes:
     single: int
     """Read from a log in batches of one."""
     segments: int
-    """Held while the loop is watched and starts are timed."""
     ready_events: int
     """Behind the answers that are given while another service replays."""
     rounds: int
-    """Of saving and loading states alone."""
     idle_s: float
-    """How long the loop is watched while nothing happens."""
     writes: dict[int, int]
-    """In flight, and how many."""
     stock_writes: dict[int, int]
-    """The same of the stock manager, which takes its time."""
     visible: int
 
 

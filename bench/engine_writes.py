@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tests.kafka.jars import Jars
 
     _Way = Callable[[int], Coroutine[Any, Any, "Taken"]]
-    """Writes with so many in flight."""
 
 USER_PARTITIONS = 32
 SEGMENT_OFFSETS = 1_000

@@ -51,16 +51,12 @@ _FILES_KEPT = 512
 @dataclass(frozen=True, slots=True)
 class Sizes:
     events: int
-    """Of the log that is asked."""
     large_events: int
-    """Of the log that is read meanwhile."""
     questions: int
     passes: int
     pass_ms: int
     starts: int
-    """Of the service, each with a replay."""
     idle: int
-    """Connections that only stay."""
 
 
 FULL = Sizes(

@@ -135,7 +135,6 @@ class Noted:
     p99_us: float
     max_us: float
     cpu_us: float
-    """Of the server, for each answer."""
 
 
 class Load:

@@ -51,16 +51,13 @@ MB = 1_000_000
 class Sizes:
     partitions: int
     segments: int
-    """In each partition."""
     segment_bytes: int
     passes: int
     small_partitions: int
     small_segments: int
-    """In each partition."""
     small_bytes: int
     small_passes: int
     large_bytes: int
-    """Of the segment whose copy's memory is looked at."""
 
 
 FULL = Sizes(

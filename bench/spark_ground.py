@@ -40,7 +40,6 @@ from tests.support.repository.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from spark_tiering.copy_job.progress import Progress
@@ -204,12 +203,7 @@ class Passing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -237,7 +231,6 @@ class PlainClients:
 
 
 _clients: dict[bool, Any] = {}
-"""Of a process: one as boto3 makes it, and one as is best known, by whether it is that."""
 
 
 def _open_clients(endpoint: str) -> None:

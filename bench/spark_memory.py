@@ -46,7 +46,6 @@ class Large(NamedTuple):
 
 class Held(NamedTuple):
     detail: str
-    """Empty where both segments were copied."""
     log_bytes: int
     seconds: float
     baseline_bytes: int

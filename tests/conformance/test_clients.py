@@ -40,7 +40,6 @@ NAMED = {
     "a deleted partition stays assigned": 4,
     "custom metadata outlives deletion": 1,
 }
-"""How often which difference is met, and no other."""
 
 
 def reason_of(step: ScenarioStep, expected: Any, actual: Any) -> str:
@@ -91,8 +90,8 @@ async def test_corpus_when_asked_by_a_client_then_answered_as_by_the_engine_in_p
     kind: str,
 ) -> None:
     """
-    Every step whose operation is on the wire has the answer that the engine itself gives, but for
-    a few whose reason is named here.
+    A client gets the engine's answer for every step on the wire, except for a few with a reason
+    named here.
     """
     counts: Counter[str] = Counter()
     differing = []

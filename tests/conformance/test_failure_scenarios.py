@@ -180,7 +180,7 @@ def test_f82_partition_deletion_when_finished_again_removes_what_came_since() ->
 
 
 def test_f83_partition_when_unknown_unready_or_empty_gives_three_answers() -> None:
-    """Not loaded, not ready and without segments are told apart."""
+    """The engine distinguishes a partition that is not loaded, not ready, and without segments."""
     steps = [
         ask("list", {"error": "not_found"}),
         ask("load", "ok"),

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 RECORDS = 120
 MOST_RECORDS = 1_500
-"""For jobs that copy until nothing is left: one producer can be faster than they are."""
 DEATHS = {
     "journalled": Death("write", 1),
     "opened": Death("change", 2),
@@ -55,7 +54,6 @@ DEATHS = {
 }
 """After which effect the driver dies; the first change is only asked about."""
 JOURNAL = "{:020d}".format
-"""What an entry of the journal is, among what a driver writes."""
 SIGKILLS = {
     "journalled": Point(JOURNAL(1)),
     "writing": Point(f"{WRITING}rsm-manifest"),
@@ -63,7 +61,6 @@ SIGKILLS = {
     "closing": Point(JOURNAL(3)),
     "restoring": Point(JOURNAL(4)),
 }
-"""After what a command is killed."""
 QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
@@ -96,8 +93,8 @@ async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_noth
     slow_kafka: TieredKafka, tmp_path: Path, name: str, way: str
 ) -> None:
     """
-    The window left open is shown; resuming copies the rest and aborting does not; either way the
-    settings are as before, each range is copied once, and every record is somewhere.
+    `adopt status` shows the open window; resuming copies the rest and aborting does not; both
+    restore the settings, copy each range once and lose no record.
     """
     topic = f"{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
@@ -158,8 +155,8 @@ async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_
     slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
 ) -> None:
     """
-    The whole command ends by SIGKILL. Until its signs of life are overdue nobody takes its topic;
-    from then on a new adoption is refused, and resuming or aborting closes the window.
+    After a SIGKILL no job takes the topic before the heartbeats are overdue; then a new adoption is
+    refused, and resuming or aborting closes the window.
     """
     topic = f"sigkill-{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")

@@ -164,7 +164,7 @@ ENDING = [
 def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """A deletion that was begun, whatever of its objects is left; after DF nothing is."""
+    """The audit names what a begun deletion left of its objects; after DF it left nothing."""
     with dying_at(Point("indexes"), monkeypatch):
         place.run()
     for path in place.file("").glob("00000000000000000000.*"):
@@ -181,7 +181,7 @@ def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_n
 
 
 def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -> None:
-    """It is no object, and takes room all the same."""
+    """The audit names an open upload, which is no object but takes room."""
     place.run()
     left = place.folder / "store" / ".rlmm-writing" / "left" / "orders-x" / "y.log"
     left.parent.mkdir(parents=True)
@@ -200,7 +200,9 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
 def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(
     trouble: StoreTrouble, options: CopyOptions
 ) -> None:
-    """By what is lacking; and once the copy is resumed and finished, nothing is."""
+    """
+    The audit names what an unfinished copy lacks; once the copy is finished, it names nothing.
+    """
     for call in range(12):
         tier = AuditedTier(PREFIX)
         try:

@@ -47,8 +47,7 @@ SETTINGS = EngineSettings(
 )
 PATIENCE_S = 120.0
 IMPATIENT_S = 1.5
-"""Of a writer: less than it takes to miss a leader, so that there are writes of which nobody knows
-whether they were stored, and which are written again."""
+"""A writer gives up before a leader change ends, so that some writes have an unknown outcome."""
 
 
 def place_of(writer: int, generation: int) -> int:
@@ -131,8 +130,8 @@ async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_tr
     kafka_cluster: Cluster, tmp_path: Path, writes: int, kills: int
 ) -> None:
     """
-    Failure scenario F40: whatever leader is killed, no acknowledged event is lost or applied twice,
-    and every verdict and every answer, of this service and of a second one, was right.
+    Failure scenario F40: leader kills lose or duplicate no acknowledged event, and every verdict
+    and answer of this service and a second one is right.
     """
     rng = random.Random(kills)
     topic = own_topic("kills")

@@ -166,8 +166,8 @@ def test_engine_when_its_process_is_killed_then_every_claim_it_made_is_true(
     tmp_path: Path, writes: int, kills: int, seed: int
 ) -> None:
     """
-    Whenever the process is killed, no acknowledged event is lost or applied twice, every verdict
-    and every answer was right where it was given, and a start from snapshots equals a whole replay.
+    Process kills lose or duplicate no acknowledged event, every verdict and answer was right when
+    given, and a start from snapshots equals a full replay.
     """
     rng = random.Random(seed)
     claims = Claims()

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity
 
 Stored = dict[int, list[tuple[int, bytes]]]
-"""Metadata partition to its records, offset and value, as they are read."""
 
 ACKNOWLEDGED_MAX = 300
 
@@ -148,8 +147,8 @@ def test_files_log_when_its_process_is_killed_then_keeps_all_that_it_acknowledge
     tmp_path: Path, seed: int, kills: int
 ) -> None:
     """
-    Whenever the process is killed, and whatever tail it leaves, the folder opens, every event that
-    was acknowledged is there once at its offset with its bytes, and the log goes on behind them.
+    After any kill and with any tail the folder opens, every acknowledged event stands once at its
+    offset, and the log goes on after them.
     """
     rng = random.Random(seed)
     folder = tmp_path / "log"

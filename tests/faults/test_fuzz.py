@@ -87,7 +87,7 @@ def test_cut_when_it_disagrees_with_decode_is_found(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.breaks_shards
 def test_state_when_an_event_is_half_applied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handler that forgets what it derives leaves a state that the checker objects to."""
+    """The checker rejects the state that a handler leaves when it forgets derived fields."""
 
     def add_without_counting(state: PartitionState, uuid: bytes, row: bytes) -> Verdict:
         verdict = sound(state, uuid, row)
@@ -103,7 +103,7 @@ def test_state_when_an_event_is_half_applied_is_found(monkeypatch: pytest.Monkey
 
 
 def test_values_when_damaged_reach_every_reason_to_refuse_one() -> None:
-    """Nothing that decoding may say of a damaged value is left untried."""
+    """The damaged values reach every reason to refuse one."""
     case = cases.Case(Counter())
     cases.values(Random(1), case, 20_000)
     from_elsewhere = {

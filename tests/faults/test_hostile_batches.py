@@ -81,7 +81,10 @@ def test_batch_when_any_covered_byte_is_flipped_then_the_crc_tells(at: int) -> N
 
 @pytest.mark.parametrize("at", range(CRC_FROM))
 def test_batch_when_any_uncovered_byte_is_flipped_then_nothing_before_it_is_lost(at: int) -> None:
-    """Offsets and epoch may lie unseen, the rest may end the walk; what came before is read."""
+    """
+    Offsets and epoch may change unseen and other flips may end the walk, but earlier batches are
+    read.
+    """
     for bit in (0x01, 0x80):
         flipped = bytearray(TWO)
         flipped[at] ^= bit
@@ -251,7 +254,7 @@ def test_batch_when_a_bomb_then_is_refused_within_the_limit(
 
 
 def test_batch_when_a_bomb_passes_the_default_limit_then_is_refused() -> None:
-    """There is a limit when nobody names one."""
+    """The reader has a limit where the caller names none."""
     section = deflate(Compression.ZSTD, bytes(INFLATED_BYTES_MAX + 1))
     assert len(section) < 10_000
     damage = damage_of(forge(section, 1, attributes=Compression.ZSTD))
@@ -286,7 +289,7 @@ def test_batch_when_a_compressed_section_ends_in_damage_then_good_records_are_de
 
 @pytest.mark.parametrize("codec_id", [5, 6, 7])
 def test_batch_when_its_codec_is_unknown_then_its_records_are_lost(codec_id: int) -> None:
-    """The format has room for codecs that nobody has defined."""
+    """The reader loses the records of a batch whose codec the format does not define."""
     damage = damage_of(forge(record(0, b"x"), 1, attributes=codec_id))
     assert damage.reason is DamageReason.UNKNOWN_COMPRESSION
     assert str(codec_id) in damage.detail

@@ -170,7 +170,9 @@ async def killed(root: Path, first: int, snapshots: int) -> int:
 async def test_f16_snapshots_when_killed_at_random_moments_then_the_last_told_is_there(
     tmp_path: Path, kills: int
 ) -> None:
-    """After each kill what was said to be written is restored, and nothing piles up."""
+    """
+    After each kill the process restores the last snapshot that it reported, and no files pile up.
+    """
     rng = random.Random(kills)
     first = 1
     for _ in range(kills):

@@ -21,7 +21,6 @@ from tests.support.tier.driver_process import WRITING, Drivers, Point
 from tests.support.tier.job_folders import LATER_MS, LISTED, ORDERS, TierPlace, states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
 FAR_MS = 2**50
-"""Later than anything."""
 PHASES = [
     Point("beats"),
     Point("claims"),
@@ -49,12 +47,6 @@ PHASES = [
     Point("receipts"),
     Point("report"),
 ]
-
-
-@pytest.fixture(scope="module")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
-        yield drivers
 
 
 @pytest.fixture
@@ -104,7 +96,7 @@ def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
 def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """What is finished is whole, what lies in the store is known, and nothing is copied twice."""
+    """Every finished segment is whole, every object is known, and no offset is copied twice."""
     ended = drivers.run(*command(place, "--no-spark"), dies_at=point)
     assert ended.exit_code is None, ended.output
     check_rerun(place)
@@ -113,7 +105,10 @@ def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
 def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """Until its beats are overdue nobody else begins: who has the topics is named."""
+    """
+    No other job begins before the heartbeats are overdue, and the message names the owner of the
+    topics.
+    """
     drivers.run(*command(place, "--no-spark"), dies_at=Point("log"))
     before = place.objects()
     with pytest.raises(TopicBusy, match=r"orders: job \S+ on \S+ works on it"):
@@ -197,7 +192,7 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
 def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """Spark ends with its driver; what its tasks have written meanwhile is found or ended."""
+    """Spark ends with its driver; the rerun finds or ends what its tasks wrote meanwhile."""
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output
     drivers.wait_for_orphans()
@@ -209,7 +204,7 @@ def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_
 def test_worker_when_killed_in_the_middle_of_a_copy_then_nothing_is_copied_twice(
     place: TierPlace, spark_session: SparkSession, times: int
 ) -> None:
-    """A copy whose worker died is tried again; one whose workers all die stays open."""
+    """Spark tries a copy again after its worker died; a copy whose workers all die stays open."""
     marks = place.folder / "marks"
     with place.opened(engine_over(spark_session)) as at:
         at.source = DeadlySource(at.source, str(marks), SECOND.file(".log"), times)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
 from tests.kafka.node import STARTED, TIERED, Node, kafka_id
+from tests.kafka.process import Closing
 from tests.kafka.tiered import tiering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
     from tests.kafka.process import ProcessLog
@@ -30,7 +30,7 @@ REPLICATED = {
 }
 
 
-class Cluster:
+class Cluster(Closing):
     """Nodes 1 to 3; a record that all in-sync replicas have survives the loss of any one node."""
 
     def __init__(
@@ -88,14 +88,3 @@ class Cluster:
         with contextlib.ExitStack() as closing:
             for node in self.nodes.values():
                 closing.callback(node.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SEED = 20_261_119
 DEADLINE_S = 60.0
 PLACES = 4
-"""Offsets and times that are drawn, for each partition."""
 
 
 @dataclass(frozen=True, slots=True)

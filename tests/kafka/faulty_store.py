@@ -49,10 +49,8 @@ class FaultyStore:
 
     upstream: tuple[str, int]
     endpoint: str = ""
-    """What the broker is told."""
     faults: dict[str, Fault] = field(default_factory=dict)
     met: list[str] = field(default_factory=list)
-    """First lines that met one."""
     is_closed: threading.Event = field(default_factory=threading.Event)
 
     def fault_of(self, line: str) -> Fault | None:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tests.kafka.process import ProcessLog
 
 TIMEOUT_S = 300
-"""Among it the first run in a tree, which fetches the jars."""
 
 
 @runtime_checkable

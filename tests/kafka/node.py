@@ -14,13 +14,18 @@ import socket
 from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
-from tests.kafka.process import GRACE_S, LEASH, LeashedProcess, ProcessFailed, ProcessLog
+from tests.kafka.process import (
+    LEASH,
+    KeptProcess,
+    LeashedProcess,
+    ProcessFailed,
+    ProcessLog,
+)
 from tests.kafka.tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
 
@@ -52,13 +57,9 @@ QUICK = {
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "200",
 }
-"""
-As long is a killed broker missed by nobody, and kept from coming back. Shorter, a busy machine
-loses brokers that live.
-"""
+"""A killed broker is missed after this time. With less, a busy machine loses live brokers."""
 
 PATIENT = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "1000"}
-"""For a broker that nobody kills."""
 
 
 def kafka_id() -> str:
@@ -82,7 +83,7 @@ class ReservedPort:
         self._socket.close()
 
 
-class Node:
+class Node(KeptProcess):
     """
     One Kafka node, written when it is made, running from `start` to `stop`, `kill` or `close`.
     *listeners* maps each name to its security protocol; brokers use the first among themselves.
@@ -108,10 +109,9 @@ class Node:
         self.ready = tuple(ready)
         self.flags = jars.archived
         folder.mkdir(parents=True)
-        self.log = ProcessLog(folder / "broker.log")
+        super().__init__(ProcessLog(folder / "broker.log"))
         self._ports = {name: ReservedPort() for name in [*self.listeners, CONTROLLER]}
         self.voters = {node_id: self._ports[CONTROLLER].number}
-        self._process: LeashedProcess | None = None
         self._started_at = 0
 
     @property
@@ -137,19 +137,6 @@ class Node:
     @property
     def tools(self) -> Tools:
         return Tools(self.jars, self.bootstrap)
-
-    @property
-    def logs(self) -> list[ProcessLog]:
-        return [self.log]
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None, "never started"
-        return self._process.pid
 
     def _host(self, listener: str) -> str:
         """Certificates are made out for the name; everything else needs no look-up."""
@@ -219,30 +206,8 @@ class Node:
         self.wait_until_ready()
         return self
 
-    def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int | None:
-        """End the process with a signal and return its status; None when it was never started."""
-        return None if self._process is None else self._process.end(how, grace_s)
-
-    def stop(self, grace_s: float = GRACE_S) -> int | None:
-        """Ask the process to stop, and kill it after the grace time; `CLEAN_STATUS` is clean."""
-        return self.end(signal.SIGTERM, grace_s)
-
-    def kill(self) -> None:
-        self.end(signal.SIGKILL)
-
     def close(self) -> None:
         """Kill the process and free its port. Idempotent."""
         self.kill()
         for port in self._ports.values():
             port.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -22,7 +22,7 @@ from tests.kafka.node import STARTED, TIERED, ReservedPort
 from tests.kafka.placement import create_placed, move, placed
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.plugin_kafka import PluginKafka
-from tests.kafka.process import ProcessFailed
+from tests.kafka.process import Closing, ProcessFailed
 from tests.kafka.sidecar import Sidecar
 from tests.kafka.tiered import TIERED_TOPIC, tiering
 from tests.kafka.tools import Tools
@@ -31,7 +31,6 @@ from tests.support.server.raw_frames import greeted, wire
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
     from tests.kafka.node import Node
@@ -41,7 +40,7 @@ FOLLOWING_DEADLINE_S = 60.0
 NODES = tuple(range(1, SIZE + 1))
 
 
-class PluginCluster:
+class PluginCluster(Closing):
     """
     Brokers 1 to 3 and their services; *store* is the folder of the tier. *storage* replaces the
     properties of our storage manager. Every broker starts with our metadata manager.
@@ -125,17 +124,6 @@ class PluginCluster:
             closing.callback(self._cluster.close)
             for port in self._ports.values():
                 closing.callback(port.release)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     async def create_topic(
         self,

@@ -8,12 +8,12 @@ else. When this process dies, killed or not, the pipe ends and so does the Java 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -30,6 +30,19 @@ TOOL_DEADLINE_S = 60.0
 
 class ProcessFailed(Exception):
     """A Java process ended or missed its deadline; the message carries its last lines."""
+
+
+class Closing:
+    """A resource that a `with` statement closes."""
+
+    def close(self) -> object:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class ProcessLog:
@@ -153,6 +166,38 @@ class LeashedProcess:
             os.close(self._leash)
             self._reader.join(KILL_DEADLINE_S)
         return self._status
+
+
+class KeptProcess(Closing):
+    """A process that is started and ended several times, with one log of all its lives."""
+
+    def __init__(self, log: ProcessLog) -> None:
+        self.log = log
+        self._process: LeashedProcess | None = None
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        return [self.log]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "never started"
+        return self._process.pid
+
+    def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int | None:
+        """End the process with a signal and return its status; None when it was never started."""
+        return None if self._process is None else self._process.end(how, grace_s)
+
+    def stop(self, grace_s: float = GRACE_S) -> int | None:
+        """Ask the process to stop, kill it after the grace time, and return its status."""
+        return self.end(signal.SIGTERM, grace_s)
+
+    def kill(self) -> None:
+        self.end(signal.SIGKILL)
 
 
 class Said(NamedTuple):

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Self
 from tests.kafka.certificates import Authority
 from tests.kafka.login import Login
 from tests.kafka.node import ONE_NODE, PATIENT, Node
-from tests.kafka.process import run_java
+from tests.kafka.process import Closing, run_java
 from tests.kafka.tools import STORAGE, Tools
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
     from tests.kafka.process import ProcessLog
@@ -86,7 +85,7 @@ def unsecured_token(subject: str, *, issued_at_s: float, life_s: float = TOKEN_L
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
 
 
-class SecuredKafka:
+class SecuredKafka(Closing):
     def __init__(self, jars: Jars, folder: Path) -> None:
         folder.mkdir(parents=True)
         self._keys = folder / "keys"
@@ -209,14 +208,3 @@ class SecuredKafka:
 
     def close(self) -> None:
         self.node.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -50,7 +50,6 @@ PEER_OPS = {
     StepOperation.SIZE: "size",
 }
 KINDS = {JAVA_CLASSES[KafkaError.NOT_FOUND]: ErrorKind.NOT_FOUND}
-"""Of exceptions that are answers; every other one is none."""
 
 
 class Question(NamedTuple):
@@ -89,11 +88,8 @@ def questions_about(epochs: Iterable[int], last: int, count: int, chance: Random
 class Comparison:
     questions: int = 0
     proved: Counter[str] = field(default_factory=Counter)
-    """By the rules that the difference stands on."""
     unproved: list[tuple[Question, Json, Json]] = field(default_factory=list)
-    """Question, Kafka's answer and ours."""
     latencies_us: list[int] = field(default_factory=list)
-    """Of our look-ups by epoch and offset."""
 
     def latency_ms(self, share: float) -> float:
         return sorted(self.latencies_us)[int(share * (len(self.latencies_us) - 1))] / 1_000

@@ -10,13 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.kafka.process import LeashedProcess, ProcessLog
+from tests.kafka.process import KeptProcess, LeashedProcess, ProcessLog
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
 LISTENING = "listening at "
 ANSWERING = "is answered from"
@@ -24,7 +23,7 @@ START_DEADLINE_S = 60.0
 CLEAN_STATUS = 0
 
 
-class Sidecar:
+class Sidecar(KeptProcess):
     """
     `rlmm serve --mode serve --assignment broker` on the metadata topic of a cluster. The data
     folder stays over restarts. It creates the metadata topic where there is none, with *replicas*.
@@ -41,29 +40,15 @@ class Sidecar:
         # The path of a socket has less than 108 characters, wherever tests keep their files.
         self._short = Path(tempfile.mkdtemp(prefix="rlmm-"))
         self.socket = self._short / "s"
-        self.log = ProcessLog(folder / "sidecar.log")
-        self._process: LeashedProcess | None = None
+        super().__init__(ProcessLog(folder / "sidecar.log"))
 
     @property
     def address(self) -> str:
         return str(self.socket)
 
-    @property
-    def logs(self) -> list[ProcessLog]:
-        return [self.log]
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None, "never started"
-        return self._process.pid
-
     def start(self) -> Self:
         assert not self.is_running, "is running already"
-        self._reap(signal.SIGKILL)
+        self.end(signal.SIGKILL)
         environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
         position = self.log.position
         command = [
@@ -83,26 +68,6 @@ class Sidecar:
         self.log.wait_for(LISTENING, position=position, deadline_s=START_DEADLINE_S)
         return self
 
-    def stop(self) -> int | None:
-        return self._reap(signal.SIGTERM)
-
-    def kill(self) -> None:
-        self._reap(signal.SIGKILL)
-
-    def _reap(self, how: signal.Signals) -> int | None:
-        return None if self._process is None else self._process.end(how)
-
     def close(self) -> None:
         self.kill()
         shutil.rmtree(self._short, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

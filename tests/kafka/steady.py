@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 WAVE = 3
 PAUSE_S = 0.1
-"""Between two waves: about a segment a second in each of a few partitions."""
 CLIENT = {"retry_backoff_ms": 50, "request_timeout_ms": 30_000, "metadata_max_age_ms": 1_000}
 
 

@@ -12,16 +12,15 @@ import json
 import queue
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm_conformance.event_forms import event_form, event_of
-from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
+from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, Closing, ProcessFailed, ProcessLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import TopicIdPartition
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 
 ANSWER_DEADLINE_S = 40.0
 WRITING_DEADLINE_S = 300.0
-"""For many writes at once; each of them has the deadline of a single one."""
 ASKING_DEADLINE_S = 300.0
-"""For many questions at once."""
 PREFIX = "remote.log.metadata."
 
 
@@ -42,7 +39,7 @@ class StockRefused(Exception):
         self.java_class = java_class
 
 
-class StockPeer:
+class StockPeer(Closing):
     """
     A stock metadata manager outside any broker. *partitions* and *replicas* are those of the
     metadata topic, which it creates if needed. *settings* extend its configuration.
@@ -221,17 +218,6 @@ class StockPeer:
         for reader in self._readers:
             reader.join(KILL_DEADLINE_S)
         return status
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def partition_form(partition: TopicIdPartition) -> dict[str, Json]:

@@ -34,7 +34,7 @@ def test_copied_again_when_a_segment_has_nothing_of_its_own_names_it() -> None:
 
 
 def test_cut_short_when_a_copy_has_no_end_names_it() -> None:
-    """What began, and did not go on; its offsets are copied anew, which is no copy again."""
+    """`cut_short` names a copy that was only started; a new copy of its offsets is no repeat."""
     cut, anew = begun(ONE, 0, 9), begun(TWO, 0, 9)
     events = stored(cut, anew, ended(TWO))
     assert cut_short(events) == [cut]

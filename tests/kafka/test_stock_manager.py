@@ -73,7 +73,7 @@ async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
 async def test_stock_manager_when_we_append_events_digests_them(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """Events that our codec wrote are what the stock manager answers with."""
+    """The stock manager answers with the events that our codec wrote."""
     partition = new_partition("ours")
     first, second = segment_id(1, partition), segment_id(2, partition)
     custom = bytes(range(200))
@@ -98,7 +98,10 @@ async def test_stock_manager_when_we_append_events_digests_them(
 async def test_stock_manager_when_told_to_write_publishes_what_we_read(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """Every kind of event that it publishes decodes to what it was told, and it reads it back."""
+    """
+    Every kind of event that the stock manager publishes decodes to its arguments, and the manager
+    reads it back.
+    """
     partition = new_partition("theirs")
     one = segment_id(1, partition)
     peer = stock_peer(kafka_broker.bootstrap)
@@ -120,8 +123,8 @@ async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
     """
-    With several in flight every event is published, in its order, and each has its time; what it
-    refuses is told as of a single write.
+    The manager publishes many events in order, with a time for each, and reports a refusal as for a
+    single write.
     """
     partition = new_partition("many")
     peer = stock_peer(kafka_broker.bootstrap)
@@ -141,7 +144,7 @@ async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
 async def test_stock_manager_when_it_throws_is_a_refusal_with_the_class(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """What it refuses is told by the name of Kafka's exception, and it goes on answering."""
+    """The refusal has the name of Kafka's exception, and the manager goes on answering."""
     peer = stock_peer(kafka_broker.bootstrap)
     partition, other = new_partition("refused"), new_partition("unassigned")
     await ready(peer, partition)

@@ -24,8 +24,8 @@ SEGMENTS = 3
 
 async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: TieredKafka) -> None:
     """
-    All records come back out of the tier, and every event of it decodes to what Kafka's own
-    formatter prints and encodes to the broker's bytes.
+    All records come back from the tier, and every event decodes to the text of Kafka's formatter
+    and encodes to the broker's bytes.
     """
     await kafka_broker.create_topic("tiered")
     await produce(kafka_broker.login, "tiered", RECORDS)

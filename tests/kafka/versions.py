@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 POM = HERE / "pom.xml"
 _VERSION = re.compile(r"(?<=<kafka\.version>)[^<]+")
 USUAL = _VERSION.findall(POM.read_text())[0]
-"""The version of the pom."""
 
 OTHERS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1")
 PROGRAMS = ("Leash.java", "StockConsumer.java")
-"""Of our Java programs those that need nothing but what every version has."""
 
 WITHOUT_INTERNAL_BYTES = ("3.", "4.0.")
 """They take small segments by the ordinary setting, and know no other."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 PARTITIONS = (tp("orders", 0), tp("orders", 1), tp("gone", 0, Uuid.of(7, 7)))
 SEGMENTS = 5
-"""Of each partition; each has a hundred offsets behind those of the one before."""
 OLD_MS, YOUNG_MS = NOW_MS - 3 * DAY_MS, NOW_MS - 1_000
 
 _WHICH = st.tuples(st.sampled_from(PARTITIONS), st.integers(0, SEGMENTS - 1))
@@ -46,7 +45,7 @@ _STEP = st.one_of(
     st.tuples(st.just("copy"), _WHICH),
     st.tuples(st.just("end partition"), st.sampled_from(PARTITIONS)),
 )
-"""A crash is that nothing more comes: of every segment, any step may be the last one."""
+"""A crash means that no further step follows: each step of a segment may be its last."""
 
 
 @dataclass
@@ -228,7 +227,7 @@ def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
 def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
     steps: list[tuple[tuple[Any, ...], bool]],
 ) -> None:
-    """What is gone is what was called an orphan; an audit after it finds no more of them."""
+    """Deleting orphans removes exactly the orphans, and a second audit finds none."""
     tier = AuditedTier(cluster=told_cluster(PARTITIONS[0], log_start=250))
     try:
         play(tier, steps)

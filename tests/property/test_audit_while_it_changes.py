@@ -81,7 +81,9 @@ def filled() -> tuple[AuditedTier, list[SegmentMetadata], list[SegmentMetadata]]
 def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orphans(
     order: list[int], pauses: list[int]
 ) -> None:
-    """Precision and recall, whatever happens between any two calls of the audit on the store."""
+    """
+    The audit names exactly the orphans, whatever other jobs do between its calls to the store.
+    """
     tier, kept, orphans = filled()
     try:
         new = [
@@ -119,7 +121,7 @@ def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orph
 def test_f119_orphans_when_deleted_while_others_copy_and_delete_take_nothing_with_them(
     order: list[int],
 ) -> None:
-    """What is known by the metadata at any time stays, object by object."""
+    """Deleting orphans removes no object of a segment that the metadata knows at any time."""
     tier, kept, orphans = filled()
     try:
         tier.audit()

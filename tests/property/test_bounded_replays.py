@@ -57,7 +57,10 @@ def check(
 def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
     written: WrittenLog, last: int, bytes_max: int
 ) -> None:
-    """Inside batches, holes and what was lost as well as between them, and beyond the end."""
+    """
+    The replay ends inside batches, holes and lost ranges as well as between them, and beyond the
+    end.
+    """
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     told = told_of(asyncio.run(read(replay)))
     check(replay, told, written, written.end_at(last + 1))
@@ -67,7 +70,9 @@ def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
 def test_replay_when_bounded_by_time_then_ends_before_the_first_later_record(
     written: WrittenLog, limit_ms: int, bytes_max: int
 ) -> None:
-    """Also where older records follow it; what has no time, or is a marker, is no end."""
+    """
+    Older records may follow the first later one; markers and records without a time end no replay.
+    """
     replay = PartitionReplay(
         written.log, 0, ReplayEnd(time_ms=limit_ms), timeout_s=5, bytes_max=bytes_max
     )
@@ -79,7 +84,7 @@ def test_replay_when_bounded_by_time_then_ends_before_the_first_later_record(
 def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
     written: WrittenLog, lasts: list[int], bytes_max: int
 ) -> None:
-    """Nothing is told twice, nothing is left out."""
+    """The replay reports each event once."""
     replay = PartitionReplay(
         written.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max
     )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
-"""When what was said at the beginning is overdue."""
 
 
 class Story:
@@ -99,8 +98,8 @@ ACTORS = {"free": 2, "overdue": 2, "overdue-and-back": 2, "overdue-and-back-by-a
 )
 def test_topic_when_wanted_by_several_then_in_every_order_one_has_it(name: str) -> None:
     """
-    At no moment two jobs are told that they have a topic, and in the end one of them has it: two
-    that begin at once, a job that is overdue, and one that goes on after all.
+    At most one job has the topic at any moment and one has it in the end: two that start at once,
+    an overdue one, and one that resumes.
     """
     found = explore(STORIES[name], ACTORS.get(name, 3))
     assert found > 10

@@ -80,13 +80,13 @@ def test_f59_event_when_encoded_strictly_then_is_refused_or_has_kafkas_bytes(eve
 
 @given(strategies.segments(), st.integers(-1, 2**63 - 1))
 def test_segment_when_put_into_a_row_then_comes_back(segment: SegmentMetadata, finish: int) -> None:
-    """A row holds every segment there can be."""
+    """A row holds every valid segment."""
     assert segment_of(segment.id, row_of(segment, finish)) == segment
 
 
 @given(strategies.UPDATES | strategies.segments(), st.data())
 def test_value_when_cut_off_then_is_no_record(event: Event, data: st.DataObject) -> None:
-    """No beginning of a record is one."""
+    """No prefix of a record is a record."""
     value = encode_any(event)
     size = data.draw(st.integers(0, len(value) - 1), label="bytes left")
     assert isinstance(decode(value[:size]), Undecodable)
@@ -95,7 +95,7 @@ def test_value_when_cut_off_then_is_no_record(event: Event, data: st.DataObject)
 
 @given(st.binary(max_size=200))
 def test_f62_bytes_when_arbitrary_then_are_read_without_an_error(value: bytes) -> None:
-    """Whatever lies in the topic becomes an event or a reason."""
+    """The decoder turns any bytes into an event or a reason."""
     require_sense(value)
 
 

@@ -267,7 +267,10 @@ def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
 def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_was_copied(
     world: World, random: Random
 ) -> None:
-    """Along the history of leaders, whatever order the copies that are there were finished in."""
+    """
+    Brokers find the same offsets after the copies, along every line of leaders, whatever order
+    older copies finished in.
+    """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     histories = {one.partition: one.history for one in found}
@@ -320,7 +323,7 @@ def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
 
 @given(st.randoms(use_true_random=False))
 def test_any_bytes_when_read_as_a_plan_then_are_one_or_say_why_not(random: Random) -> None:
-    """Damage anywhere ends in a named value, and what is read is whole."""
+    """The reader gives a whole plan or names the damage."""
     found = parse_plan(mutated(random, EXAMPLE, [EXAMPLE]))
     if isinstance(found, CopyPlanUnreadable):
         assert 0 < len(found.detail) <= 600

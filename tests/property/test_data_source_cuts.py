@@ -121,7 +121,10 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
     is_disorder_known: bool,
     partition_bytes: int | None,
 ) -> None:
-    """Offsets and times at once; where nobody says how far times go back, nothing ends early."""
+    """
+    Pruning by offsets and times keeps every matching row; without a bound on disorder it ends
+    nothing early.
+    """
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(row.timestamp.timestamp() * 1000 for row in rows)
@@ -151,7 +154,7 @@ def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_olde
     part: float,
     is_end: bool,
 ) -> None:
-    """As brokers look it up: what is behind that offset counts, whatever its time."""
+    """As on a broker, records after that offset count, whatever their time."""
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(int(row.timestamp.timestamp() * 1000) for row in rows)

@@ -94,7 +94,7 @@ def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
 def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
     log: bytes, piece_bytes: int, is_small: bool
 ) -> None:
-    """Whatever the pieces, and whether the ways of many or of few are gone."""
+    """The decoder gives aiokafka's rows for any piece size, with and without its fast paths."""
     with in_small(lanes=1 if is_small else 2, rows_max=3 if is_small else 1_000):
         found = decode(log, piece_bytes=piece_bytes)
     assert found.fault is None
@@ -105,7 +105,7 @@ def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
 def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
     log: bytes, columns: list[str], is_small: bool
 ) -> None:
-    """Any columns in any order."""
+    """The decoder gives the same values for any columns in any order."""
     with in_small() if is_small else in_small(lanes=2):
         found = decode(log, wanted(columns=tuple(columns)))
     assert found.fault is None
@@ -160,7 +160,7 @@ def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has
 def test_decoder_when_records_are_damaged_under_a_right_crc_then_rows_are_those_before_it(
     log: bytes, chance: Random
 ) -> None:
-    """What a broken producer sends: the records part is damaged before it is compressed."""
+    """The decoder gives the rows before the damage, which lies below compression and CRC."""
     records = parsed_by_aiokafka(log)
     if not records:
         return
@@ -194,7 +194,7 @@ def _assert_nothing_wrong(
 def test_decoder_when_bytes_are_anything_then_there_is_no_row_or_a_fault(
     data: bytes, checks_crc: bool
 ) -> None:
-    """Nobody who wrote no log gets rows."""
+    """The decoder makes no rows of arbitrary bytes."""
     found = decode(data, wanted(checks_crc=checks_crc))
     assert not found.rows
     assert bool(data) == (found.fault is not None)
@@ -230,5 +230,5 @@ def _any_record(offset: int, chance: Random) -> Record:
 
 
 def test_faults_when_they_are_listed_then_each_has_a_text_of_its_own() -> None:
-    """What programs look for is stable and told apart."""
+    """Each fault has its own stable text."""
     assert len({str(kind) for kind in DecodingFaultKind}) == len(DecodingFaultKind)

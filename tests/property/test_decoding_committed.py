@@ -94,7 +94,10 @@ def history_of(steps: Sequence[tuple[int, str]], rolls: Sequence[bool]) -> Histo
 def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
     steps: list[tuple[int, str]], rolls: list[bool], data: st.DataObject
 ) -> None:
-    """Any range below the last stable offset, with the indexes that the search asks for."""
+    """
+    The decoder leaves out aborted rows in any range below the last stable offset, with the indexes
+    of the search.
+    """
     history = history_of(steps, rolls)
     first = data.draw(st.integers(0, history.stable_offset))
     behind = data.draw(st.integers(first, history.stable_offset))

@@ -114,7 +114,7 @@ def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> No
 def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
     written: WrittenLog, lasts: list[int], bytes_max: int
 ) -> None:
-    """Segments, watermarks, deletions, and what was never there before; each once."""
+    """The diff names segments, watermarks, deletions and new partitions, each once."""
     replay = PartitionReplay(
         written.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max
     )

@@ -128,7 +128,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.opened = AsyncExitStack()
         self.engines: list[Engine] = []
         self.suspects: list[PythonShard] = []
-        """Shards that read what was cut off since: it takes a read to notice."""
+        """Shards that read what was cut off since: only a read notices."""
         self.writing: set[asyncio.Task[None]] = set()
         for _ in range(2):
             engine = self.truth.world.engine(SETTINGS, log=EpochedLog(self.truth))

@@ -74,7 +74,9 @@ def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
     asked_for: RecordBounds,
     log_start: int | None,
 ) -> None:
-    """Offset by offset, whatever overlaps, is open or was deleted."""
+    """
+    The plan agrees with the engine offset by offset, with overlaps, open copies and deletions.
+    """
     shard = shard_of(events_of(history))
     facts = QuestionFacts(log_starts={} if log_start is None else {ORDERS: log_start})
     plan = plan_of(shard, Question(bounds=asked_for), facts)
@@ -122,8 +124,8 @@ def test_plan_and_what_is_new_since_then_are_the_whole(
     history: tuple[list[SegmentMetadata], list[Move]], data: st.DataObject
 ) -> None:
     """
-    Each offset once, whenever the plan was made, and from wherever: nothing that is tiered later is
-    passed over, nothing that was copied again is new.
+    The plan and the later increment hold each offset once: later copies are included, repeated ones
+    are not.
     """
     some, moves = history
     moves = [move for move in moves if move[1].value < 2]  # nothing is deleted in between
@@ -149,7 +151,7 @@ def test_plan_and_what_is_new_since_then_are_the_whole(
 def test_plan_when_it_is_kept_and_read_is_the_same(
     history: tuple[list[SegmentMetadata], list[Move]], asked_for: RecordBounds
 ) -> None:
-    """As JSON and as a table; and a state that was told in another order gives the same bytes."""
+    """The plan survives JSON and tables, and another order of the state gives the same bytes."""
     shard = shard_of(events_of(history))
     question = Question(("orders",), bounds=asked_for, prefix="tier/", location="s3://bucket/")
     plan = plan_of(shard, question, QuestionFacts(retention_ms={"orders": 1_000}))
@@ -170,7 +172,7 @@ def test_plan_when_it_is_kept_and_read_is_the_same(
 def test_plan_of_manifests_is_the_same_in_whatever_order_they_come(
     some: list[SegmentMetadata], random: Random
 ) -> None:
-    """A bucket lists in an order of its own."""
+    """The order of a bucket's listing does not change the plan."""
     whole = replace(origin(), kind=PlanSourceKind.MANIFESTS, positions=None)
     plan = make_plan(Question(), inputs_of_segments(some), whole, QuestionFacts())
     shuffled = random.sample(some, len(some))
@@ -187,7 +189,7 @@ def test_plan_of_manifests_is_the_same_in_whatever_order_they_come(
 def test_damaged_plan_is_never_another_plan(
     form: str, history: tuple[list[SegmentMetadata], list[Move]], random: Random
 ) -> None:
-    """Whatever bytes change: the plan that was written, or why there is none."""
+    """The reader gives the plan that was written, or names the damage."""
     plan = plan_of(shard_of(events_of(history)))
     write, read = (format_plan, parse_plan) if form == "json" else (format_parquet, parse_parquet)
     content = write(plan)

@@ -116,7 +116,7 @@ def check(
 def test_history_equals_every_record_looked_at_one_by_one(
     written: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
 ) -> None:
-    """Whatever is in the log, and however it hands its batches over."""
+    """The history equals that of the naive reader for any log in any batches."""
     check(written, partition, uuid, last, bytes_max)
 
 
@@ -134,7 +134,7 @@ def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: i
 def test_mention_is_found_wherever_any_event_is_about_the_segment(
     written: WrittenLog, uuid: Uuid, last: int
 ) -> None:
-    """The first event that says so names its partition; compressed batches are opened for it."""
+    """The first event of a segment names its partition, in compressed batches too."""
     found = asyncio.run(
         find_mention(
             written.log, 0, HistorySubject(segment=uuid), ReplayEnd({0: last}), timeout_s=5

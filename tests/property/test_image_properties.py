@@ -37,7 +37,7 @@ def played(history: list[Event], shard: PythonShard | None = None) -> PythonShar
 
 @given(strategies.histories())
 def test_shard_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
-    """Image, answers and counts of what is held all come back."""
+    """Image, answers and counts all come back."""
     before = played(history)
     image = before.image()
     after = PythonShard.from_image(image)

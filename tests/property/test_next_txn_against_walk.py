@@ -92,7 +92,10 @@ def copies(rng: random.Random) -> Iterator[Event]:
 def test_next_with_txn_index_when_events_come_between_then_finds_what_the_walk_finds(
     seed: int,
 ) -> None:
-    """In logs with long stretches, after every event, whatever was asked for before."""
+    """
+    The search agrees with the walk after every event, in logs with long stretches and after any
+    earlier search.
+    """
     rng = random.Random(seed)
     shard = PythonShard(0)
     asked_share = rng.choice((0.1, 1))

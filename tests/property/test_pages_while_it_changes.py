@@ -65,8 +65,8 @@ def test_pages_when_events_come_in_between_then_show_what_stays_once_and_in_orde
     chunk: int,
 ) -> None:
     """
-    Nothing that is listed at every moment of a paging is missed or shown twice, and each page shows
-    only what is there when it is given; a stranger who pages as well changes nothing.
+    Every segment that stays listed during a paging is shown once, each page shows only present
+    segments, and a second reader changes nothing.
     """
     kept = paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX
     paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX = taken, chunk  # type: ignore[misc]

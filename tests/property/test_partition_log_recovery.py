@@ -108,7 +108,7 @@ def flipped(content: bytes, at: int, bit: int) -> bytes:
 def test_log_when_cut_at_any_byte_behind_the_recovery_point_then_keeps_whole_batches(
     files: Path,
 ) -> None:
-    """Wherever a crash cut the tail: what is whole is there, the rest is removed from the file."""
+    """Recovery keeps whole batches and removes the rest, wherever the crash cut the tail."""
     content = log_files(files)[0].read_bytes()
     for size in range(SAFE_BYTES, ALL_BYTES + 1):
         expected = whole_below(size)
@@ -153,9 +153,8 @@ def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_reco
     files: Path, bit: int
 ) -> None:
     """
-    A damaged byte costs its batch and those behind it, or puts the partition offline.
-
-    No CRC covers leader epochs: damage there changes no record.
+    A damaged byte costs its batch and later ones, or puts the partition offline; only leader
+    epochs, which no CRC covers, may change unseen.
     """
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES, ALL_BYTES):
@@ -178,7 +177,7 @@ def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_reco
 def test_log_when_any_byte_below_the_recovery_point_is_wrong_then_is_offline_and_unchanged(
     files: Path, bit: int
 ) -> None:
-    """Damage in what was synced is named, and never cut; of leader epochs nobody could know."""
+    """Recovery names damage in synced data and never cuts it; leader epochs have no check."""
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES):
         if any(start + 12 <= at < start + 16 for start in STARTS):

@@ -105,8 +105,8 @@ def test_f115_f117_f120_expiry_when_segments_alone_tell_the_epochs_then_deletes_
     history: tuple[dict[int, int], list[SegmentMetadata]], given: dict[str, int], keeps: bool
 ) -> None:
     """
-    Where each segment is a piece of one leader's log, that is told by the segments: an archive is
-    expired as its leader would have done it.
+    Where each segment comes from one leader's log, an archive expires as its leader would expire
+    it.
     """
     epochs, segments = history
     real = [one for one in segments if is_valid(one, END, filtered(epochs)) and one.state is not CS]

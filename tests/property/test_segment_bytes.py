@@ -59,7 +59,7 @@ def test_any_range_of_an_encrypted_log_is_read_or_told_by_name(
     fetch_bytes: int,
     flipped: int | None,
 ) -> None:
-    """And where a bit was flipped, what is given is still right."""
+    """A range with a flipped bit gives right bytes or a named error."""
     objects = sealed(log, chunk_bytes, parts, is_zstd=is_zstd)
     manifest = parse_manifest(objects[KEYS[ObjectKind.MANIFEST]])
     assert not isinstance(manifest, LayoutFinding)

@@ -177,7 +177,7 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
 def test_file_when_a_partition_is_being_deleted_then_the_reader_agrees(
     state: PartitionDeleteState,
 ) -> None:
-    """In each state of the deletion."""
+    """The reader agrees in each state of the deletion."""
     require_same(full_shard(state), block_bytes=1 << 20)
 
 
@@ -188,12 +188,12 @@ def test_file_when_it_is_empty_then_the_reader_agrees() -> None:
 
 @given(strategies.histories())
 def test_file_when_any_history_led_to_it_then_the_reader_agrees(history: list[Event]) -> None:
-    """Whatever hypothesis can bring about."""
+    """The reader agrees for every generated history."""
     require_same(shard_of(history), block_bytes=60)
 
 
 def test_header_when_read_by_hand_then_every_field_is_at_its_place() -> None:
-    """Who the file is of, where it stands and what it was made of."""
+    """The header names the log, the position and the history of the state."""
     header, _ = read_snapshot(file_of(shard_of(EVERYTHING)))
     assert header["cluster_id"] == IDENTITY.cluster_id
     assert header["topic_id"] == bytes(IDENTITY.topic_id)
@@ -204,7 +204,7 @@ def test_header_when_read_by_hand_then_every_field_is_at_its_place() -> None:
 
 @pytest.mark.parametrize("at", [0, 9, 30, 120, -100, -40, -1])
 def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
-    """The digest is over everything, as the page says."""
+    """The digest covers the whole file, as the page says."""
     content = bytearray(file_of(shard_of(EVERYTHING)))
     content[at] ^= 1
     with pytest.raises(ValueError, match="digest"):

@@ -39,9 +39,7 @@ class Healthy:
     log_start: int = 0
     leader: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
-    """The leader's epochs, each with the offset that it begins at."""
     rolled: list[list[int]] = field(default_factory=lambda: [[0] for _ in range(BROKERS)])
-    """Where the segments of each broker begin."""
     events: list[Event] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
@@ -189,7 +187,7 @@ def played(steps: list[tuple[str, int]]) -> Healthy:
     st.lists(st.tuples(st.sampled_from(OFTEN), st.integers(1, 60)), min_size=20, max_size=120)
 )  # fmt: skip
 def test_verify_of_a_healthy_history_has_notes_at_most(steps: list[tuple[str, int]]) -> None:
-    """After every event of it."""
+    """The verification has only notes after every event."""
     assert broken_rules(played(steps).shard) == []
 
 
@@ -208,5 +206,5 @@ def test_verify_of_a_healthy_history_has_notes_at_most(steps: list[tuple[str, in
 def test_verify_of_what_healthy_clusters_do_is_a_note(
     steps: list[tuple[str, int]], code: str
 ) -> None:
-    """The histories above do contain what could be taken for a fault."""
+    """The healthy histories contain what could be taken for a fault."""
     assert code in played(steps).seen

@@ -61,7 +61,7 @@ def over_the_wire(value: object) -> object:
 def test_partition_and_segment_when_sent_come_back(
     partition: TopicIdPartition, segment: SegmentMetadata
 ) -> None:
-    """Whatever Kafka's constructors accept survives, and the short way makes the same bytes."""
+    """Any valid value comes back, and the fast path makes the same bytes."""
     assert values.read_partition(over_the_wire(values.partition_value(partition))) == partition
     sent = values.segment_value(segment)
     assert values.read_segment(segment.id.partition, over_the_wire(sent)) == segment
@@ -83,7 +83,7 @@ def test_event_when_sent_comes_back(
 def test_options_when_sent_come_back(
     read: options.FreshnessOptions, write: options.WriteOptions, timeout_ms: int | None
 ) -> None:
-    """Every wish survives, and what is not wished is not sent."""
+    """Every option comes back, and an unset option is not sent."""
     assert options.read_read_options(over_the_wire(options.read_options_value(read))) == read
     assert options.read_write_options(over_the_wire(options.write_options_value(write))) == write
     assert (
@@ -178,7 +178,7 @@ def test_message_when_some_bytes_change_breaks_nothing(meant: bytes, data: st.Da
 
 @given(st.binary(min_size=1, max_size=40), st.integers(1, 400))
 def test_memory_when_any_bytes_come_again_and_again_is_bounded(pattern: bytes, times: int) -> None:
-    """What is taken to read a payload is bounded by its size, whatever lengths stand in it."""
+    """The reader's memory is bounded by the payload's size."""
     payload = b"\x93\x01\xa4ping" + pattern * times
     tracemalloc.start()
     try:

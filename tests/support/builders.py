@@ -6,6 +6,7 @@ A segment is named by its id, or by a label for a segment of `tp()`: equal label
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TOPIC_ID = Uuid.of(0, 0xCA)
-"""The topic id of Kafka's own golden records."""
 
 Label = SegmentId | int | str
 
@@ -87,52 +87,9 @@ def update(
     return SegmentUpdate(segment_id(segment), broker_id, event_timestamp_ms, custom_metadata, state)
 
 
-def finished(
-    segment: Label,
-    *,
-    broker_id: int = 1,
-    event_timestamp_ms: int = 0,
-    custom_metadata: bytes | None = None,
-) -> SegmentUpdate:
-    return update(
-        segment,
-        SegmentState.COPY_SEGMENT_FINISHED,
-        broker_id=broker_id,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=custom_metadata,
-    )
-
-
-def delete_started(
-    segment: Label,
-    *,
-    broker_id: int = 1,
-    event_timestamp_ms: int = 0,
-    custom_metadata: bytes | None = None,
-) -> SegmentUpdate:
-    return update(
-        segment,
-        SegmentState.DELETE_SEGMENT_STARTED,
-        broker_id=broker_id,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=custom_metadata,
-    )
-
-
-def delete_finished(
-    segment: Label,
-    *,
-    broker_id: int = 1,
-    event_timestamp_ms: int = 0,
-    custom_metadata: bytes | None = None,
-) -> SegmentUpdate:
-    return update(
-        segment,
-        SegmentState.DELETE_SEGMENT_FINISHED,
-        broker_id=broker_id,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=custom_metadata,
-    )
+finished = functools.partial(update, state=SegmentState.COPY_SEGMENT_FINISHED)
+delete_started = functools.partial(update, state=SegmentState.DELETE_SEGMENT_STARTED)
+delete_finished = functools.partial(update, state=SegmentState.DELETE_SEGMENT_FINISHED)
 
 
 def partition_delete(

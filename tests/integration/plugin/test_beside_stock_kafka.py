@@ -94,8 +94,8 @@ async def test_questions_when_asked_of_our_plugin_and_of_kafkas_own_manager_agre
     sidecar: Beside,
 ) -> None:
     """
-    What our plugin wrote, Kafka's own manager reads: all listings, sizes and watermarks, and a
-    thousand look-ups by epoch and offset, have equal answers.
+    Kafka's own manager reads what our plugin wrote: all listings, sizes, watermarks and a thousand
+    look-ups have equal answers.
     """
     chance = random.Random(7)
     partition = new_partition("equal")
@@ -131,8 +131,8 @@ async def test_refusals_when_met_by_our_plugin_are_those_of_kafkas_own_manager(
     sidecar: Beside,
 ) -> None:
     """
-    An unknown partition, one without any segment, and one that was deleted are answered alike; an
-    event for a partition of others is stored, and its writer is told that it failed.
+    Both answer alike about an unknown, an empty and a deleted partition; an event for a foreign
+    partition is stored, and its writer gets an error.
     """
     empty, gone, other = (new_partition(name) for name in ("empty", "gone", "others"))
     stock = stock_peer(kafka_broker.bootstrap)

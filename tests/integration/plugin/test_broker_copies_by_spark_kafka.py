@@ -33,10 +33,7 @@ FORMS = {
     "zstd": {"rsm.config.compression.enabled": "true"},
     "sealed": {"rsm.config.custom.metadata.fields.include": "NONE"},
 }
-"""
-Each with what came before. What is encrypted here is so after it was copied: its size is not that
-which the broker would have put down.
-"""
+"""A segment is encrypted after the copy here, so its size is not the broker's."""
 TRIMMED_S = 90.0
 
 
@@ -60,8 +57,8 @@ async def test_broker_copies_when_plain_compressed_or_sealed_then_spark_reads_an
     our_kafka: PluginKafka, tmp_path: Path
 ) -> None:
     """
-    Chunks as they are, as zstd frames, and encrypted with a key ring: what was produced, in both
-    isolation levels; every byte is verified, and consumers read the same through the broker.
+    Spark gives what was produced from plain, zstd and encrypted chunks in both isolation levels,
+    verify passes, and consumers read the same through the broker.
     """
     kafka, operator = our_kafka, folder_operator(our_kafka)
     keys = KeyFiles(tmp_path / "keys")

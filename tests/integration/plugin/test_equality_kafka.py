@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 RECORDS = [b"%04d" % number + b"x" * 496 for number in range(112)]
 SEGMENTS = 4
-"""Of 28 records each."""
 DEADLINE_S = 60.0
 SEEDS = 3
 LOOKS = 5_000
@@ -177,8 +176,8 @@ async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_n
     both: BothFollow,
 ) -> None:
     """
-    Copies, retention, a deleted topic, a new leader epoch, and a partition whose brokers are at
-    odds with each other: all listings, sizes and watermarks, and two thousand look-ups.
+    All listings, sizes, watermarks and two thousand look-ups agree through copies, retention, a
+    deleted topic, a new leader epoch and rival brokers.
     """
     chance = random.Random(8)
     rivals = new_partition("rivals")
@@ -208,8 +207,8 @@ async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
     both: BothFollow, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Several seeds, tens of thousands of questions, and once more behind a restart of the service,
-    which reads nothing but its snapshots and what came behind them.
+    Several seeds and tens of thousands of questions agree, also after a restart of the service from
+    its snapshots.
     """
     chance = random.Random(2)
     partitions = [new_partition(f"rivals-{seed}") for seed in range(SEEDS)]

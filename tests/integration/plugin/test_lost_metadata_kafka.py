@@ -141,9 +141,9 @@ async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_t
     kafka: PluginKafka, tmp_path: Path, lose: Callable[[PluginKafka], Awaitable[None]]
 ) -> None:
     """
-    While the service is down a restarted broker changes nothing; with the rebuilt topic consumers
-    read all from offset 0, what was produced meanwhile is copied and nothing else, the audit is
-    clean; and Kafka's own manager reads the topic as well.
+    A restarted broker changes nothing while the service is down; with the rebuilt topic consumers
+    read all from offset 0, new records are copied, the audit is clean, and Kafka's own manager
+    reads the topic.
     """
     operator = folder_operator(kafka)
     ledger = Ledger(TOPIC)

@@ -50,8 +50,8 @@ async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Every question about everything is answered as the topic itself answers it, with a note; what
-    the service does not read is refused by name, and the log tells of all.
+    The service answers every question as the topic does, with a note; it refuses by name what it
+    does not read, and the log tells of all.
     """
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")

@@ -106,8 +106,8 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
     lonely_kafka: PluginKafka,
 ) -> None:
     """
-    Four segments wait for a service that is away for 2 s, then for one that knows no metadata for
-    2 s: nothing is written to the tier, and after that each segment once.
+    Four segments wait while a service is away for 2 s, then without metadata for 2 s: the tier gets
+    no object meanwhile, and each segment once after that.
     """
     kafka, ledger = lonely_kafka, Ledger("orders")
     await kafka.create_topic("orders")
@@ -146,8 +146,8 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
     our_kafka: PluginKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    The service is gone, knows nothing, hangs: one consumer is answered some times a second, the
-    broker complains as often, its offset stays 0; and then it is given every record.
+    While the service is gone, empty or hanging, one consumer gets a few answers a second, the
+    broker logs as often, its offset stays 0, and afterwards it gets every record.
     """
     kafka = our_kafka
     ledger = await tiered_topic(kafka, 33)
@@ -197,9 +197,9 @@ async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Answers stop while the connection stands: readers of the tier are answered by their deadlines,
-    producers and readers of local records notice nothing, the broker stops in order; all goes on
-    afterwards, both where the broker stayed and where it was started meanwhile.
+    While answers stop, readers of the tier are answered by their deadlines, other clients notice
+    nothing and the broker stops in order; all goes on afterwards, with or without a restart of the
+    broker.
     """
     kafka = our_kafka
     await kafka.create_topic("orders")
@@ -250,8 +250,8 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Stopped and killed, it goes on from its snapshot; without its folder it reads the whole topic:
-    the same segments for every offset, and the same records for consumers.
+    The service continues from its snapshot, or reads the whole topic without its folder, and gives
+    the same segments and records.
     """
     kafka, sidecar = our_kafka, our_kafka.sidecar
     ledger = await tiered_topic(kafka, 9)
@@ -280,8 +280,8 @@ async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_
     lonely_kafka: PluginKafka,
 ) -> None:
     """
-    The broker starts alone, takes records and gives them back; the service comes, tiers them, goes;
-    the broker is started alone once more; it comes again: each segment is copied once, all is read.
+    A broker without a service takes and serves records; whenever the service is back each segment
+    is copied once and all is read.
     """
     kafka, ledger = lonely_kafka, Ledger("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(2))
@@ -307,7 +307,7 @@ async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_
 async def test_a_topic_when_deleted_while_the_sidecar_is_away_leaves_nothing_in_the_tier_kafka(
     our_kafka: PluginKafka,
 ) -> None:
-    """The one listing that a broker asks for waits for the service, and every object goes."""
+    """The broker's one listing waits for the service, and every object is deleted."""
     kafka = our_kafka
     await tiered_topic(kafka, 3)
     count = len(kafka.objects("orders"))

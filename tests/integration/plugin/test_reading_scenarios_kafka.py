@@ -31,7 +31,6 @@ SEGMENTS = 3
 DEADLINE_S = 60.0
 BEGAN_MS = 1_700_000_000_000
 REFUSALS = 4
-"""Of a consumer, before it is believed that it only waits."""
 GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
 
@@ -79,8 +78,8 @@ async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_a
     our_kafka: PluginKafka,
 ) -> None:
     """
-    F111: a consumer that would go to the end at the first "out of range" stays at offset 0 while
-    the service is away, and while the store is, and then reads everything.
+    F111: a consumer that would go to the end when out of range stays at offset 0 while the service
+    or the store is away, and then reads everything.
     """
     await tiered(our_kafka)
     our_kafka.sidecar.kill()
@@ -101,8 +100,8 @@ async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_fro
     our_kafka: PluginKafka,
 ) -> None:
     """
-    F112: the offset of a time that lies in the tier is an error while nobody can say where, never
-    the first local record, and so is the last one of the tier; the earliest one stays the tier's.
+    F112: the broker answers with an error for offsets of tiered times while no metadata is
+    available, never with the first local record; the earliest offset stays the tier's.
     """
     await tiered(our_kafka)
     wanted = 10

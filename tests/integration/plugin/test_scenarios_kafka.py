@@ -120,7 +120,10 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
 async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
     our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
 ) -> None:
-    """F57: the copy that a lost leader ends late is told to it, and takes nobody's place."""
+    """
+    F57: the broker that lost leadership gets a refusal for its late finish, and the copy replaces
+    none.
+    """
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
     partition = our_kafka.user_partition("orders")
@@ -147,8 +150,8 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
     our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
 ) -> None:
     """
-    F104: what the storage side returns is in the finish, and in both events of the deletion. F60:
-    it is also where somebody's deletion does not say it.
+    F104: the finish and both deletion events carry the custom metadata. F60: it stays where a
+    deletion omits it.
     """
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS)
@@ -179,8 +182,8 @@ async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F102: a broker that dies between start and finish copies the segment again, under a new id, and
-    what it had begun is told to whom it concerns. Nothing of it counts as copied.
+    F102: a broker that dies between start and finish copies the segment again under a new id; the
+    open copy is reported and does not count.
     """
     store.faults[LOG_IS_WRITTEN] = Fault.HELD
     await kafka.create_topic("orders")
@@ -207,8 +210,8 @@ async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is
     kafka: PluginKafka, store: FaultyStore, fault: Fault
 ) -> None:
     """
-    F108: refused or cut off, the broker itself ends the copy with DS and DF; no object stays of it,
-    and the segment is copied under a new id once the store takes it. It complains once an attempt.
+    F108: after a refused or cut upload the broker ends the copy with DS and DF, leaves no object,
+    and copies the segment under a new id later, with one log line per attempt.
     """
     store.faults[INDEXES_ARE_WRITTEN] = fault
     await kafka.create_topic("orders")
@@ -234,8 +237,8 @@ async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F108: where a deletion fails as well, the segment stays DS and is taken up again once the store
-    is back. No start of a copy is left open.
+    F108: a segment whose deletion fails as well stays DS until the store is back; no start of a
+    copy stays open.
     """
     store.faults["."] = Fault.CUT
     await kafka.create_topic("orders")
@@ -257,8 +260,8 @@ async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_liste
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F116: Kafka does not go on with a deletion that its broker did not live to end. What is left is
-    listed, with bytes and the last event, and goes when that is asked for.
+    F116: Kafka does not resume a deletion that its broker did not finish; the command lists what is
+    left, and removes it on request.
     """
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)

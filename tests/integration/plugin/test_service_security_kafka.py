@@ -31,10 +31,9 @@ SEGMENTS = 3
 WARNINGS_MAX = 3
 """Of one outage: that it is away, and each other sort of reason."""
 SAID_S_MAX = 30.0
-"""Within the pauses between two attempts, seconds at most, on a busy machine."""
+"""Seconds within which the broker logs, on a busy machine."""
 TIER_S_MAX = 60.0
 LASTING_S = 2.5
-"""A connection that holds so long was let in; the plugin's own measure is 2 s."""
 REFRESH_MS = 200
 OLD, NEW = "old-token-0123456789", "new-token-0123456789"
 
@@ -139,8 +138,8 @@ async def test_broker_when_its_token_is_not_known_then_named_and_let_in_once_it_
     guarded: Guarded,
 ) -> None:
     """
-    Over TLS, with a certificate: a service that comes late and refuses the token is named for both
-    in the broker's log, in a line each, and everything is tiered once the file is right.
+    The broker's log names a late service and a refused token in one line each, over TLS with a
+    certificate, and tiers everything once the file is right.
     """
     assert guarded.warnings(0), "that the service is away is said at the start"
     await guarded.begin()
@@ -154,8 +153,8 @@ async def test_broker_when_tokens_and_certificates_are_replaced_while_it_runs_th
     guarded: Guarded,
 ) -> None:
     """
-    A token that is taken back, an authority that is not trusted on either side: each is named in
-    the broker's log in a line or two, and is over as soon as the file is right. Nothing is lost.
+    The broker's log names a revoked token and an untrusted authority on either side in a line or
+    two, until the file is right; no record is lost.
     """
     await guarded.begin()
     begun_s = time.monotonic()

@@ -51,8 +51,8 @@ async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_
     lasting_kafka: PluginKafka,
 ) -> None:
     """
-    SIGKILL while records are copied, written and read: two consumers go on, one of each isolation
-    level, and every segment has one copy.
+    Consumers of both isolation levels go on through SIGKILLs of the service, and every segment has
+    one copy.
     """
     story = await outlived(lasting_kafka, 4, 3, [Outage.SIDECAR_KILLED])
     assert story.account.cut == story.copies().open == set()
@@ -77,7 +77,7 @@ async def test_records_when_broker_and_sidecar_are_ended_are_all_read_and_cut_co
     our_kafka: PluginKafka, outages: Sequence[Outage]
 ) -> None:
     """
-    The broker that has the metadata topic goes down, in order or not, also together with the
-    service: nothing is copied twice but what the broker did not finish, and that is listed.
+    The broker that leads the metadata topic goes down, with or without the service: only copies
+    that it did not finish are copied again, and these are listed.
     """
     await outlived(our_kafka, new_seed(), 9, outages)

@@ -70,9 +70,8 @@ async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_thro
     slow_kafka: PluginKafka,
 ) -> None:
     """
-    Five codecs, transactions with aborts, a change of the leader epoch: copied by Spark, told to
-    the service that the broker asks, deleted locally by the broker's own retention, and read from
-    offset 0, by isolation level and by time. Nobody's segment is left over.
+    Spark copies five codecs, aborted transactions and a leader change; after local retention stock
+    consumers read from offset 0, by isolation level and time, and no segment is left over.
     """
     kafka, operator = slow_kafka, folder_operator(slow_kafka)
     await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
@@ -95,9 +94,8 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
     slow_kafka_with_bucket: tuple[PluginKafka, Operator], tmp_path: Path
 ) -> None:
     """
-    Two partitions, some leader epochs; the job reads and writes the cluster's own topic, without
-    the service. Consumers of Python and Java and Spark's data source, by the listing and by a
-    frozen plan, give what was produced; audit and verification find nothing, nothing has expired.
+    The broker and a job that uses the cluster's own topic fill a bucket; consumers of Python and
+    Java and Spark's data source give what was produced, and audit, verify and expire find nothing.
     """
     kafka, operator = slow_kafka_with_bucket
     await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)
@@ -132,7 +130,10 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
 async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_stays_clean(
     our_kafka_with_bucket: tuple[PluginKafka, str],
 ) -> None:
-    """What the broker has given up is gone from metadata and bucket, and nothing more is due."""
+    """
+    Segments that the broker's retention deleted are gone from metadata and bucket, and nothing more
+    is due.
+    """
     kafka, endpoint = our_kafka_with_bucket
     operator = bucket_operator(kafka, endpoint)
     await kafka.create_topic(TOPIC)

@@ -174,7 +174,7 @@ def test_segment_when_our_storage_manager_wrote_it_then_python_reads_it(
 def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """What jobs have copied is served by it."""
+    """The broker's storage manager serves segments that jobs copied."""
     write_by_python(store, is_compressed=is_compressed)
     assert_java_reads(probe, tmp_path / "read", {})
 
@@ -183,7 +183,7 @@ def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
 def test_segment_when_it_is_encrypted_then_our_storage_manager_reads_it_by_the_key_ring(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """The same file of keys is for both."""
+    """Both use the same file of keys."""
     keys = KeyFiles(tmp_path / "keys")
     write_by_python(store, is_compressed=is_compressed)
     seal_segment(store, SEGMENT, PREFIX)
@@ -194,7 +194,7 @@ def test_segment_when_it_is_encrypted_then_our_storage_manager_reads_it_by_the_k
 async def test_records_when_a_stock_broker_tiers_by_our_storage_manager_are_read_and_deleted(
     kafka_jars: Jars, plugins: Path, store: LocalStore, tmp_path: Path
 ) -> None:
-    """Loaded by its class path, with Kafka's own metadata manager: nobody needs the other of us."""
+    """The storage manager works by its class path alone, beside Kafka's own metadata manager."""
     properties = {
         "remote.log.storage.manager.class.name": "io.rlmm.kafka.storage.RlmmRemoteStorageManager",
         "remote.log.storage.manager.class.path": f"{plugins / 'storage-manager'}/*",

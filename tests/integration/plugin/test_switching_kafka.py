@@ -128,9 +128,8 @@ async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_
     switching: Switching,
 ) -> None:
     """
-    A producer and a consumer go on while brokers are given our manager one by one, and Kafka's own
-    again. With both kinds in the cluster, each broker tiers, and everything is read from the start
-    through all of them; nothing is copied twice, and at the end each record was read once.
+    Brokers get our manager one by one and Kafka's own again while clients run: each broker tiers in
+    a mixed cluster, no range is copied twice, and each record is read once.
     """
     cluster, ledger = switching.cluster, Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, EVERYWHERE)
@@ -182,9 +181,8 @@ async def test_one_broker_when_switched_and_back_has_each_record_and_deletes_wha
     kafka_jars: Jars, plugins: Path, tmp_path: Path, sidecar_alone: tuple[Sidecar, str]
 ) -> None:
     """
-    A broker that keeps the storage manager that it has: records of every kind, written under one
-    manager, are read under the other, in both directions; a topic that was copied under one is
-    deleted from the tier under the other.
+    Records written under one manager are read under the other, in both directions, and a topic
+    copied under one is deleted under the other.
     """
     ledger, (sidecar, http) = Ledger(TOPIC), sidecar_alone
     with tiered_node(kafka_jars, tmp_path / "node") as node, sidecar:

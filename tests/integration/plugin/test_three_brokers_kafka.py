@@ -66,10 +66,8 @@ async def test_records_when_a_leader_or_its_service_is_killed_are_read_once_and_
     cluster: PluginCluster, *, is_broker: bool, is_sidecar: bool
 ) -> None:
     """
-    A producer that waits for all replicas writes on while leaders move and one of them dies, or its
-    service, or both: each acknowledged record is read once, by a consumer that was there and by
-    those that come later; others go on tiering, nothing is copied twice, and each service answers
-    for what its broker leads and follows.
+    Leaders and services die while a producer writes with acks=all: each acknowledged record is read
+    once, nothing is copied twice, and each service answers for its broker's partitions.
     """
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, RING, ONE_IS_ENOUGH)
@@ -111,9 +109,8 @@ async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier
     cluster: PluginCluster,
 ) -> None:
     """
-    A broker that never had the partition, all of whose records are in the tier alone, takes its
-    leader epochs from there; when the brokers that wrote it are gone it serves every
-    record, by offset and by time, and tiers on.
+    A broker that is new to a partition whose records are all tiered takes its leader epochs from
+    there, serves every record when the other brokers are gone, and tiers on.
     """
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, [[1, 2]], ONE_IS_ENOUGH)

@@ -60,8 +60,8 @@ async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
     kafka: PluginKafka,
 ) -> None:
     """
-    DeleteRecords: the segments below go, with manifests and indexes, and no other; what is left is
-    read. The topic's deletion takes the rest. A topic whose name begins alike keeps everything.
+    DeleteRecords removes exactly the segments below the offset, the topic's deletion removes the
+    rest, and a topic with a similar name keeps everything.
     """
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders-2")
@@ -96,7 +96,10 @@ async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
 async def test_segments_when_too_many_or_too_old_leave_the_tier_and_the_metadata(
     kafka: PluginKafka,
 ) -> None:
-    """`retention.ms` takes those whose newest record is too old, `retention.bytes` the oldest."""
+    """
+    `retention.ms` deletes segments whose newest record is too old, `retention.bytes` the oldest
+    segments.
+    """
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders2")
     await kafka.create_topic("orders")

@@ -80,9 +80,8 @@ async def test_f110_offsets_when_a_leader_was_elected_that_lacks_them_then_of_it
     cluster: PluginCluster,
 ) -> None:
     """
-    The lost leader's segments and the new one's lie at equal offsets of two epochs: a consumer is
-    given the new one's. Where these are gone from the metadata it is told that they are, and not
-    given the others.
+    F110: a consumer gets the new leader's segments where epochs overlap, and an out-of-range error
+    once they are deleted, never the lost leader's.
     """
     (partition,) = await cluster.create_topic(TOPIC, [[1, 2]], SETTINGS)
     await write(cluster, 1, COMMON)

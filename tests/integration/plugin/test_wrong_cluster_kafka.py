@@ -104,8 +104,8 @@ async def test_plugin_when_the_service_finds_another_cluster_late_then_told_noth
     tmp_path: Path,
 ) -> None:
     """
-    Who is let in while nobody knows whose metadata it is, is refused as soon as that is known; the
-    log names the cluster although it had named another reason before.
+    The service refuses an early broker as soon as it knows that the cluster is another one, and the
+    log names that cluster.
     """
     node = fresh_kafka.node()
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)

@@ -20,7 +20,6 @@ class Question(NamedTuple):
     command: str
     arguments: tuple[str, ...] = ()
     is_empty: bool = False
-    """Whether there is no item in the answer: nothing is wrong."""
 
     @property
     def words(self) -> list[str]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tests.support.kafka.fake_cluster import ToldCluster
 
 SIZES = 14_052, 14_842
-"""Of the logs of the two segments of each partition of a `TierPlace`."""
 WAIT_S = 10.0
 
 

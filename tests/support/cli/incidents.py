@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
 ORDERS = tp("orders", 3)
 NOW_MS = START_MS + 26 * 3_600_000
-"""When the operator looks: a day and two hours after it happened."""
 
 
 @dataclass
@@ -41,7 +40,6 @@ class Incident:
     partition_count: int = PLACES
     log_starts: Mapping[int, int] | None = None
     cluster: list[str] = field(default_factory=list)
-    """Flags that name a cluster beside the folder."""
     records: list[Written] = field(default_factory=list)
 
     @property

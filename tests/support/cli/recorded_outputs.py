@@ -7,7 +7,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "data" / "cli"
 WRITE = "WRITE_GOLDEN"
-"""A variable of the environment: set, the files are written anew, to be read before they count."""
+"""Environment variable: when set, the files are written anew, for review."""
 
 
 def require_golden(name: str, printed: str) -> None:

@@ -40,7 +40,6 @@ PLACES = 3
 START_MS = 1_700_000_000_000
 STEP_MS = 1_000
 NOW_MS = START_MS + 48 * 3_600_000
-"""When it is asked about: whatever was left open is open for long."""
 
 
 class Written(NamedTuple):
@@ -54,9 +53,7 @@ class TopicIds:
     orders: Uuid
     payments: Uuid
     old_orders: Uuid
-    """Of a topic that was called `orders` before."""
     gone: Uuid
-    """Of a topic that was deleted whole."""
 
     @classmethod
     def made_up(cls) -> Self:

@@ -32,7 +32,6 @@ def called(*arguments: str, output: str = "json") -> Result:
 class Told:
     exit_code: int
     document: Mapping[str, Any] | None
-    """None where standard output had nothing."""
     error: str
     """The first word of what it said instead: `rlmm: unknown-partition`."""
 

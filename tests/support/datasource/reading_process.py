@@ -33,7 +33,6 @@ class Query:
     format: str
     options: Mapping[str, str]
     aggregate: str = ""
-    """An expression; all rows where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     Move = SegmentMetadata | SegmentUpdate | PartitionDelete
 
 KEPT = 6
-"""Finished segments of a user partition; the oldest goes when there are more."""
 WAIT_S = 60.0
 
 _CS, _CF, _DS, _DF = SegmentState

@@ -149,7 +149,6 @@ class Claims:
 class Judgement:
     shards: Mapping[int, PythonShard]
     verdicts: Mapping[tuple[int, int], str]
-    """Metadata partition and offset -> what became of the event there."""
     stamps: Mapping[int, Sequence[tuple[int, int]]]
     """Stamp of an event -> where it is stored."""
     events: int

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tests.support.engines import World
 
 TP = tp()
-"""The user partition that most tests are about."""
 
 QUESTIONS: dict[str, Callable[[PartitionQueries], Any]] = {
     "point-lookup": lambda reads: reads.segment_for(TP, 0, 50),
@@ -34,7 +33,6 @@ QUESTIONS: dict[str, Callable[[PartitionQueries], Any]] = {
     "size-by-epoch": lambda reads: reads.size_of_epoch(TP, 0),
     "partition-delete": lambda reads: reads.partition_delete(TP),
 }
-"""Every question there is, about `TP`."""
 
 
 def refusals(engine: Engine) -> set[type[Exception] | None]:

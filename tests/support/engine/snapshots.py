@@ -29,11 +29,12 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.logs.failing_disks import NamedCallsDisk
 from tests.support.manual_clock import START_MS, ManualClock
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from pathlib import Path
 
     from rlmm.base.clock import Clock
@@ -156,7 +157,6 @@ class FakeSource:
     histories: dict[int, ReplayHistory] = field(default_factory=dict)
     unsavable: set[int] = field(default_factory=set)
     frozen: list[int] = field(default_factory=list)
-    """Which were asked for, in order."""
 
     def positions(self) -> Mapping[int, int]:
         return {
@@ -177,8 +177,10 @@ class Crash(BaseException):
     pass
 
 
-class CrashingDisk(SnapshotDisk):
-    """A disk at whose *step*-th call the process dies, clean-up included."""
+class CrashingDisk(NamedCallsDisk):
+    """A disk at whose *step*-th change the process dies, clean-up included."""
+
+    CHANGES = frozenset({"create", "write", "sync", "rename", "sync_folder", "remove"})
 
     def __init__(self, step: int | None = None, end: Callable[[], None] | None = None) -> None:
         self.steps: list[str] = []
@@ -187,6 +189,8 @@ class CrashingDisk(SnapshotDisk):
         self._is_dead = False
 
     def _meet(self, call: str) -> None:
+        if call not in self.CHANGES:
+            return
         if self._is_dead:
             raise Crash
         self.steps.append(call)
@@ -196,33 +200,8 @@ class CrashingDisk(SnapshotDisk):
                 self._end()
             raise Crash
 
-    def open(self, path: Path, flags: int) -> int:
-        if flags & os.O_CREAT:
-            self._meet("create")
-        return super().open(path, flags)
 
-    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        self._meet("write")
-        return super().write(descriptor, buffers, position)
-
-    def sync(self, descriptor: int) -> None:
-        self._meet("sync")
-        super().sync(descriptor)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._meet("rename")
-        super().rename(source, target)
-
-    def sync_folder(self, path: Path) -> None:
-        self._meet("sync_folder")
-        super().sync_folder(path)
-
-    def remove(self, path: Path) -> None:
-        self._meet("remove")
-        super().remove(path)
-
-
-class FaultySnapshotDisk(SnapshotDisk):
+class FaultySnapshotDisk(NamedCallsDisk):
     def __init__(self) -> None:
         self.failing: dict[str, int] = {}
         self.free: int | None = None
@@ -230,34 +209,6 @@ class FaultySnapshotDisk(SnapshotDisk):
     def _meet(self, call: str) -> None:
         if call in self.failing:
             raise OSError(self.failing[call], os.strerror(self.failing[call]))
-
-    def open(self, path: Path, flags: int) -> int:
-        self._meet("create" if flags & os.O_CREAT else "open")
-        return super().open(path, flags)
-
-    def read(self, descriptor: int, size: int, position: int) -> bytes:
-        self._meet("read")
-        return super().read(descriptor, size, position)
-
-    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        self._meet("write")
-        return super().write(descriptor, buffers, position)
-
-    def sync(self, descriptor: int) -> None:
-        self._meet("sync")
-        super().sync(descriptor)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._meet("rename")
-        super().rename(source, target)
-
-    def sync_folder(self, path: Path) -> None:
-        self._meet("sync_folder")
-        super().sync_folder(path)
-
-    def remove(self, path: Path) -> None:
-        self._meet("remove")
-        super().remove(path)
 
     def sizes(self, folder: Path) -> dict[str, int]:
         self._meet("sizes")

@@ -286,4 +286,3 @@ KINDS: dict[str, tuple[Callable[[Random, Case, int], None], int]] = {
     "record sets": (record_sets, 4),
     "images": (images, 2),
 }
-"""Each kind of group by its name, and how often it comes."""

@@ -25,7 +25,6 @@ DEADLINE_S: Final = 60.0
 """Never reached, unless the server does not hang up."""
 FRAMES_PER_CONNECTION: Final = 200
 _CHUNK: Final = 20
-"""Frames that are made in one turn of the event loop."""
 _END: Final = b"\0\0\0\0"
 """A frame that ends a connection: its length is not allowed."""
 _PARSED_EACH: Final = 8

@@ -39,7 +39,6 @@ class Crash:
     group: int
     kind: str
     case: str
-    """The input in hex."""
     trace: str
 
     def __str__(self) -> str:

@@ -8,5 +8,4 @@ Kafka in this process: brokers, topics, settings.
     kafka_logs        settings and topics for a `kafka` log on a real broker
     kafka_sources     the topic of a fake cluster as a source of the tiered state
     java_key_stores   key stores as Java writes them
-    java_properties   properties files in every form that Java reads
 """

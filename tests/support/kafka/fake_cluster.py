@@ -34,7 +34,6 @@ class ToldCluster:
     dirs: list[LogDir] = field(default_factory=list)
     told_rights: Rights = field(default_factory=Rights)
     is_away: bool = False
-    """Whether nothing answers."""
 
     def _here(self) -> None:
         if self.is_away:

@@ -71,7 +71,6 @@ class FakePartition:
     epoch: int = 0
     log_start: int = 0
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
-    """Base offset, last offset and bytes of each."""
     producers: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Of each producer, the number of its last record and the base offset of its last batch."""
     next_offset: int = 0
@@ -122,9 +121,9 @@ class FakeKafka:
         self.down: set[int] = set()
         """Brokers that nobody can connect to, and whose connections are cut."""
         self.unregistered: set[int] = set()
-        """Brokers that answer, but that nobody tells of yet."""
+        """Brokers that answer but are not registered yet."""
         self.refuses: dict[int, LogError] = {}
-        """Brokers that turn everybody away, with what they say."""
+        """Brokers that refuse every client, with their error."""
         self.hangs: set[tuple[int, str]] = set()
         """Broker and request that is never answered."""
         self.delays: dict[str, float] = {}
@@ -134,11 +133,9 @@ class FakeKafka:
         self.missing: set[tuple[str, int]] = set()
         """Request and partition that is left out of the answer."""
         self.topic_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        """What is said of the topic while it does not exist."""
         self.lost_answers: set[int] = set()
         """Partitions whose next append is stored, but the connection is cut before the answer."""
         self.dials: list[tuple[float, int, str]] = []
-        """When which broker was dialed, as whom."""
         self.asked: list[tuple[int, Request[Any]]] = []
         """Every request, and by whom it was answered."""
         self.knows_epochs = True

@@ -80,9 +80,8 @@ class FakeTopics(FakeKafka):
         self.offsets_version_max = 11
         """The newest form of the question for offsets that its brokers know."""
         self.on_request: Callable[[int, Request[Any]], None] = lambda _, __: None
-        """Called with each request before it is answered, to have something happen then."""
+        """Called with each request before the broker answers it."""
         self.change = TopicRequestOutcome(ErrorCode.NONE, None)
-        """What is said to changes of settings; other than zero they are not made."""
 
     def partition(self, topic: str, number: int = 0) -> TopicIdPartition:
         return TopicIdPartition(self.topics[topic].topic_id, topic, number)

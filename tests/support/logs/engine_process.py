@@ -32,7 +32,6 @@ PLACES = 3
 COPIERS = 24
 OPENING, READY, SNAPSHOTS = "opening", "ready", "snapshots"
 LOG, KEPT = "log", "snapshots"
-"""Folders within the one that the process is given."""
 LOG_SETTINGS = LogSettings(
     sync=SyncPolicy.EACH_GROUP,
     segment_bytes=65_536,

@@ -5,16 +5,61 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from rlmm.partition_log.disk import Disk
+from rlmm.snapshot.atomic import SnapshotDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
-class FaultyDisk(Disk):
+class NamedCallsDisk(SnapshotDisk, ABC):
+    """A disk that gives the name of each call to `_meet` before it makes the call."""
+
+    @abstractmethod
+    def _meet(self, call: str) -> None: ...
+
+    def open(self, path: Path, flags: int) -> int:
+        self._meet("create" if flags & os.O_CREAT else "open")
+        return super().open(path, flags)
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        self._meet("read")
+        return super().read(descriptor, size, position)
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        self._meet("write")
+        return super().write(descriptor, buffers, position)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        self._meet("truncate")
+        super().truncate(descriptor, size)
+
+    def sync(self, descriptor: int) -> None:
+        self._meet("sync")
+        super().sync(descriptor)
+
+    def sync_folder(self, path: Path) -> None:
+        self._meet("sync_folder")
+        super().sync_folder(path)
+
+    def remove(self, path: Path) -> None:
+        self._meet("remove")
+        super().remove(path)
+
+    def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
+        self._meet("replace_file")
+        super().replace_file(path, content, sync=sync)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._meet("rename")
+        super().rename(source, target)
+
+
+class FaultyDisk(NamedCallsDisk):
     """
     A disk whose next calls fail. `fail("write", errno.ENOSPC)` makes the next write fail, *times*
     says how many. `shorten(n)` makes the next write stop after n bytes. Faults apply in announced
@@ -44,40 +89,10 @@ class FaultyDisk(Disk):
             code = faults.pop(0)
             raise OSError(code, os.strerror(code))
 
-    def open(self, path: Path, flags: int) -> int:
-        self._meet("create" if flags & os.O_CREAT else "open")
-        return super().open(path, flags)
-
-    def read(self, descriptor: int, size: int, position: int) -> bytes:
-        self._meet("read")
-        return super().read(descriptor, size, position)
-
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        self._meet("write")
-        if self._short:
-            size = self._short.pop(0)
-            return super().write(descriptor, [b"".join(buffers)[:size]], position)
-        return super().write(descriptor, buffers, position)
-
-    def truncate(self, descriptor: int, size: int) -> None:
-        self._meet("truncate")
-        super().truncate(descriptor, size)
-
-    def sync(self, descriptor: int) -> None:
-        self._meet("sync")
-        super().sync(descriptor)
-
-    def sync_folder(self, path: Path) -> None:
-        self._meet("sync_folder")
-        super().sync_folder(path)
-
-    def remove(self, path: Path) -> None:
-        self._meet("remove")
-        super().remove(path)
-
-    def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
-        self._meet("replace_file")
-        super().replace_file(path, content, sync=sync)
+        size = self._short.pop(0) if self._short and not self._faults.get("write") else None
+        kept = buffers if size is None else [b"".join(buffers)[:size]]
+        return super().write(descriptor, kept, position)
 
 
 class GatedDisk(Disk):

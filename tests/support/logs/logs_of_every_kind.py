@@ -199,9 +199,7 @@ def _add_hole(to: WrittenLog, count: int, at_ms: int) -> None:
 
 
 LOGS: st.SearchStrategy[WrittenLog] = st.builds(written, HISTORIES, st.randoms())
-"""Any log of few segments of few user partitions."""
 SOUND_LOGS: st.SearchStrategy[WrittenLog] = st.builds(
     lambda events, rng: written(events, rng, is_damaged=False), HISTORIES, st.randoms()
 )
-"""The same without anything that cannot be trusted."""
 PARTITION = tp()

@@ -20,7 +20,6 @@ TOPIC_ID = bytes(range(1, 17))
 FIRST_MS = 1_700_000_000_000
 
 FAST = LogSettings(sync=SyncPolicy.NEVER, index_interval_bytes=100)
-"""No waiting for the medium, and an index with many entries."""
 
 
 def batch(*values: bytes, timestamp_ms: int = FIRST_MS) -> bytes:

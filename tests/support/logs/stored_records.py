@@ -31,7 +31,6 @@ class Truth:
         self.stored: list[list[tuple[bytes, float]]] = [
             [] for _ in range(self.world.partition_count)
         ]
-        """By place and offset: the batch, and when it was stored."""
         self.cuts: list[list[int]] = [[] for _ in range(self.world.partition_count)]
         self.has_holes = [False] * self.world.partition_count
         """Whether what is read depends on when it was read."""

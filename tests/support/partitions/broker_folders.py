@@ -38,7 +38,6 @@ class Teller:
         self.told = told
         self.asked: list[TopicIdPartition] = []
         self.answers = asyncio.Event()
-        """While it is not set, nobody is answered."""
         self.answers.set()
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:

@@ -84,7 +84,6 @@ class Row(NamedTuple):
 class _Written(NamedTuple):
     row: Row
     producer_id: int | None
-    """Of its transaction, if any."""
     begun: int
 
 

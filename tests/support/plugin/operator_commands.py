@@ -41,7 +41,6 @@ A segment in two minutes: a job, which takes seconds to start, finds something l
 partition that waits for its share keeps a thread.
 """
 SPOKEN_FOR = {"retention.ms": "86400000", "local.retention.ms": "1000"}
-"""Of a topic that jobs adopt: what they have to put back."""
 SPARK = ("--master", f"local[{SLOTS}]")
 COMMAND_S = 300
 """Longest time of one command: Spark starts in seconds, and on a busy machine in many."""
@@ -51,7 +50,6 @@ CREDENTIALS = {
     "AWS_DEFAULT_REGION": "us-east-1",
 }
 JOBS_ID = -1
-"""In whose name jobs copy."""
 FIRST_S = 60.0
 FINE = 0
 FOUND = 1
@@ -82,7 +80,6 @@ class Operator:
     kafka: PluginKafka
     store: tuple[str, ...]
     place: Mapping[str, str] = field(default_factory=dict)
-    """The same for Spark's data source."""
 
     @property
     def of_cluster(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """
 What befalls a broker and its service, and when: a list that a seed decides, told on failure.
 
-Pure; `plugin_outages` carries it out.
+Pure; `tests.support.plugin.outages` carries it out.
 """
 
 from __future__ import annotations

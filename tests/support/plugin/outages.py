@@ -37,10 +37,8 @@ DEADLINE_S = 90.0
 PROMPT_S = 20.0
 """In which a broker that is asked to stop has stopped, whatever its service does."""
 WRITTEN_A_STEP = 120
-"""Some four segments."""
 STEADY_ROUNDS_MAX = 3
 UPLOAD_S = 1.0
-"""Far more than the objects of a small segment take."""
 LEADING_MS = 10_000
 """A broker that says that it is started is made the leader before that; told a moment later."""
 

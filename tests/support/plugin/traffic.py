@@ -14,12 +14,10 @@ from tests.kafka.ledger import CODECS, LEVELS, Entry, Ledger, Traffic, entry_of
 
 if TYPE_CHECKING:
     import random
-    from types import TracebackType
 
     from tests.kafka.login import Login
 
 ROUND = 10
-"""Records that one producer writes."""
 DEADLINE_S = 120.0
 """Of what is written or read across an outage: a broker that was killed needs some seconds."""
 
@@ -103,7 +101,7 @@ class Reading:
         self.count = 0
         self.passes: list[Pass] = []
         self.begun = 0
-        """How many passes were begun; the first of them is number 0."""
+        """Number of passes begun; the first is number 0."""
         self.finished_number = -1
         self.level = level
         self._login = login
@@ -202,12 +200,7 @@ class Clients:
         self._tasks = [asyncio.create_task(run) for run in running]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

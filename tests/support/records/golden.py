@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.events import Event, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from tests.support.builders import partition_delete, started, update
 
 COPY_STARTED, COPY_FINISHED, DELETE_STARTED, DELETE_FINISHED = SegmentState
 
@@ -30,12 +31,8 @@ def _golden(name: str, hexadecimal: str, event: Event) -> Golden:
 
 
 def _update(custom_metadata: bytes | None) -> SegmentUpdate:
-    return SegmentUpdate(
-        id=SEGMENT,
-        broker_id=2,
-        event_timestamp_ms=1,
-        custom_metadata=custom_metadata,
-        state=COPY_FINISHED,
+    return update(
+        SEGMENT, COPY_FINISHED, broker_id=2, event_timestamp_ms=1, custom_metadata=custom_metadata
     )
 
 
@@ -54,18 +51,9 @@ ADD_WITH_CUSTOM = _golden(
     "0000000000000000" "0000000000000063" "0000002a" "0000000000000064" "000000000000007b"
     "03" "00000000" "0000000000000000" "00" "00000001" "0000000000000032" "00"
     "00001000" "05" "01020304" "00" "00",
-    SegmentMetadata(
-        id=SEGMENT,
-        start_offset=0,
-        last_offset=99,
-        broker_id=42,
-        max_timestamp_ms=100,
-        event_timestamp_ms=123,
-        epochs=((0, 0), (1, 50)),
-        size_bytes=4096,
-        custom_metadata=b"\x01\x02\x03\x04",
-        state=COPY_STARTED,
-        txn_index_empty=False,
+    started(
+        SEGMENT, 0, 99, ((0, 0), (1, 50)), broker_id=42, max_timestamp_ms=100,
+        event_timestamp_ms=123, size_bytes=4096, custom_metadata=b"\x01\x02\x03\x04"
     ),
 )  # fmt: skip
 
@@ -77,18 +65,9 @@ ADD_TXN_EMPTY = _golden(
     "0000000000000000" "0000000000000063" "0000002a" "0000000000000064" "000000000000007b"
     "03" "00000000" "0000000000000000" "00" "00000001" "0000000000000032" "00"
     "00001000" "00" "00" "01" "00" "01" "01",
-    SegmentMetadata(
-        id=SEGMENT,
-        start_offset=0,
-        last_offset=99,
-        broker_id=42,
-        max_timestamp_ms=100,
-        event_timestamp_ms=123,
-        epochs=((0, 0), (1, 50)),
-        size_bytes=4096,
-        custom_metadata=None,
-        state=COPY_STARTED,
-        txn_index_empty=True,
+    started(
+        SEGMENT, 0, 99, ((0, 0), (1, 50)), broker_id=42, max_timestamp_ms=100,
+        event_timestamp_ms=123, size_bytes=4096, txn_index_empty=True
     ),
 )  # fmt: skip
 
@@ -98,13 +77,7 @@ UPDATE_FINISH = _golden(
     "076f7264657273" "000000000000000000000000000000ca" "00000007" "00"
     "000000000000000000000000000000fe" "00"
     "0000002a" "00000000000001c8" "00" "01" "00",
-    SegmentUpdate(
-        id=SEGMENT,
-        broker_id=42,
-        event_timestamp_ms=456,
-        custom_metadata=None,
-        state=COPY_FINISHED,
-    ),
+    update(SEGMENT, COPY_FINISHED, broker_id=42, event_timestamp_ms=456),
 )  # fmt: skip
 
 PARTITION_DELETE_MARKED = _golden(
@@ -112,11 +85,8 @@ PARTITION_DELETE_MARKED = _golden(
     "010200"
     "076f7264657273" "000000000000000000000000000000ca" "00000007" "00"
     "0000002a" "0000000000000315" "00" "00",
-    PartitionDelete(
-        partition=ORDERS,
-        broker_id=42,
-        event_timestamp_ms=789,
-        state=PartitionDeleteState.DELETE_PARTITION_MARKED,
+    partition_delete(
+        PartitionDeleteState.DELETE_PARTITION_MARKED, ORDERS, broker_id=42, event_timestamp_ms=789
     ),
 )  # fmt: skip
 
@@ -125,19 +95,7 @@ SEGMENT_MINIMAL = _golden(
     "010000076f7264657273000000000000000000000000000000ca000000070000000000000000000000000000"
     "0000fe000000000000000000000000000000000000000000ffffffffffffffff000000000000000002000000"
     "0000000000000000000000000000000000",
-    SegmentMetadata(
-        id=SEGMENT,
-        start_offset=0,
-        last_offset=0,
-        broker_id=0,
-        max_timestamp_ms=-1,
-        event_timestamp_ms=0,
-        epochs=((0, 0),),
-        size_bytes=0,
-        custom_metadata=None,
-        state=COPY_STARTED,
-        txn_index_empty=False,
-    ),
+    started(SEGMENT, 0, 0, broker_id=0, size_bytes=0),
 )
 
 SEGMENT_THREE_EPOCHS = _golden(
@@ -146,17 +104,13 @@ SEGMENT_THREE_EPOCHS = _golden(
     "0000fe000000000000000000000000000000006400000001ffffffffffffffff000000000000007b04000000"
     "0000000000000000000000000001000000000000001400000000020000000000000050000000040005000102"
     "030001000101",
-    SegmentMetadata(
-        id=SEGMENT,
-        start_offset=0,
-        last_offset=100,
-        broker_id=1,
-        max_timestamp_ms=-1,
+    started(
+        SEGMENT,
+        0,
+        100,
+        ((0, 0), (1, 20), (2, 80)),
         event_timestamp_ms=123,
-        epochs=((0, 0), (1, 20), (2, 80)),
-        size_bytes=1024,
         custom_metadata=b"\x00\x01\x02\x03",
-        state=COPY_STARTED,
         txn_index_empty=True,
     ),
 )
@@ -166,18 +120,8 @@ SEGMENT_CUSTOM_EMPTY = _golden(
     "010000076f7264657273000000000000000000000000000000ca000000070000000000000000000000000000"
     "0000fe000000000000000005000000000000000600000001ffffffffffffffff000000000000007b02000000"
     "0000000000000000000000000400010300",
-    SegmentMetadata(
-        id=SEGMENT,
-        start_offset=5,
-        last_offset=6,
-        broker_id=1,
-        max_timestamp_ms=-1,
-        event_timestamp_ms=123,
-        epochs=((0, 0),),
-        size_bytes=1024,
-        custom_metadata=b"",
-        state=DELETE_FINISHED,
-        txn_index_empty=False,
+    started(
+        SEGMENT, 5, 6, ((0, 0),), event_timestamp_ms=123, custom_metadata=b"", state=DELETE_FINISHED
     ),
 )
 
@@ -185,15 +129,14 @@ UPDATE_UNICODE_EXTREME = _golden(
     "upd_unicode_extreme",
     "0101000b74c3a9e282acf09f9880fffffffffffffffffffffffffffffffe7fffffff0080000000000000007f"
     "ffffffffffffff00ffffffff8000000000000000000200",
-    SegmentUpdate(
-        id=SegmentId(
+    update(
+        SegmentId(
             TopicIdPartition(Uuid.of(-1, -2), "t\u00e9\u20ac\U0001f600", 2_147_483_647),
             Uuid.of(-(2**63), 2**63 - 1),
         ),
+        DELETE_STARTED,
         broker_id=-1,
         event_timestamp_ms=-(2**63),
-        custom_metadata=None,
-        state=DELETE_STARTED,
     ),
 )
 
@@ -217,11 +160,8 @@ UPDATE_CUSTOM_128 = _golden(
 PARTITION_DELETE_FINISHED = _golden(
     "pdel_finished",
     "010200076f7264657273000000000000000000000000000000ca00000007000000000200000000000000010200",
-    PartitionDelete(
-        partition=ORDERS,
-        broker_id=2,
-        event_timestamp_ms=1,
-        state=PartitionDeleteState.DELETE_PARTITION_FINISHED,
+    partition_delete(
+        PartitionDeleteState.DELETE_PARTITION_FINISHED, ORDERS, broker_id=2, event_timestamp_ms=1
     ),
 )
 
@@ -231,11 +171,9 @@ PARTITION_DELETE_LONG_NAME = _golden(
     "pdel_name249",
     "010200" "fa01" + 249 * "61" + "000000000000000000000000000000ca" "00000007" "00"
     "00000002" "0000000000000001" "02" "00",
-    PartitionDelete(
-        partition=TopicIdPartition(Uuid.of(0, 0xCA), 249 * "a", 7),
-        broker_id=2,
-        event_timestamp_ms=1,
-        state=PartitionDeleteState.DELETE_PARTITION_FINISHED,
+    partition_delete(
+        PartitionDeleteState.DELETE_PARTITION_FINISHED, TopicIdPartition(Uuid.of(0, 0xCA), 249 *
+        "a", 7), broker_id=2, event_timestamp_ms=1
     ),
 )  # fmt: skip
 
@@ -320,17 +258,13 @@ LIFE = (
         "010000076f72646572733a348a5bd94c4cde959f2108cc45349c0000000000ed5f3bd243f6445daf9217a6c1"
         "2331ba000000000000000000000000000000001b00000001000001a1ee565e1b000001a1ee79237b02000000"
         "0000000000000000000000003f00000001000101",
-        SegmentMetadata(
-            id=_LIFE,
-            start_offset=0,
-            last_offset=27,
-            broker_id=1,
+        started(
+            _LIFE,
+            0,
+            27,
             max_timestamp_ms=1_795_000_000_027,
             event_timestamp_ms=1_795_002_278_779,
-            epochs=((0, 0),),
             size_bytes=16_128,
-            custom_metadata=None,
-            state=COPY_STARTED,
             txn_index_empty=True,
         ),
     ),
@@ -361,15 +295,14 @@ BROKER = (
         "broker_finished_with_custom",
         "010100076f7264657273e8c8dd5bcac0430cb846e5f9994b488d00000000002a5ef7f319e944b6ad2d30ad37"
         "aab0770000000001000001a1ee8411ed02010100",
-        SegmentUpdate(
-            id=SegmentId(
+        update(
+            SegmentId(
                 TopicIdPartition(Uuid.parse("6MjdW8rAQwy4RuX5mUtIjQ"), "orders", 0),
                 Uuid.parse("Kl738xnpRLatLTCtN6qwdw"),
             ),
-            broker_id=1,
+            COPY_FINISHED,
             event_timestamp_ms=1_795_002_995_181,
             custom_metadata=b"\x01",
-            state=COPY_FINISHED,
         ),
     ),
 )

@@ -23,7 +23,6 @@ CS, CF, DS, DF = SegmentState
 
 class Leader(NamedTuple):
     epochs: Mapping[int, int]
-    """Where each begins; the first one begins at the log start."""
     log_start: int
     log_end: int
     retention_ms: int

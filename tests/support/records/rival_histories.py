@@ -33,7 +33,6 @@ class RivalHistory:
 
     def __init__(self, partition: TopicIdPartition, chance: random.Random, segments: int) -> None:
         self.last = segments * STEP // len(BROKERS)
-        """Nothing is copied far beyond it."""
         self._partition = partition
         self._chance = chance
         self._clock_ms = 1_700_000_000_000

@@ -7,13 +7,11 @@ The frame server and the HTTP server, and clients of both.
     child_rlmm          `rlmm` that ends when its parent closes its standard input
     memory_service      a service over a topic in memory, in a thread
     fake_service        a socket that answers, is silent, hangs up or refuses as a test says
-    scripted_http       an HTTP server that answers as a test says
     access_files        certificates and tokens in files
     learned_clusters    clusters at addresses, and a process that learns them
     raw_frames          a client that sends any bytes as a frame
     frame_client_calls  writes and look-ups through a client of raw frames
     metadata_clients    every kind of client of `broker_adapter`, awaited in one way
-    story_clients       stories of the engine asked through a client
     client_engine       the conformance corpus put to clients of `broker_adapter`
     recorded_frames     the frames of `tests/data/wire/frames.json`
     refused_frames      requests that a server refuses, for that file
@@ -21,5 +19,4 @@ The frame server and the HTTP server, and clients of both.
     released_frames     a conversation of version 1 of the frame protocol
     released_http       HTTP answers of version 1 of the API
     listing_process     a process that lists all segments of a service and prints its memory
-    plain_msgpack       msgpack in its smallest form, written from its specification
 """

@@ -64,7 +64,6 @@ WRITERS_ONLY: Final = frozenset(
     }
 )
 BESIDE: Final = "stored beside"
-"""The answer to an event that no writer of ours may store, and that was stored all the same."""
 
 ONCE: Final = ClientSettings(is_repeating=False, ready_timeout_s=30.0)
 """The first answer is the one to be judged, however late it comes on a machine that is busy."""

@@ -58,7 +58,6 @@ class FakeService:
         self.silent: set[str] = set()
         """Methods that are kept and not answered."""
         self.held: list[tuple[Served, bytes]] = []
-        """Answers that were not given."""
         self._tls = tls
         self._server: asyncio.Server | None = None
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 VERSION = "0.0.test"
 ANYWHERE = "127.0.0.1:0"
 READING = "reading-token-0123456789"
-"""What the client of `showing` shows."""
 BEARER = f"Authorization: Bearer {READING}"
 
 

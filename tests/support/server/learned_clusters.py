@@ -51,7 +51,6 @@ class Addresses:
         self.at: dict[str, MemoryTopic] = {}
         """What is at each address; nobody answers at others."""
         self.opened: list[tuple[str, str]] = []
-        """Each log that was opened: the cluster, and where it was looked for."""
         self.lost = False
         """Whether the logs that are open do not reach anybody."""
         self.opening: BaseException | None = None

@@ -15,13 +15,11 @@ from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from rlmm.log.memory.script import LogScript
 
 PLACES = 3
 SETTINGS = EngineSettings(memory=ROOM, pump=PumpSettings(retry_first_ms=50, retry_last_ms=200))
-"""A log that is back is noticed at once, however long it was away."""
 
 
 class ServedMetadata:
@@ -36,12 +34,7 @@ class ServedMetadata:
         self._thread.wait(self._open())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._thread.wait(self._close())
         finally:

@@ -52,7 +52,6 @@ SEGMENTS = [
     for n in range(5)
 ]
 LOOKUPS = 5
-"""Sent in one piece."""
 
 
 @dataclass

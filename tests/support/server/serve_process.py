@@ -26,7 +26,6 @@ DEADLINE_S = 60.0
 """Never reached, unless something is broken."""
 FOLDER = "rlmm-data"
 NO_PORTS = {"RLMM_HTTP_LISTEN": "none"}
-"""Tests that run beside each other share the ports of the machine: who wants one says so."""
 PLACES = 3
 SEGMENTS = 20
 
@@ -47,9 +46,7 @@ async def fill(folder: Path) -> None:
 class Serving:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.lines: list[dict[str, Any]] = []
-        """What it has logged, as far as it was read."""
         self.said: list[str] = []
-        """What else it has said on standard error."""
         self._process = process
 
     @property

@@ -25,7 +25,6 @@ from spark_tiering.execution.settings import SUBMITTED, ExecutionSettings
 
 UNITS = 6
 KILLER = 3
-"""The unit that kills its executor once."""
 PATIENCE_S = 120.0
 
 

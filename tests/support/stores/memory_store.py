@@ -47,7 +47,6 @@ class MemoryStore:
         self.modified_ms: dict[str, int] = {}
         self.storage_classes: dict[str, str] = {}
         self.uploads: list[OpenUpload] = []
-        """Writes that somebody has left open."""
 
     def _begin(self, name: str, key: str) -> None:
         self.before(name, key)

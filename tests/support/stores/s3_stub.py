@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from tests.support.stores.s3_stub_requests import Connection, StubServer
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from tests.support.stores.s3_stub_requests import Asked, Begun, Kept, Trouble
 
 
@@ -40,12 +38,7 @@ class ObjectStub:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.is_closing.set()
         self._server.shutdown()
         self._server.server_close()

@@ -1,5 +1,5 @@
 """
-One connection to the fake store of `object_stub`: what each request does, and what befalls it.
+One connection to the fake store of `s3_stub`: what each request does, and what befalls it.
 
 Nothing but what the stores of this project ask for is understood.
 """
@@ -33,7 +33,6 @@ SUM = "x-amz-checksum-crc64nvme"
 
 class Trouble(StrEnum):
     NOTHING = "nothing"
-    """It is one of those behind it that is meant."""
     THROTTLED = "throttled"
     BROKEN = "broken"
     """A fault of the store's own, and nothing was done."""

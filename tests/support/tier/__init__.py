@@ -20,6 +20,5 @@ Jobs over the tier: copy, verify, audit, expire, adopt, rebuild, read plans.
     lost_tiers          a store beside a metadata log that was lost
     metadata_accesses   every way of a job to the metadata
     metadata_answers    everything that a metadata log answers, to compare two of them
-    memory_tier_log     a metadata topic in memory as read plans see it
     read_plans          partitions for read plans, and a naive reader of them
 """

@@ -31,7 +31,6 @@ from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 MARK = "RLMM_TEST_DRIVERS"
 ORPHANS_S = 60.0
@@ -73,12 +72,7 @@ class Drivers:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
     def run(self, *arguments: str, dies_at: Point | int | None = None, later_ms: int = 0) -> Ended:

@@ -58,9 +58,7 @@ if TYPE_CHECKING:
 ORDERS = TopicIdPartition(TOPIC_ID, "orders", 3)
 PAYMENTS = TopicIdPartition(Uuid(bytes(range(32, 48))), "payments", 2)
 PARTITIONS = (ORDERS, PAYMENTS)
-"""Their events are in two partitions of a metadata log of three."""
 LISTED = (FIRST, SECOND)
-"""The segments of each that can be copied."""
 JOBS = "rlmm-jobs/"
 PLACES = 3
 """Partitions of the metadata log: few, so that it is opened in no time."""
@@ -85,7 +83,6 @@ class TierPlace:
     partitions: Sequence[TopicIdPartition] = PARTITIONS
     options: CopyOptions = PLAIN
     sources: dict[TopicIdPartition, MemoryFiles] = field(default_factory=dict)
-    """What each partition held at first."""
 
     def __post_init__(self) -> None:
         ends = {TopicPartition(one.topic, one.partition): 257 for one in self.partitions}

@@ -57,7 +57,6 @@ class HeldSource:
 class HeldMetadata:
     segments: list[SegmentMetadata] = field(default_factory=list)
     absent: set[TopicIdPartition] = field(default_factory=set)
-    """Those that cannot be read."""
     error: RlmmError | None = None
     """What every event, and every question about a segment, meets."""
     asked: list[tuple[list[TopicIdPartition], dict[TopicIdPartition, list[int]]]] = field(

@@ -31,7 +31,6 @@ OFFSETS_MAX = 60
 SIZE_BYTES = 1_000
 
 Move = tuple[int, SegmentState]
-"""A segment by its number, and the state that it goes to."""
 
 
 def segment(

@@ -61,7 +61,6 @@ class AdoptedWorld(World):
     """One topic that a broker tiers; *lost* names destroyed records and what destroyed them."""
 
     explicit: dict[str, str] = field(default_factory=dict)
-    """What is set on the topic itself."""
     journals: list[AdoptionJournal] = field(default_factory=list)
     now: int = 1_000_000
     lost: list[str] = field(default_factory=list)
@@ -75,7 +74,6 @@ class AdoptedWorld(World):
     is_gone: bool = False
     too_old: str = ""
     busy_events: int = 0
-    """How often something is published by a broker while metadata is waited on to come to rest."""
     jobs: int = 0
     without_source: set[TopicIdPartition] = field(default_factory=set)
     stop: str = ""

@@ -48,7 +48,6 @@ class World:
     failures: dict[tuple[int, SegmentState], PublishFailure] = field(default_factory=dict)
     """What becomes of an event about the copy that begins at an offset."""
     lost_at: int | None = None
-    """Before which step the job loses its topics."""
     dies_at: int | None = None
     steps: int = 0
     drawn: int = 0

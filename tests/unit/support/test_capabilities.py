@@ -76,7 +76,7 @@ def test_run_when_distributed_is_judged_where_reports_come_together(
 def test_run_when_the_row_was_not_shown_is_red(
     pytester: pytest.Pytester, name: str, selected: str
 ) -> None:
-    """A test that was not run, was skipped or failed does not show its row, and the run says so."""
+    """A test that did not run, was skipped or failed turns the run red."""
     result = run(pytester, name, "-k", selected)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*capabilities not shown*", f"Answers: test_sample.py::{name} *"])

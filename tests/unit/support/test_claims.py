@@ -59,7 +59,7 @@ def told(*more: Wrote | Answered) -> Claims:
 
 
 def test_claims_when_all_are_true_then_pass() -> None:
-    """What was acknowledged is stored, and each answer was right at its position."""
+    """Acknowledged events are stored, and each answer was right at its position."""
     claims = told(at(3, answers()[3]))
     for position, digest in enumerate(answers()):
         claims.add(at(position, digest))
@@ -70,7 +70,7 @@ def test_claims_when_all_are_true_then_pass() -> None:
 
 @pytest.mark.parametrize("claim", [*WROTE, at(7, "abc", 3)])
 def test_claim_when_written_as_a_line_then_is_read_back(claim: Wrote | Answered) -> None:
-    """A claim goes through a pipe unchanged."""
+    """A claim survives its text form."""
     assert parse(line_of(claim)) == claim
 
 
@@ -106,7 +106,7 @@ def test_claim_when_false_then_is_found_out(claim: Wrote | Answered, message: st
 def test_log_when_an_event_is_there_too_often_then_is_found_out(
     events: tuple[Event, ...], message: str
 ) -> None:
-    """An event that came back, or was stored more often than anybody wrote it, is named."""
+    """The check names an event that came back, or is stored more often than written."""
     stored = {0: list(enumerate(map(encode, events)))}
     with pytest.raises(AssertionError, match=message):
         check(told(), judge(stored, []), repeats_max=3 if len(events) == 6 else 2)

@@ -41,6 +41,6 @@ def test_crc_when_made_sound_lets_the_damage_behind_it_through() -> None:
 
 
 def test_crc_of_bytes_that_are_no_batches_is_left_alone() -> None:
-    """Where no batch can be told, nothing is changed."""
+    """Bytes without a batch stay unchanged."""
     for data in (b"", b"short", bytes(200), SOUND[:30], b"\xff" * 100):
         assert with_sound_crc(data) == data

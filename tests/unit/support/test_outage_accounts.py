@@ -37,5 +37,5 @@ def test_an_outage_when_judged_then_a_storm_in_the_log_is_told_with_its_figures(
 def test_a_line_when_of_tiering_then_is_a_complaint_of_the_steady_state(
     line: str, *, is_one: bool
 ) -> None:
-    """What a broker says of itself is none."""
+    """Lines of the broker about itself are no complaint."""
     assert bool(COMPLAINT.search(line)) == is_one

@@ -38,7 +38,7 @@ def test_prints_when_the_builtin_is_called_are_found() -> None:
 
 
 def test_imported_gives_full_names() -> None:
-    """Both forms of import give the full name of what they bring in."""
+    """Both forms of import give the full name."""
     source = "import aiokafka.client\nfrom aiokafka import record\n"
     assert list(rules.imported(ast.parse(source))) == [
         (1, "aiokafka.client"),
@@ -87,7 +87,7 @@ def test_empty_names_when_a_name_says_something_are_left_alone(name: str) -> Non
     ],
 )
 def test_text_rules_when_broken_name_the_line(rule: object, text: str) -> None:
-    """Each rule over plain text finds its case, and says where."""
+    """Each rule over plain text finds its case, with the line."""
     text = text.replace("~", "")  # written with a break, so that the tree does not break the rule
     assert callable(rule)
     assert rule(f"first\n{text}\n") == [f"line 2: {text}"]
@@ -103,7 +103,7 @@ def test_text_rules_when_broken_name_the_line(rule: object, text: str) -> None:
     ],
 )
 def test_text_rules_when_kept_find_nothing(text: str) -> None:
-    """What merely looks alike is left alone."""
+    """Text that only looks similar breaks no rule."""
     assert not [
         *rules.leftovers(text),
         *rules.addresses(text),

@@ -38,7 +38,7 @@ def test_sound(): new_shard().apply_event(started("s"))
 def test_shard_when_a_test_left_it_broken_then_the_test_is_in_error(
     pytester: pytest.Pytester, name: str, errors: int
 ) -> None:
-    """Nobody has to ask for the check, and only a mark turns it off."""
+    """The check runs without a request by the test, and only a mark turns it off."""
     pytester.makepyfile(test_sample=SAMPLE)
     options = ("-p", "tests.support.engine.shards", "-p", "no:randomly", "-p", "no:asyncio")
     result = pytester.runpytest_inprocess(*options, f"test_sample.py::{name}")
