@@ -1,9 +1,7 @@
 """
-`python -m bench.audit`: objects that an audit deals with in a second, from an inventory and by
-listing, beside the same objects merely listed, or read from the inventory's files.
-
-All of it on one processor and in one process. What the metadata costs to read is told apart: an
-audit reads it twice, before it looks into the store and after that.
+`python -m bench.audit`: objects per second of an audit, from an inventory and by listing, beside
+bare listings and bare reads of the inventory. One process on one processor; reading the metadata,
+which an audit does twice, is measured by itself.
 """
 
 from __future__ import annotations

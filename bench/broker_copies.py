@@ -1,9 +1,8 @@
 """
-How long until what was produced is in the tier, with Kafka's own manager and with ours.
-
-A producer fills segments at a steady pace. Counted is from the moment when the record that rolled a
-segment was acknowledged until its COPY_SEGMENT_FINISHED can be read in the metadata topic, and
-until the broker tells its clients that the segment is in the tier.
+Delays from a record's acknowledgement to its segment's place in the tier, with Kafka's own manager
+and with ours. A producer fills segments at a steady pace; the clock runs from the acknowledgement
+of the record that rolled a segment to its COPY_SEGMENT_FINISHED, and to the broker's answer that it
+is tiered.
 """
 
 from __future__ import annotations

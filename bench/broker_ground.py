@@ -1,6 +1,6 @@
 """
-A broker that runs with Kafka's own metadata manager or with ours, on the same data and with the
-same storage manager; what is asked of it from outside, and what it costs. Nothing here compares.
+A broker that runs with Kafka's own metadata manager or with ours, on the same data and storage
+manager, with its answers and costs. This module compares nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """
-From the start of a broker's process to the first record that it reads from its tier, and what it
-holds then: with Kafka's own manager, which reads the whole history each time, and with ours.
-
-All starts are on the same folder of data, in turns, each behind an orderly stop. The history is
-that of user partitions which the broker leads, as on a broker of a small cluster, so that both
-managers have to keep all of it.
+Starts of a broker, from its process to the first record from its tier, and the memory it holds
+then: with Kafka's own manager, which reads the whole history, and with ours. All starts use one
+data folder, in turns, after orderly stops; the broker leads all user partitions.
 """
 
 from __future__ import annotations

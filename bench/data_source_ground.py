@@ -1,9 +1,6 @@
 """
-What the data source is measured on: the rolled segments of a broker as a tier, and a large tier
-that takes little room.
-
-In the large one all partitions have the same log: offsets and times are written once, and what is
-not a manifest is a hard link.
+Tiers for the data source: the rolled segments of a broker, and a large tier that takes little room,
+where all partitions share one log by hard links.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-`python -m bench engine`: a whole service, from log to answer, beside what it is judged by.
-
-Everything of one run stands on the same disk and, unless told otherwise, on one broker that is
-started for it. Each measurement is explained where it is made; here is their order.
+`python -m bench engine`: a whole service, from log to answer, beside its yardsticks. A run uses one
+disk and, by default, one broker that it starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """
-Starting: from a whole log, and from snapshots; and what memory a service takes on the way.
-
-Each start has a process of its own, whose memory is measured as the operating system counts it.
+Starts from a whole log and from snapshots, and the memory of a service on the way. Each start has a
+process of its own.
 """
 
 from __future__ import annotations

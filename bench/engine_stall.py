@@ -1,9 +1,7 @@
 """
-What the event loop notices while an engine reads a log at full speed, and while it writes
-snapshots; beside the same loop when nothing happens.
-
-Two engines stand on one loop: the small one is ready all the time and is asked while the large one
-reads its log. The large one is asked while its own snapshots are written.
+Pauses of the event loop while an engine reads a log at full speed or writes snapshots, beside an
+idle loop. A small engine on the same loop answers questions while the large one reads; the large
+one answers while its snapshots are written.
 """
 
 from __future__ import annotations

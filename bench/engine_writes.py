@@ -1,8 +1,7 @@
 """
-Writes: how long until a writer knows what became of its event, how many a second, and how long
-until another service sees it. Beside Kafka's own metadata manager on the same broker.
-
-Each round adds segments and then finishes them; events are made before, whoever writes them.
+Writes: time to the verdict, writes per second, and time to visibility in another service, beside
+Kafka's own metadata manager on the same broker. Each round adds segments and then finishes them;
+events are made before.
 """
 
 from __future__ import annotations

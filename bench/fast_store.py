@@ -1,10 +1,7 @@
 """
-`python -m bench.fast_store`: a store that speaks as much S3 as copies ask for, as fast as Python
-does, so that who writes to it is what is measured.
-
-Bodies are received into one buffer of their connection's thread. Of an object that is longer than
-`KEPT_BYTES` only length and checksum are kept, so no disk is measured either; the checksum is the
-one that came with it, and nothing is verified. Uploads in parts are refused.
+`python -m bench.fast_store`: an S3 server as fast as Python allows, so that a run measures its
+clients. It keeps only length and checksum of an object longer than `KEPT_BYTES`, verifies nothing,
+and refuses uploads in parts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-How things are measured here: CPU time of this process, so that a busy machine disturbs ratios
-least; memory; the collector in a named mode; and what is known of the machine.
+Measurements: CPU time of this process, memory, the cycle collector in a named mode, and facts of
+the machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-`python -m bench.partition_log`: the partition log beside what the same disk does in a plain loop.
-
-Appends with group commit beside write + fdatasync, one after the other; reading beside reading the
-files; recovery with CRC. The two sides of a ratio take turns within one run, on the same disk.
+`python -m bench.partition_log`: the partition log beside plain loops on the same disk: appends with
+group commit, reading, and recovery with CRC. Both sides of a ratio take turns.
 """
 
 from __future__ import annotations

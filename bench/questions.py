@@ -1,4 +1,4 @@
-"""What a loaded set of shards answers, and how quickly: look-ups, sizes, listings, state images."""
+"""Questions to a loaded set of shards, and their speed: look-ups, sizes, listings, state images."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-The frame of a run: what machine it is on, what was asked and whether it was met, and a file.
-
-Nothing here measures.
-"""
+"""The frame of a run: its machine, its asked figures and verdicts, and a file."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """
-Servers of frames as processes of their own, an echo server in C among them, and the load that all
-get from one generator in C.
-
-What a process costs is read from the operating system, which counts for all alike. Nothing is
-judged here.
+Frame servers as processes of their own, with an echo server in C among them, and the load of one
+generator in C. The operating system counts the cost of each.
 """
 
 from __future__ import annotations

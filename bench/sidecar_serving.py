@@ -1,8 +1,6 @@
 """
-`rlmm serve` as it is measured: two clusters in one process, a small log that is asked and a large
-one that takes time to be read, and the questions about the small one, as frames.
-
-Nothing is judged here.
+`rlmm serve` under measurement: two clusters in one process, a small log that answers and a large
+one that is read, and questions about the small one as frames.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """
-`python -m bench.snapshot`: saving and loading state beside what the same disk does in a plain loop,
-and what the event loop notices of it.
-
-Files, disk and state are the same on both sides of a ratio. What the loop notices is told by turns
-as they were, and by what this process computed between two of them: the second says what we did,
-whatever else the machine was busy with.
+`python -m bench.snapshot`: saving and loading state beside plain loops on the same disk, and the
+pauses of the event loop. The pauses are given as wall time and as CPU time of this process.
 """
 
 from __future__ import annotations

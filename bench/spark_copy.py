@@ -1,10 +1,7 @@
 """
 `python -m bench spark`: a copy job on Spark beside plain clients of boto3 that put the same files,
-what its driver adds to the same tasks without a job, and the memory of a task.
-
-All of them write to a store of our own (`fast_store`), so that no store is what is measured. Both
-sides of a ratio take turns, with as many processes each. Each measurement is explained where it is
-made.
+the overhead of its driver, and the memory of a task. All write to `fast_store`; both sides take
+turns with as many processes each.
 """
 
 from __future__ import annotations

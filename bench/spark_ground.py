@@ -1,6 +1,6 @@
 """
-What copies are measured on: a broker's log folder with made segments, the job that copies them, and
-plain clients of boto3 that put the same files. Nothing is judged here.
+Ground for copies: a broker's log folder with made segments, the job that copies them, and plain
+clients of boto3 that put the same files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-What the process of a task holds while it copies a large segment, which is made while it is read.
-
-The task runs on Spark as every copy does. It copies a small segment first: whatever stays after
-that is the baseline.
+Memory of a task's process while it copies a large segment on Spark, above the baseline that a small
+segment leaves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-What one run measures, in its order: every figure that is asked of the pure-Python engine, beside
-those that explain it.
-
-How each is measured stands in the other modules.
+Measurements of one run in their order: every asked figure of the pure-Python engine beside those
+that explain it.
 """
 
 from __future__ import annotations

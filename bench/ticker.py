@@ -1,4 +1,4 @@
-"""What else is on an event loop while something works there: it ticks, asks, and notes how late."""
+"""A ticker on an event loop: it ticks, asks questions, and notes delays."""
 
 from __future__ import annotations
 

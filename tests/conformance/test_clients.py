@@ -1,4 +1,4 @@
-"""The corpus of Kafka's own answers, asked by every kind of client."""
+"""The corpus of Kafka's own answers, put to every kind of client."""
 
 from __future__ import annotations
 

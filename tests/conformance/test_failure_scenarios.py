@@ -1,6 +1,6 @@
 """
-What the numbered failure scenarios of events and queries come to, as histories that any
-implementation can be held against; here the real engine is.
+Numbered failure scenarios of events and queries, as histories that any implementation can play;
+here the real engine plays them.
 """
 
 from __future__ import annotations

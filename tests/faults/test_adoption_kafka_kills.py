@@ -1,4 +1,7 @@
-"""Jobs that die in each of the nine steps on a stock broker, and whoever takes up their windows."""
+"""
+Jobs that die in each of the nine steps on a stock broker, and the commands that close their
+windows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log can make a decoder hold: little more than its bytes, whatever they claim."""
+"""Memory of a decoder: little more than a log's bytes, whatever lengths they claim."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """
-An engine on three nodes whose leaders are killed while it writes and answers.
-
-What it told its writers, and what a second service told its readers, is held against the topic.
+An engine on three nodes whose leaders are killed while it writes and answers. The tests compare its
+verdicts and answers, and those of a second service, with the topic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """
 An engine on the `files` log whose process is killed at any moment, again and again in one folder.
-
-What it told its writers and readers until then is held against the log that it left behind.
+The tests compare its verdicts and answers with the log that it left behind.
 """
 
 from __future__ import annotations

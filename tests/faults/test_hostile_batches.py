@@ -1,4 +1,6 @@
-"""Record sets that were cut, flipped, zeroed or forged: values that say so, and bounded work."""
+"""
+Record sets that were cut, flipped, zeroed or forged: values that name the damage, and bounded work.
+"""
 
 from __future__ import annotations
 

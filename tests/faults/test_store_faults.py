@@ -1,4 +1,4 @@
-"""What becomes of an object when requests are refused, lost, cut and damaged on their way."""
+"""Objects whose requests are refused, lost, cut and damaged on their way."""
 
 from __future__ import annotations
 

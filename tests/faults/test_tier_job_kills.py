@@ -14,7 +14,7 @@ from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import process_store
-from tests.support.datasource.killed_readers import ALWAYS, DeadlySource
+from tests.support.datasource.killed_readers import ALWAYS, KillingSource
 from tests.support.spark.sessions import SLOTS, TIMEOUT_S
 from tests.support.tier.copy_tasks import SECOND
 from tests.support.tier.driver_process import WRITING, Drivers, Point
@@ -207,7 +207,7 @@ def test_worker_when_killed_in_the_middle_of_a_copy_then_nothing_is_copied_twice
     """Spark tries a copy again after its worker died; a copy whose workers all die stays open."""
     marks = place.folder / "marks"
     with place.opened(engine_over(spark_session)) as at:
-        at.source = DeadlySource(at.source, str(marks), SECOND.file(".log"), times)
+        at.source = KillingSource(at.source, str(marks), SECOND.file(".log"), times)
         report = run_job(at)
     died = len(marks.read_text().splitlines())
     fates = [one.fate for one in report.receipts]

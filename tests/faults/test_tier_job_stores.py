@@ -1,4 +1,4 @@
-"""Whole jobs over a bucket that refuses, loses, cuts and throttles what it is asked for."""
+"""Whole jobs over a bucket that refuses, loses, cuts and throttles requests."""
 
 from __future__ import annotations
 

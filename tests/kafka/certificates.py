@@ -1,8 +1,6 @@
 """
-Certificates for one test run: an authority, and files for those it vouches for.
-
-Each file holds a key and its certificate, which is what Kafka's PEM key store and Python's TLS both
-read; Kafka wants the key in PKCS#8.
+Certificates for one test run: an authority, and files with a key and a certificate that Kafka's PEM
+key store and Python's TLS both read; Kafka requires PKCS#8.
 """
 
 from __future__ import annotations

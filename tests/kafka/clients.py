@@ -1,8 +1,6 @@
 """
-Small jobs done with an ordinary Kafka client: topics, records in, records out.
-
-Each connects, does its job and disconnects. They are for arranging and looking; what is under test
-has clients of its own.
+Small jobs with an ordinary Kafka client: topics, records in, records out. Each connects, does its
+job and disconnects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the metadata topic tells of copies: those made for nothing, and those cut short."""
+"""Copies in the metadata topic that repeat others, and those cut short."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-What stands behind the tests of tiering as a whole: traffic of every kind until all of it is in the
-tier and nowhere else, then every way to read it held against what was produced.
+Traffic of every kind until all of it is in the tier alone, then every way to read it compared with
+the produced records.
 """
 
 from __future__ import annotations

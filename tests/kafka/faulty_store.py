@@ -1,8 +1,6 @@
 """
-A bucket whose way to the broker can be disturbed: requests that are refused, cut or held up.
-
-A proxy in front of moto, in threads of its own. It passes bytes on as they come, and looks only at
-the first line of each request: a client sends one at a time on a connection.
+A bucket behind a proxy that refuses, cuts or holds up requests. The proxy reads only the first line
+of each request: a client sends one at a time per connection.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-What was produced to a topic, kept beside it, and what a consumer must be given of it.
-
-Traffic of every kind: five codecs, plain, idempotent and transactional producers, headers, keys and
-values that are absent or empty, transactions that are committed and that are aborted.
+Records produced to a topic, and the records that a consumer must get. Traffic of every kind: five
+codecs, plain, idempotent and transactional producers, absent and empty keys, values and headers,
+committed and aborted transactions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-One Kafka process, broker and controller in one, in a folder of its own.
-
-Its ports are known before it starts: sockets bound here and never listened on keep them for it, so
-that nobody else is given them, not even while it is down. A restart is on the same ports.
+One Kafka process, broker and controller, in a folder of its own. Bound sockets reserve its ports
+before it starts and while it is down, so that a restart uses the same ports.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from typing import TYPE_CHECKING, Self
 from tests.kafka.login import Login
 from tests.kafka.process import (
     LEASH,
+    ChildProcess,
     KeptProcess,
-    LeashedProcess,
     ProcessFailed,
     ProcessLog,
 )
@@ -185,7 +183,7 @@ class Node(KeptProcess):
             flags=self.flags,
         )
         self._started_at = self.log.position
-        self._process = LeashedProcess(command, self.folder, self.log)
+        self._process = ChildProcess(command, self.folder, self.log)
 
     def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
         """

@@ -1,8 +1,7 @@
 """
-Processes of Java, and services of ours, that cannot outlive us, and what they say.
-
-A process is started on a leash: it holds one end of a pipe whose other end is held here and nowhere
-else. When this process dies, killed or not, the pipe ends and so does the Java process.
+Child processes, of Java or ours, that end with this process, and their output. A child holds one
+end of a pipe whose other end only this process has: when this process dies, the pipe ends and so
+does the child.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ class ProcessLog:
         return line
 
 
-class LeashedProcess:
+class ChildProcess:
     def __init__(
         self,
         command: list[str],
@@ -173,7 +172,7 @@ class KeptProcess(Closing):
 
     def __init__(self, log: ProcessLog) -> None:
         self.log = log
-        self._process: LeashedProcess | None = None
+        self._process: ChildProcess | None = None
 
     @property
     def logs(self) -> list[ProcessLog]:
@@ -200,14 +199,14 @@ class KeptProcess(Closing):
         self.end(signal.SIGKILL)
 
 
-class Said(NamedTuple):
+class ProcessOutput(NamedTuple):
     out: str
     err: str
 
 
 def run_java(
     jars: Jars, main_class: str, *arguments: str, deadline_s: float = TOOL_DEADLINE_S
-) -> Said:
+) -> ProcessOutput:
     held, leash = os.pipe()
     command = jars.command(
         LEASH, main_class, *arguments, log4j="tool-log4j2.properties", flags=jars.archived
@@ -232,4 +231,4 @@ def run_java(
             f"{main_class} {' '.join(arguments)} ended with status {done.returncode}:\n"
             f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
         )
-    return Said(done.stdout, done.stderr)
+    return ProcessOutput(done.stdout, done.stderr)

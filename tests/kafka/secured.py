@@ -1,9 +1,6 @@
 """
-One broker with a door of every kind, and keys that fit, do not fit, or open but allow nothing.
-
-The first listener has no security: brokers, tools and whoever arranges a test come that way and may
-do everything. Rights of all others are Kafka's access lists, and nothing is allowed that no list
-allows.
+One broker with a listener of every kind, and logins that are right, wrong, or right without rights.
+The first listener has no security, for brokers and tools; access lists allow everything else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-Two metadata managers asked the same about one user partition, and judged: their answers are equal,
-or a named rule is proved for each difference, by the literal model of Kafka's cache.
+Two metadata managers compared on one user partition: their answers are equal, or the literal model
+of Kafka's cache proves a named rule for each difference.
 """
 
 from __future__ import annotations

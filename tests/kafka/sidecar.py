@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.kafka.process import KeptProcess, LeashedProcess, ProcessLog
+from tests.kafka.process import ChildProcess, KeptProcess, ProcessLog
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.repository import tree
 
@@ -62,7 +62,7 @@ class Sidecar(KeptProcess):
             "--kafka-topic-min-isr", str(min(2, self.replicas)),
             *self.arguments,
         ]  # fmt: skip
-        self._process = LeashedProcess(
+        self._process = ChildProcess(
             command, self.folder, self.log, environ={**environ, "PYTHONPATH": str(tree.ROOT)}
         )
         self.log.wait_for(LISTENING, position=position, deadline_s=START_DEADLINE_S)

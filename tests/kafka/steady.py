@@ -1,9 +1,6 @@
 """
-Clients that go on while brokers come and go: a producer and a consumer of one topic.
-
-The producer is idempotent and waits for all replicas; each record that it was told is stored stands
-in the ledger. The consumer begins at offset 0, takes no other offset than the next one, and keeps
-what it was given.
+Clients that go on while brokers come and go. The producer is idempotent and waits for all replicas,
+the ledger has each acknowledged record, and the consumer reads from offset 0 and accepts no gap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kafka's own consumer, in Java, asked for a topic; several questions are one process."""
+"""Kafka's own consumer, in Java; one process serves several requests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """
-Kafka's own metadata manager as a process that can be asked: what a stock broker makes of a log.
-
-It reads the metadata topic of a running broker, as the manager inside a broker does, and answers
-with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
+Kafka's own metadata manager as a process: it reads the metadata topic of a running broker and
+answers with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
 """
 
 from __future__ import annotations

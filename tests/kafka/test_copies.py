@@ -1,4 +1,4 @@
-"""What is said of copies, by events that are written here."""
+"""Repeated and unfinished copies, from events that the tests write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugin does to tests that ask for a broker; shown without starting one."""
+"""The pytest plugin and tests that use a broker, without starting one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One broker: it serves, ends as asked, comes back where it was, and outlives nobody."""
+"""One broker: it serves, stops, comes back on its port, and ends with its starter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker that asks who comes: every way in opens with the right key and with no other."""
+"""A broker with security: every listener accepts the right login and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's own metadata manager, asked from outside: it knows what a broker wrote, and what we."""
+"""Kafka's own metadata manager: it knows the events of a broker, and ours."""
 
 from __future__ import annotations
 

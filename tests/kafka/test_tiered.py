@@ -1,4 +1,4 @@
-"""A broker that tiers: what it wrote of its tiering is what we read of it."""
+"""A broker that tiers, and its events as our codec reads them."""
 
 from __future__ import annotations
 

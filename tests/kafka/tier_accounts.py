@@ -1,6 +1,6 @@
 """
-What is in the tier of a topic, told three ways that have to agree: by the events of the metadata
-topic, by the files of the tier, by the service.
+A topic's segments in the tier by three accounts that must agree: events of the metadata topic,
+files of the tier, and the service.
 """
 
 from __future__ import annotations

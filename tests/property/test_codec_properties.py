@@ -1,4 +1,4 @@
-"""The codec and its fast way, against whatever bytes and events hypothesis can think of."""
+"""The codec and its fast path under any bytes and events."""
 
 from __future__ import annotations
 

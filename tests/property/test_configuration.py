@@ -1,4 +1,4 @@
-"""Whatever is written into a configuration, it is taken or refused by the key that was written."""
+"""Configurations of any content: each value is taken, or refused by its key."""
 
 from __future__ import annotations
 

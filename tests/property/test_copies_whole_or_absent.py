@@ -1,4 +1,4 @@
-"""Whatever fails at whatever call of a copy: the segment is in the store whole, or not at all."""
+"""Copies that fail at any call leave the segment in the store whole, or not at all."""
 
 from __future__ import annotations
 

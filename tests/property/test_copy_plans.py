@@ -1,8 +1,6 @@
 """
-Plans for any metadata and any source: what no plan may ever do.
-
-Whether copies overlap wrongly is judged by the literal model of Kafka's cache: what a broker found
-before, it finds after all that was planned, and so it does with every offset of what was planned.
+Plans for any metadata and any source. The literal model of Kafka's cache judges overlaps: a broker
+finds every earlier offset, and every planned one, after the plan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-The decoder beside readers that go record by record: equal rows for whatever is sound, and for
-whatever is not the same rows up to there, and a fault.
+The decoder beside readers that go record by record: equal rows up to the first damage, and then a
+fault.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-read_committed over histories of transactions that interleave, cut into segments anywhere: rows are
-those of a reader that knows what became of every transaction.
+read_committed over interleaved transactions, cut into segments anywhere: the rows are those of a
+reader that knows the outcome of every transaction.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-What differs between two moments, against the literal model of Kafka's cache played to each of them.
-
-Whatever is in the log, wherever the moments lie, and however the log hands its batches over: the
-changes found are those of two dictionaries, each once.
-"""
+"""Differences between two moments equal those of two dictionaries, for any log and batches."""
 
 from __future__ import annotations
 
@@ -26,7 +21,7 @@ from rlmm.inspection.state_changes import (
     changes_of,
 )
 from rlmm.metadata.segment import SegmentState
-from tests.support.logs.logs_of_every_kind import LOGS, START_MS, WrittenLog, written
+from tests.support.logs.logs_of_every_kind import LOGS, START_MS, MixedLog, written
 from tests.support.records.histories import DenseHistory
 from tests.support.records.kafka_cache_model import LiteralStates
 
@@ -43,11 +38,11 @@ TIMES = st.lists(st.integers(START_MS - 1_000, START_MS + 1_000_000), min_size=2
 )
 
 
-def states_at(written: WrittenLog, end: int) -> LiteralStates:
+def states_at(written: MixedLog, end: int) -> LiteralStates:
     states = LiteralStates()
-    for told in written.naive(end)[1]:
-        if told.event is not None:
-            states.apply(told.event)
+    for entry in written.naive(end)[1]:
+        if entry.event is not None:
+            states.apply(entry.event)
     return states
 
 
@@ -63,7 +58,7 @@ def expected_kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> C
     return ChangeKind.SEGMENT_CHANGED
 
 
-def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> None:
+def check(compared: MomentDiff, written: MixedLog, first: int, end: int) -> None:
     assert (compared.first_offset, compared.next_offset) == (first, end)
     found: list[tuple[TopicIdPartition, Change]] = [
         (both.partition, change)
@@ -103,16 +98,16 @@ def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> No
     assert {p for p, one in found if isinstance(one, NewPartition)} == {
         p for p in naive_after.partitions() if not naive_before.knows(p)
     }
-    told = written.naive(end)[1]
+    entries = written.naive(end)[1]
     counted = sum(
-        one.next_offset - max(one.offset, first) for one in told if one.next_offset > first
+        one.next_offset - max(one.offset, first) for one in entries if one.next_offset > first
     )
     assert sum(compared.verdicts.values()) == counted
 
 
 @given(LOGS, OFFSETS, SIZES)
 def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
-    written: WrittenLog, lasts: list[int], bytes_max: int
+    written: MixedLog, lasts: list[int], bytes_max: int
 ) -> None:
     """The diff names segments, watermarks, deletions and new partitions, each once."""
     replay = PartitionReplay(
@@ -125,7 +120,7 @@ def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
 
 @given(LOGS, TIMES, SIZES)
 def test_diff_between_two_times_equals_that_of_two_dictionaries(
-    written: WrittenLog, times: list[int], bytes_max: int
+    written: MixedLog, times: list[int], bytes_max: int
 ) -> None:
     """Each time ends before the first record that is later."""
     replay = PartitionReplay(

@@ -1,8 +1,7 @@
 """
-Whatever happens to a log, and in whatever order: what is answered is assigned, is what the log says
-up to the shard's position, and is not older than is allowed (I2); a write that was acknowledged is
-visible from then on (I3); every offset that was passed is counted once (I4). When all is healed,
-everything becomes ready, and every wait has ended.
+Engines under any order of events of a log: an answer is assigned, true at the shard's position and
+recent (I2); an acknowledged write is visible (I3); every passed offset is counted once (I4). A
+healed log makes everything ready and ends every wait.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
 
-from tests.support.logs.stored_records import EpochedLog, Truth
+from tests.support.logs.stored_records import CutDetectingLog, StoredRecords
 
 COUNT = 2
 PLACES = st.integers(0, COUNT - 1)
@@ -124,14 +123,14 @@ class EngineMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = VirtualTimeLoop()
-        self.truth = Truth(self.loop, COUNT)
+        self.truth = StoredRecords(self.loop, COUNT)
         self.opened = AsyncExitStack()
         self.engines: list[Engine] = []
         self.suspects: list[PythonShard] = []
         """Shards that read what was cut off since: only a read notices."""
         self.writing: set[asyncio.Task[None]] = set()
         for _ in range(2):
-            engine = self.truth.world.engine(SETTINGS, log=EpochedLog(self.truth))
+            engine = self.truth.world.engine(SETTINGS, log=CutDetectingLog(self.truth))
             self.engines.append(self.run(self.opened.enter_async_context(engine)))
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:

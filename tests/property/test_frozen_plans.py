@@ -1,6 +1,6 @@
 """
-Frozen plans of any history: ranges and gaps are what was asked, each offset is read once, and out
-of the very segment that the engine names for it when it is asked offset by offset.
+Read plans of any history: ranges and gaps cover the request, each offset is read once, from the
+segment that the engine names for it.
 """
 
 from __future__ import annotations

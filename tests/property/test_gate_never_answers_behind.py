@@ -1,6 +1,6 @@
 """
-A gate that is told facts in any order, also in orders that no engine ever produces, answers only
-what is assigned, held, read up to its target and not lost (I2).
+The gate under facts in any order answers only for partitions that are assigned, held, read up to
+their target and not lost (I2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""State images of whatever shards hypothesis can bring about."""
+"""State images of generated shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of segments: what is made is read back, and whatever is read ends in a value."""
+"""Objects of segments: a written object is read back, and any bytes end in a value."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """
-What is said of a look-up, against the literal model of Kafka's cache.
-
-Whatever happened: the answer is the engine's, what a stock broker is said to find is what the slots
-of the model find, and the rule that is named is the one that makes the difference.
+Explanations of look-ups against the literal model of Kafka's cache: the answer is the engine's, the
+stock broker's answer is the model's, and the named rule makes the difference.
 """
 
 from __future__ import annotations

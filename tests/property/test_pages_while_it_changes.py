@@ -1,4 +1,4 @@
-"""Pages of a listing while events are applied: what is there all the while is shown once."""
+"""Pages of a listing while events are applied: a segment that stays is shown once."""
 
 from __future__ import annotations
 

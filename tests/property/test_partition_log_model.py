@@ -1,8 +1,6 @@
 """
-The partition log against a list.
-
-Whatever is appended, read, rolled, deleted, synced, closed and opened again, and wherever a crash
-cuts what was not synced: the log holds what a list of batches holds.
+The partition log against a list, under appends, reads, rolls, deletions, syncs, restarts and
+crashes that cut unsynced data anywhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Record batches under hypothesis: round trips, two readers that agree, bytes that nobody meant."""
+"""Record batches under hypothesis: round trips, two readers that agree, arbitrary bytes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """
-Invariant I1: replaying a log from its beginning equals restoring any image and replaying the rest.
-
-Equal means equal state images, byte for byte; and records at or below the restored position may
-come again, from as far back as anybody likes.
+Invariant I1: replaying a log from its beginning equals restoring any image and replaying the rest,
+also where records below the restored position come again. Equal means equal state images, byte for
+byte.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What retention deletes is what Kafka's own rule deletes, whatever the history was."""
+"""Retention deletes what Kafka's own rule deletes, for any history."""
 
 from __future__ import annotations
 

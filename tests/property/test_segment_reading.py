@@ -1,4 +1,4 @@
-"""Hostile files: whatever bytes and sizes, an inspection names what is wrong, and never fails."""
+"""Hostile files: an inspection names the damage, and never fails."""
 
 from __future__ import annotations
 

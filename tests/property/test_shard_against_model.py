@@ -1,8 +1,6 @@
 """
-The engine against the literal model of Kafka's cache with every named rule on.
-
-The two share nothing: the model is dictionaries and loops, the engine is rows of bytes and
-counters. Whatever happens, every question has the same answer after every step.
+The engine against the literal model of Kafka's cache with every named rule on: every question has
+the same answer after every step. The model uses dictionaries and loops, the engine rows of bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-The simulator: whatever its seeds make happen, the invariants hold; they replay exactly; and engines
-with something wrong in them are caught.
+The simulator: the invariants hold for any seed, seeds replay exactly, and broken engines are
+caught.
 """
 
 from __future__ import annotations

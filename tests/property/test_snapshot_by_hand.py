@@ -1,6 +1,6 @@
 """
-The page of the snapshot format is enough: a reader that was written from it, and shares nothing
-with ours, finds in a file what the engine holds, and answers as the engine does.
+The page of the snapshot format suffices: a reader written from it alone finds the engine's state in
+a file and answers alike.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """
-A cluster that is well is told so: whatever order things take in it, `verify` has notes at most.
-
-Brokers roll where they like, leaders change cleanly, copies fail and are made again, or are made
-twice, records are deleted by hand, and retention deletes from the front, and is interrupted. The
-metadata is looked at after every single event.
+Verification of healthy clusters gives notes at most, after every event: brokers roll anywhere,
+leaders change cleanly, copies fail or repeat, records are deleted, and retention is interrupted.
 """
 
 from __future__ import annotations

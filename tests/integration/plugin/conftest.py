@@ -1,4 +1,4 @@
-"""What tests of our plugins share: the plugins, a service beside a broker, its socket."""
+"""Fixtures of the plugin tests: the plugins, a service beside a broker, its socket."""
 
 from __future__ import annotations
 

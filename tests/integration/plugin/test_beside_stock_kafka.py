@@ -1,4 +1,4 @@
-"""Our plugin and Kafka's own manager, both asked from outside, over one metadata topic."""
+"""Our plugin and Kafka's own manager over one metadata topic, each in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-Our plugin and Kafka's own manager follow one live topic, which a broker that tiers writes to, and
-others who claim to be its brokers: every answer is equal, or a named rule is proved for it.
+Our plugin and Kafka's own manager on one live topic, written by a tiering broker and by rival
+writers: every answer is equal, or a named rule explains the difference.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-The metadata topic is lost, and made anew out of the bucket, as `docs/operating.md` says it: the
-broker serves its tier again, with the service and with Kafka's own manager.
+The lost metadata topic, rebuilt from the bucket by `docs/operating.md`: the broker serves its tier
+again, with the service and with Kafka's own manager.
 """
 
 from __future__ import annotations

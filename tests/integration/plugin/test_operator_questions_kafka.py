@@ -1,6 +1,6 @@
 """
-What an operator is told by the service beside a stock broker, which follows those metadata
-partitions alone that its broker's user partitions live in.
+Answers to an operator from the service beside a stock broker, which follows only the metadata
+partitions of its broker's user partitions.
 """
 
 from __future__ import annotations

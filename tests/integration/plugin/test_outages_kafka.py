@@ -1,9 +1,4 @@
-"""
-A service that is away, knows nothing yet, or hangs, and what a stock broker makes of that.
-
-A broker that is asked to stop has some time, and a status of its own where that is not enough:
-`Node`.
-"""
+"""A stock broker whose service is away, empty or hanging."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-Failure scenarios of reading, by their numbers, on stock brokers with our plugins: what consumers
-are told while the metadata or the store cannot be asked, and behind an unclean election.
+Numbered failure scenarios of reading, on stock brokers with our plugins: answers to consumers
+without metadata or store, and after an unclean election.
 """
 
 from __future__ import annotations

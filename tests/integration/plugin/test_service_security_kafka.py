@@ -1,7 +1,6 @@
 """
-A stock broker with our plugin and a service that asks who comes: over TCP, with TLS, a certificate
-and a token; what the broker's log says where it is not let in; and replacements while it runs. And
-a service of another cluster, which tells the broker nothing.
+A stock broker and a service that authenticates it over TCP, with TLS, a certificate and a token:
+refusals in the broker's log, replacements in operation, and a service of another cluster.
 """
 
 from __future__ import annotations

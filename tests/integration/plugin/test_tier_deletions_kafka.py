@@ -1,4 +1,4 @@
-"""What leaves a topic leaves the tier, and the metadata of it; nothing of other topics does."""
+"""Segments deleted from a topic leave the tier and its metadata; other topics keep theirs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-Failure scenario F110: a leader is elected that lacks what the tier has. Look-ups go by the epoch of
-the data, so that what the lost leader has copied is never given out for what came in its place.
+Failure scenario F110: the elected leader lacks records of the tier. Look-ups go by leader epoch, so
+that consumers never get the lost leader's segments in place of the new ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-A broker's plugin and a service whose metadata is another cluster's, or nobody's: nothing is told,
-nothing is stored, and the broker's log names both clusters.
+A broker's plugin and a service with another cluster's metadata, or none: the service answers and
+stores nothing, and the broker's log names both clusters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`rlmm demo` as a user runs it, and what it has shown, screen by screen."""
+"""`rlmm demo` as a user runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every question that can be asked of the shared history, by command."""
+"""Every question that a command can ask of that history."""
 
 from __future__ import annotations
 

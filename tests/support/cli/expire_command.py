@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.expire.report import ExpireReport
     from spark_tiering.tier_metadata.protocol import TierMetadata
     from tests.support.cli.tier_command import Command
-    from tests.support.kafka.fake_cluster import ToldCluster
+    from tests.support.kafka.fake_cluster import FakeCluster
 
 SIZES = 14_052, 14_842
 WAIT_S = 10.0
@@ -66,7 +66,7 @@ def moved(place: TierPlace, segment: SegmentMetadata, *to: SegmentState) -> None
             metadata.publish(event, WAIT_S)
 
 
-def run(place: TierPlace, later_ms: int = 0, cluster: ToldCluster | None = None,
+def run(place: TierPlace, later_ms: int = 0, cluster: FakeCluster | None = None,
         is_applied: bool = True, **said: Any) -> ExpireReport:  # fmt: skip
     request = CareRequest(embedded=place.archive, store=place.store_settings, prefix=place.prefix)
     now_ms = lambda: SYSTEM_CLOCK.now_ms() + later_ms  # noqa: E731

@@ -1,7 +1,4 @@
-"""
-What goes wrong in practice, as histories of a metadata topic, and the commands that an operator
-asks about them.
-"""
+"""What goes wrong in practice, and the commands that show it."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from tests.support.kafka.fake_cluster import ToldCluster
+    from tests.support.kafka.fake_cluster import FakeCluster
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
 ORDERS = tp("orders", 3)
@@ -82,8 +79,8 @@ class Incident:
 
     # ------------------------------------------------------------------------------ looking
 
-    def beside(self, cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def opened(kafka: KafkaSettings, timeout_s: float) -> ToldCluster:
+    def beside(self, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def opened(kafka: KafkaSettings, timeout_s: float) -> FakeCluster:
             assert kafka.bootstrap_servers == ("kafka:9092",)
             assert timeout_s > 0
             return cluster

@@ -1,4 +1,4 @@
-"""A source of the tiered state over a log in memory, and what a question is asked of."""
+"""A source of the tiered state over a log in memory."""
 
 from __future__ import annotations
 

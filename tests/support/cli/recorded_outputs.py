@@ -1,4 +1,4 @@
-"""What commands print, compared with what they printed when it was last looked at by a person."""
+"""What commands print, compared with a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running service as a source of the tiered state: in this process, asked through its socket."""
+"""A running service as a source."""
 
 from __future__ import annotations
 

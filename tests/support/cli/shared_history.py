@@ -1,6 +1,5 @@
 """
-One history of a metadata topic with everything in it that can become of an event, and the places
-where it can be: a folder of ours, and the topic of a broker.
+One history with everything that can become of an event.
 
 Times and offsets are the same wherever it lies, so answers about it are, too.
 """

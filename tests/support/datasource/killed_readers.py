@@ -1,4 +1,4 @@
-"""A source whose readers are killed, as workers of Spark's are where memory is short."""
+"""A source whose readers are killed as by an out-of-memory killer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALWAYS = 1_000
 
 
 @dataclass(frozen=True)
-class DeadlyFiles:
+class KillingFiles:
     """
     Files of which one kills each executor that reads it, so many times in all, never the driver.
     """
@@ -45,14 +45,14 @@ class DeadlyFiles:
         return self.files.read(name, start, size)
 
 
-class DeadlySource:
+class KillingSource:
     def __init__(self, source: SegmentSource, marks: str, log: str, times: int) -> None:
         self._source = source
         self._said = marks, log, times, os.getpid()
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         found, unusable = self._source.partitions()
-        return [one._replace(files=DeadlyFiles(one.files, *self._said)) for one in found], unusable
+        return [one._replace(files=KillingFiles(one.files, *self._said)) for one in found], unusable
 
     def close(self) -> None: ...
 

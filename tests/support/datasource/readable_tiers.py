@@ -1,4 +1,4 @@
-"""Tiers for readers: a log in a folder, metadata that tells of it, plans of both."""
+"""Tiers to read: a log in a folder, metadata, plans of both."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """
-A driver of its own that reads some queries with Spark and writes what it got: for jars and
-credentials that the session of the tests does not have.
+A driver of its own that reads queries with Spark.
 
     read_by_spark([Query("rlmm", {...})], folder, jars=[...])       # a table for each, in order
 """

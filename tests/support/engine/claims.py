@@ -1,5 +1,5 @@
 """
-What an engine told its writers and readers, and whether the log bears it out.
+What an engine acknowledged and answered, held against its log.
 
 A claim is one line of text, so that a process can make it through a pipe until it is killed. Every
 event of a test carries a number of its own as its time: `stamp`. The log alone decides what is

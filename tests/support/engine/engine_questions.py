@@ -1,4 +1,4 @@
-"""What tests of a whole engine ask again and again: how it refuses, what it holds, how it reads."""
+"""Refusals, ids and statistics of an engine in one call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Snapshots as a release wrote them, and what they say, in plain values.
+Snapshots as a release wrote them.
 
 `python -m tests.support.engine.released_snapshots FOLDER VERSION` writes both, once for
 each version of the format, from the code of that release; never again.

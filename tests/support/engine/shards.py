@@ -1,5 +1,5 @@
 """
-Shards under test: whatever a test does to one, it is checked afterwards.
+Shards that are validated after every test: a pytest plugin.
 
 Loaded as a plugin, so that every test which touched a shard is followed by `validate()`, whether
 it asked for that or not. A test that breaks a shard on purpose says so: `breaks_shards`.

@@ -1,7 +1,4 @@
-"""
-Feeds frames that nobody should send to a frame server: requests that are no questions, frames that
-are damaged, bytes that are no frames. What is asked twice with one seed is the same.
-"""
+"""Damaged frames for a frame server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-A shard under fuzz, with its twin that never takes the fast way: whatever bytes they are given, both
-say the same and keep the rules of every report.
-"""
+"""A shard beside its twin that never takes the fast path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster that says what a test tells it to say."""
+"""A cluster whose topics, brokers and settings a test gives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settings(**values: str) -> dict[str, ClusterSetting]:
 
 
 @dataclass
-class ToldCluster:
+class FakeCluster:
     topics_there: Mapping[str, TopicFacts] = field(default_factory=dict)
     ends: Mapping[TopicIdPartition, PartitionOffsets] = field(default_factory=dict)
     brokers_there: Collection[int] = (1, 2, 3)

@@ -1,7 +1,4 @@
-"""
-A Kafka cluster in this process with topics of users: their leaders, where they begin and end, and
-their settings. Stands behind the dialer that a `FakeKafka` has, and can be made to fail as one.
-"""
+"""Topics of users in that cluster: leaders, offsets, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topic of a made-up cluster as a source, and what was asked of the cluster meanwhile."""
+"""The topic of a fake cluster as a source of the tiered state."""
 
 from __future__ import annotations
 

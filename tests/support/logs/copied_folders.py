@@ -1,4 +1,4 @@
-"""Folders of the metadata topic as somebody copied them: from a log of ours, or as a broker's."""
+"""Folders of the metadata topic as copied from a broker or a log of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disks that fail on command, for tests of what stands on `rlmm.partition_log.disk`."""
+"""Disks that fail on command."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-A process that appends to a `files` log until it is killed, and says what was acknowledged.
+A process that appends to a `files` log until it is killed.
 
     python -m tests.support.logs.files_log_process <folder> <life>
 

@@ -1,6 +1,5 @@
 """
-A metadata partition with everything in it that a log can have, beside a plain list of what stands
-at each of its offsets: what is read from the one can be compared with the other.
+A partition with every kind of record, beside a list of its offsets.
 
 Batches of random sizes, compressed or not, with poison, tombstones, transaction markers, holes of
 compaction, batches whose bytes or whose end cannot be trusted, and times that do not only rise.
@@ -56,7 +55,7 @@ class Line(NamedTuple):
     timestamp_ms: int = -1
 
 
-class Told(NamedTuple):
+class NaiveEntry(NamedTuple):
     offset: int
     next_offset: int
     timestamp_ms: int
@@ -68,7 +67,7 @@ LOST = Undecodable(UndecodableReason.DAMAGED_BATCH)
 
 
 @dataclass(slots=True)
-class WrittenLog:
+class MixedLog:
     topic: MemoryTopic = field(default_factory=lambda: MemoryTopic(1))
     lines: list[Line] = field(default_factory=list)
 
@@ -85,27 +84,29 @@ class WrittenLog:
                 return line.offset
         return stop
 
-    def naive(self, end: int) -> tuple[PythonShard, list[Told]]:
+    def naive(self, end: int) -> tuple[PythonShard, list[NaiveEntry]]:
         """Return the state before offset *end*, and the outcome of each record."""
-        shard, told = PythonShard(0), list[Told]()
+        shard, entries = PythonShard(0), list[NaiveEntry]()
         for line in self.lines[:end]:
             if line.kind is Kind.LOST:
-                first = told[-1] if told and told[-1].next_offset == line.offset else None
+                first = entries[-1] if entries and entries[-1].next_offset == line.offset else None
                 if first is not None and first.verdict is LOST:
-                    told[-1] = first._replace(next_offset=line.offset + 1)
+                    entries[-1] = first._replace(next_offset=line.offset + 1)
                 else:
-                    told.append(Told(line.offset, line.offset + 1, -1, None, LOST))
+                    entries.append(NaiveEntry(line.offset, line.offset + 1, -1, None, LOST))
             elif line.kind is Kind.RECORD:
                 found = decode(line.value)
                 verdict = shard.apply_event(found, line.offset)
                 event = None if isinstance(found, Undecodable) else found
-                told.append(Told(line.offset, line.offset + 1, line.timestamp_ms, event, verdict))
+                entries.append(
+                    NaiveEntry(line.offset, line.offset + 1, line.timestamp_ms, event, verdict)
+                )
         shard.position = end
-        return shard, told
+        return shard, entries
 
 
-def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = True) -> WrittenLog:
-    found, left, at_ms = WrittenLog(), list(events), START_MS
+def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = True) -> MixedLog:
+    found, left, at_ms = MixedLog(), list(events), START_MS
     is_moved = rng.random() < 0.2
     while left:
         size = rng.choice((1, 1, 1, 2, 3, 8))
@@ -128,7 +129,7 @@ def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = T
 
 
 def _add_records(
-    to: WrittenLog, values: list[bytes | None], rng: random.Random, at_ms: int, *, is_cut: bool
+    to: MixedLog, values: list[bytes | None], rng: random.Random, at_ms: int, *, is_cut: bool
 ) -> int:
     """Add one batch; with *is_cut* its last record is unreadable. Returns the time behind it."""
     held = to.topic.partitions[0]
@@ -170,7 +171,7 @@ def _cut(batch: bytes) -> bytes:
     )  # fmt: skip
 
 
-def _add_lost(to: WrittenLog, rng: random.Random, at_ms: int, *, is_moved: bool) -> None:
+def _add_lost(to: MixedLog, rng: random.Random, at_ms: int, *, is_moved: bool) -> None:
     """Add a batch that cannot be trusted: a flipped bit, or offsets far away."""
     held = to.topic.partitions[0]
     count, base = rng.randint(1, 4), held.next_offset
@@ -181,7 +182,7 @@ def _add_lost(to: WrittenLog, rng: random.Random, at_ms: int, *, is_moved: bool)
     to.lines += [Line(base + n, Kind.LOST) for n in range(count)]
 
 
-def _add_control(to: WrittenLog, at_ms: int) -> None:
+def _add_control(to: MixedLog, at_ms: int) -> None:
     held = to.topic.partitions[0]
     data = build_control_batch(
         ControlType.ABORT, held.next_offset, producer=_PRODUCER, timestamp_ms=at_ms + 10**9
@@ -189,7 +190,7 @@ def _add_control(to: WrittenLog, at_ms: int) -> None:
     to.lines.append(Line(held.store(data), Kind.CONTROL))
 
 
-def _add_hole(to: WrittenLog, count: int, at_ms: int) -> None:
+def _add_hole(to: MixedLog, count: int, at_ms: int) -> None:
     """Add a hole in the offsets, with or without an empty batch."""
     held = to.topic.partitions[0]
     base = held.next_offset
@@ -198,8 +199,8 @@ def _add_hole(to: WrittenLog, count: int, at_ms: int) -> None:
     to.lines += [Line(base + n, Kind.HOLE) for n in range(count)]
 
 
-LOGS: st.SearchStrategy[WrittenLog] = st.builds(written, HISTORIES, st.randoms())
-SOUND_LOGS: st.SearchStrategy[WrittenLog] = st.builds(
+LOGS: st.SearchStrategy[MixedLog] = st.builds(written, HISTORIES, st.randoms())
+SOUND_LOGS: st.SearchStrategy[MixedLog] = st.builds(
     lambda events, rng: written(events, rng, is_damaged=False), HISTORIES, st.randoms()
 )
 PARTITION = tp()

@@ -1,4 +1,4 @@
-"""Logs over a topic in memory that do what no log may: not end when asked to, raise anything."""
+"""Logs that do not end when asked to, or raise anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 
-class DeafLog(MemoryLog):
+class UncancellableLog(MemoryLog):
     """A log whose reads ignore cancellation until `released` is set."""
 
     def __init__(self, topic: MemoryTopic) -> None:

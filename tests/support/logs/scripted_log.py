@@ -1,7 +1,4 @@
-"""
-A log that does, once or for ever, what no script of a topic in memory can make happen: it answers
-with a given error, or holds an answer back until it is let go.
-"""
+"""A log that answers with a given error, or holds an answer back."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 
-class OddLog(MemoryLog):
+class ScriptedLog(MemoryLog):
     """A log on a topic in memory whose next calls a test decides."""
 
     def __init__(self, topic: MemoryTopic) -> None:

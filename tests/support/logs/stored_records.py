@@ -1,7 +1,4 @@
-"""
-What was really stored in a topic in memory, beside what anybody makes of it; and a log on it that
-notices, as Kafka's does, that what was read lies in a history that was cut off since.
-"""
+"""The records that a topic really stored, and a log that notices a cut."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
     from tests.support.virtual_time import VirtualTimeLoop
 
 
-class Truth:
+class StoredRecords:
     """Every record that was stored in a topic, and when."""
 
     def __init__(self, loop: VirtualTimeLoop, partition_count: int) -> None:
@@ -53,10 +50,10 @@ class Truth:
         return shard
 
 
-class EpochedLog(MemoryLog):
+class CutDetectingLog(MemoryLog):
     """A log that notices, as Kafka's does, that its reader read a history cut off since."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: StoredRecords) -> None:
         super().__init__(truth.world.topic)
         self._truth = truth
         self._stored = truth.stored

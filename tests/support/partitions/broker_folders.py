@@ -1,4 +1,4 @@
-"""Log folders of a broker for tests, a server that serves them, and who tells what is stable."""
+"""Log folders of a broker, and a server that serves them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIRST, SECOND, ACTIVE = (f"{base:020d}" for base in (0, 120, 251))
 """The segments of the example, as their files begin."""
 
 
-class Teller:
+class StableOffsets:
     def __init__(self, told: int | LogError = ALL_STABLE) -> None:
         self.told = told
         self.asked: list[TopicIdPartition] = []
@@ -92,7 +92,7 @@ def asked(
 
 
 class Broker:
-    def __init__(self, client: HttpClient, served: BrokerLog, teller: Teller) -> None:
+    def __init__(self, client: HttpClient, served: BrokerLog, teller: StableOffsets) -> None:
         self.client = client
         self.served = served
         self.teller = teller
@@ -116,9 +116,9 @@ class Broker:
 
 @asynccontextmanager
 async def serving_folders(
-    *folders: Path | str, teller: Teller | None = None, of_http: Any = None, **settings: Any
+    *folders: Path | str, teller: StableOffsets | None = None, of_http: Any = None, **settings: Any
 ) -> AsyncIterator[Broker]:
-    teller = teller or Teller()
+    teller = teller or StableOffsets()
     chosen = BrokerLogSettings(tuple(str(folder) for folder in folders), **settings)
     served = BrokerLog(chosen, teller)
     sources = ServedState(VERSION, broker_log=served)

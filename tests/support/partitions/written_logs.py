@@ -1,6 +1,5 @@
 """
-Logs written record by record, with what every reader has to get out of them; as segments of a tier
-and as folders of a broker.
+Logs written record by record, with what a reader must get.
 
     log = WrittenLog(seed=3)
     log.fill(200)                  # batches of every codec, transactions among them; rolled

@@ -1,7 +1,4 @@
-"""
-`rlmm` as an operator calls it, beside a broker that runs on our plugins: each command a process of
-its own, with Spark where it says so.
-"""
+"""`rlmm` as an operator runs it beside such a broker."""
 
 from __future__ import annotations
 

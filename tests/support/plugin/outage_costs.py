@@ -1,4 +1,4 @@
-"""What outages cost a broker, and what of that is too much. Pure."""
+"""What an outage costs the broker, and how much is too much. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What befalls a broker and its service, and when: a list that a seed decides, told on failure.
+Which outage happens when, drawn from a seed.
 
 Pure; `tests.support.plugin.outages` carries it out.
 """

@@ -1,4 +1,4 @@
-"""Which copies of segments a metadata topic tells of. Pure."""
+"""The copies of segments that a metadata topic names. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who writes to a topic, and who reads it from its start again and again, while things break."""
+"""A producer, and consumers that read from the start again and again."""
 
 from __future__ import annotations
 

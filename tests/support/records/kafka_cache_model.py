@@ -1,4 +1,4 @@
-"""The literal model of Kafka's cache, fed with events: what it holds, as values of ours."""
+"""The literal model of Kafka's cache, fed with events."""
 
 from __future__ import annotations
 

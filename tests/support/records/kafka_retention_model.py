@@ -1,6 +1,5 @@
 """
-Kafka's retention of a tiered partition, step by step as its leader does it: slow, literal, and
-without a line of the product's. What it decides is what ours is held against.
+Kafka's retention of a tiered partition, step by step.
 
 Of `RemoteLogManager` (Kafka 4.x) it does the run of the expiration task: sizes of what is valid in
 the leader's epochs, the scan epoch by epoch, and at the end what is older than the first epoch.

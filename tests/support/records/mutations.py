@@ -1,6 +1,5 @@
 """
-Damage for the fuzzer: bytes that were good, changed as a bad disk, a bad peer or a stranger's
-program changes them.
+Bytes changed as a bad disk or a bad peer changes them.
 
 Pure: the randomness is the caller's, so equal seeds damage equally.
 """

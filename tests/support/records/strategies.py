@@ -1,7 +1,4 @@
-"""
-What hypothesis draws from: events over the full range of their fields, histories that are likely to
-mean something, and record values with something wrong in them.
-"""
+"""What hypothesis draws: events, histories, damaged values."""
 
 from __future__ import annotations
 

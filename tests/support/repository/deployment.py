@@ -1,4 +1,4 @@
-"""What stands in `deploy/`, as the tools that it is for read it."""
+"""The files of `deploy/`, read as their tools read them."""
 
 from __future__ import annotations
 

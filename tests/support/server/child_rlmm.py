@@ -1,4 +1,4 @@
-"""`rlmm` on a leash: it dies with whoever holds the other end of its standard input."""
+"""`rlmm` that ends when its parent closes its standard input."""
 
 import os
 import runpy

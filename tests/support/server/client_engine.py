@@ -1,5 +1,5 @@
 """
-The conformance corpus put to clients of `broker_adapter`: each step as a broker would ask it.
+The conformance corpus put to clients of `broker_adapter`.
 
 A user partition that is not loaded is one that its broker was not given; a loaded one that is not
 initialised is that of a broker which was started again and has said nothing yet. What a writer is

@@ -1,8 +1,4 @@
-"""
-A service on a real socket that does as a test says: answers, is silent, hangs up, refuses.
-
-What it answers is the stand-in's; what it was asked, and in which order, is kept.
-"""
+"""A socket that answers, is silent, hangs up or refuses as a test says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of the frame server do with a client of raw frames: write segments and read them."""
+"""Writes and look-ups through a client of raw frames."""
 
 from __future__ import annotations
 

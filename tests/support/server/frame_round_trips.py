@@ -1,7 +1,4 @@
-"""
-Requests and answers read into our own types and written again, method by method: what a server and
-a client do with the functions of `rlmm.wire`, without either.
-"""
+"""Requests and answers read into types and written again."""
 
 from __future__ import annotations
 

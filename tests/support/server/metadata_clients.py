@@ -1,4 +1,4 @@
-"""Every kind of client of `broker_adapter`, asked in one way: awaited."""
+"""Every kind of client of `broker_adapter`, awaited in one way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client of raw frames: what it sends is what a test says, right or wrong."""
+"""A client that sends any bytes as a frame."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """
-Requests that must be refused, for `tests/data/wire/frames.json`: how each is broken, and by what
-error it is answered.
+Requests that a server refuses, for that file.
 
 They are made by hand, byte by byte or with a packer that takes anything: our own writer would not.
 """

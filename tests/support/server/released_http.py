@@ -1,5 +1,5 @@
 """
-The JSON answers of version 1 of the API, asked of a fixed state.
+HTTP answers of version 1 of the API.
 
 `python -m tests.support.server.released_http` writes `tests/compat/http-1.json`; once for each
 version of the API, and never again.

@@ -1,6 +1,5 @@
 """
-Encrypted segments as the storage plugin writes them, and key rings for them: made here alone, since
-no program of ours encrypts.
+Segments as Kafka's storage plugin encrypts them, and key rings.
 
     keys = KeyFiles(folder)                     # two keys, and a ring that names both
     seal_segment(store, segment, prefix, keys)  # what lies in a store, encrypted where it lies

@@ -1,4 +1,4 @@
-"""A store and a source that fail at any call of theirs, as they are told."""
+"""A store and a source of files that fail at any of their calls."""
 
 from __future__ import annotations
 

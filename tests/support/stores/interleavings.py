@@ -1,6 +1,5 @@
 """
-Every order in which the calls of several actors can reach one store, each order once as far as it
-makes a difference.
+Every order in which the calls of several actors reach a store.
 
 An actor is a function that runs in a thread of its own and stops before each of its calls. What an
 actor does next depends on nothing but the answers that it has had, so two ways that lead to the

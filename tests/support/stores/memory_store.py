@@ -1,4 +1,4 @@
-"""A store of objects in memory, which can be told what becomes of the next calls."""
+"""A store in memory whose next calls can be made to fail."""
 
 from __future__ import annotations
 

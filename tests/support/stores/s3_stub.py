@@ -1,5 +1,5 @@
 """
-A store that speaks S3, in this process, and does as it is told: the fake that can fail.
+An S3 server in this process that fails on command.
 
 It is held to the same contract as the real ones. A `Trouble` befalls the next requests of one
 operation; what a request said is kept.

@@ -1,8 +1,4 @@
-"""
-One connection to the fake store of `s3_stub`: what each request does, and what befalls it.
-
-Nothing but what the stores of this project ask for is understood.
-"""
+"""One connection to it."""
 
 from __future__ import annotations
 

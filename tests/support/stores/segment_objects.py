@@ -1,4 +1,4 @@
-"""Objects of segments as they lie in a store: small, and as their manifests say."""
+"""Objects of segments in a store, with their manifests."""
 
 from __future__ import annotations
 

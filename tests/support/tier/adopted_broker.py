@@ -1,9 +1,4 @@
-"""
-A stock broker that copies less than is written, and jobs that adopt what is left to copy.
-
-Jobs run in threads of their own, while a producer goes on writing; where one dies, it does so after
-the effect of a call that was named.
-"""
+"""A real broker that copies less than is written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-A tier in memory that is audited: a log of metadata, a store and a cluster, each told what to hold.
+A tier in memory that is audited.
 
 Whatever is said to have happened did so ten days before the audit, unless it is said otherwise.
 """
@@ -31,7 +31,7 @@ from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
 from tests.support.builders import started, tp, update
 from tests.support.cli.metadata_history import START_MS, History
-from tests.support.kafka.fake_cluster import ToldCluster
+from tests.support.kafka.fake_cluster import FakeCluster
 from tests.support.stores.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def manifest_of(segment: SegmentMetadata) -> bytes:
 
 class AuditedTier:
     def __init__(
-        self, prefix: str = "tier/", cluster: ToldCluster | None = None, **request: Any
+        self, prefix: str = "tier/", cluster: FakeCluster | None = None, **request: Any
     ) -> None:
         self.thread = LoopThread("audited-tier")
         self.store = MemoryStore()
@@ -212,7 +212,7 @@ def codes(report: AuditReport) -> dict[str, int]:
 
 def told_cluster(
     *partitions: TopicIdPartition, log_start: int = 0, local_start: int | None = None
-) -> ToldCluster:
+) -> FakeCluster:
     topics = {one.topic: TopicFacts(one.topic, one.topic_id, {}) for one in partitions}
     ends = {
         one: PartitionOffsets(
@@ -222,7 +222,7 @@ def told_cluster(
         )
         for one in partitions
     }
-    return ToldCluster(topics, ends)
+    return FakeCluster(topics, ends)
 
 
 def with_cluster(tier: AuditedTier, **ends: int) -> AuditedTier:

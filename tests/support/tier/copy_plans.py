@@ -1,4 +1,4 @@
-"""What plans are made from, in a line each: a test names what matters and leaves the rest."""
+"""Inputs of copy plans, with defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of copies in a line each, and what is in a store when one has ended."""
+"""Copy tasks, and what is in a store after one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-A broker's log folder, a metadata log and a store in one scratch folder: all that a copy job needs,
-and what must hold of them whenever no job is at work.
-"""
+"""A broker's log folder, a metadata log and a store in one scratch folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-A tier of as many segments as are asked for, with faults in known places: its metadata as copied
-folders, its objects as an inventory or as what a listing shows. Nothing of it is held in memory.
-"""
+"""A tier of any number of segments with faults in known places."""
 
 from __future__ import annotations
 

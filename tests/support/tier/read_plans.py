@@ -1,4 +1,4 @@
-"""Partitions as frozen plans are made of them, by events; and what a naive reader finds there."""
+"""Partitions for read plans, and a naive reader of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-A topic whose broker tiers it, in memory: what a broker does when its copying is switched on again,
-as far as it can cost records. Drivers die here as in `carried_world`.
-"""
+"""A topic that a broker tiers, in memory, while a job adopts it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Hands of a run that expires segments, over values: what it does is written down, and can fail. And
-what a real run has said of each segment.
-"""
+"""A run that expires segments, in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark command: it comes to its end, and no figure that is asked for is left out."""
+"""The benchmark command: it ends, and prints every asked figure."""
 
 from __future__ import annotations
 

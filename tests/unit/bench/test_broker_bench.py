@@ -1,4 +1,4 @@
-"""What the benchmark of a broker is made of, as far as no broker is needed."""
+"""The parts of the broker benchmark that need no broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of decoding in its quick form: no figure that is asked for is left out."""
+"""The decoding benchmark in its quick form prints every asked figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The made-up history that the benchmarks replay: what it holds, and that a shard takes it."""
+"""The made-up history of the benchmarks, and a shard that applies it."""
 
 from __future__ import annotations
 

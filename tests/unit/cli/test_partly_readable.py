@@ -24,7 +24,7 @@ from tests.support.cli.metadata_history import History
 from tests.support.cli.service_source import looking_into
 from tests.support.cli.state_commands import called
 from tests.support.engines import World, until_open
-from tests.support.kafka.fake_cluster import ToldCluster
+from tests.support.kafka.fake_cluster import FakeCluster
 from tests.support.kafka.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
 from tests.support.logs.copied_folders import (
     copy_partition,
@@ -166,7 +166,7 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
         one for one in (user_partition(number, "new") for number in NUMBERS)
         if place_of(one, COUNT) == 1
     )  # fmt: skip
-    cluster = ToldCluster({"new": TopicFacts("new", new.topic_id, {})})
+    cluster = FakeCluster({"new": TopicFacts("new", new.topic_id, {})})
     async with opened_folders(copied.folder, partition_count=COUNT) as source:
         source.cluster = cluster  # type: ignore[assignment]
         label, offset = parse_position(f"new-{new.partition}@5")

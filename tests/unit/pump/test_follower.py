@@ -28,7 +28,7 @@ from rlmm.pump.turn_taking import TurnTaking
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
-from tests.support.logs.scripted_log import OddLog
+from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -79,7 +79,7 @@ class Read:
 
     def __init__(self, world: World, kept: Kept | None = None, **settings: Any) -> None:
         self.place = world.place(TP)
-        self.log = OddLog(world.topic)
+        self.log = ScriptedLog(world.topic)
         self.heard = Heard()
         around = FollowerContext(
             log=self.log,

@@ -1,4 +1,4 @@
-"""The hand-made batches are what a broker would hold, when they do not lie."""
+"""Hand-made batches without a lie are those of a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The detector of blocking calls finds what it is there for."""
+"""The detector of blocking calls finds them."""
 
 from __future__ import annotations
 

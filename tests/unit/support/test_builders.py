@@ -1,4 +1,4 @@
-"""The builders of events: labels that mean the same segment, and defaults that say nothing."""
+"""Builders of events: equal labels mean the same segment, and defaults are neutral."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-The judge of capabilities is right: a row that was not shown turns the run red, whoever ran the
-tests.
-"""
+"""The judge of capabilities: a row that was not shown turns any run red."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The judge of what an engine claims: every false claim is found out."""
+"""The judge of an engine's claims finds every false one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fuzzer's damage: repeatable, real, and sealed where it says so."""
+"""The fuzzer's damage: repeatable, real, and sealed with a CRC on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker may say of an outage, and what it says too much of."""
+"""Bounds for a broker's log lines in an outage."""
 
 from __future__ import annotations
 

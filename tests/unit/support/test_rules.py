@@ -1,7 +1,4 @@
-"""
-The rules of the repository test bite: each finds what it is there to find, and leaves the rest
-alone.
-"""
+"""The rules of the repository tests: each finds its case and leaves the rest alone."""
 
 import ast
 

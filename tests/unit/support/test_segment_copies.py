@@ -1,4 +1,4 @@
-"""Copies as a metadata topic tells of them."""
+"""Copies in a metadata topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools for tests of shards notice what they are there for."""
+"""The tools for tests of shards notice damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hypothesis draws from reaches the corners that the properties are about."""
+"""The strategies reach the corners that the properties are about."""
 
 from __future__ import annotations
 
