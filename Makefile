@@ -64,7 +64,7 @@ bench-broker: setup ## a broker on rlmm beside one with Kafka's own metadata man
 	@$(BIN)/python -m bench broker
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
-	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)
+	@$(BIN)/python -m tests.support.fuzzing.fuzz --count $(COUNT)
 
 simulate: setup ## run SEEDS (1000) seeds of engines, log, network, disk and clock, every invariant checked
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)

@@ -36,12 +36,9 @@ COMMANDS = {
     "audit": audit.main,
     "rebuild": rebuild.main,
 }
-"""In the order in which the parts stand on one another."""
 
 
 class _InOrder(click.Group):
-    """Lists the benchmarks as they stand on one another."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(self.commands)

@@ -1,9 +1,7 @@
 """
-`python -m bench.audit`: objects that an audit deals with in a second, from an inventory and by
-listing, beside the same objects merely listed, or read from the inventory's files.
-
-All of it on one processor and in one process. What the metadata costs to read is told apart: an
-audit reads it twice, before it looks into the store and after that.
+`python -m bench.audit`: objects per second of an audit, from an inventory and by listing, beside
+bare listings and bare reads of the inventory. One process on one processor; reading the metadata,
+which an audit does twice, is measured by itself.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
-from tests.support.auditing_process import most_bytes
-from tests.support.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
+from tests.support.tier.audit_process import most_bytes
+from tests.support.tier.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,17 +34,13 @@ DEFAULT_LISTED = 16_667
 
 
 class Audited(NamedTuple):
-    """What one audit took."""
-
     objects: int
     seconds: float
     metadata_s: float
-    """Of these: reading the metadata, twice."""
     peak_bytes: int
 
 
 def audit(metadata: str, inventory: str, store: str) -> Audited:
-    """One audit, by an inventory or by listing a folder."""
     request = CareRequest(
         source=SourceSettings(log_dirs=(Path(metadata),), partition_count=PLACES),
         store=LocalSettings(Path(store), is_made=False) if store else None,
@@ -64,7 +58,6 @@ def audit(metadata: str, inventory: str, store: str) -> Audited:
 
 
 def list_barely(store: str) -> tuple[int, float]:
-    """Every object of a folder, and nothing done with it."""
     with open_store(LocalSettings(Path(store))) as opened:
         began_s = time.perf_counter()
         count = sum(1 for _ in opened.list(PREFIX))
@@ -72,7 +65,6 @@ def list_barely(store: str) -> tuple[int, float]:
 
 
 def read_barely(inventory: str) -> tuple[int, float]:
-    """Every row of an inventory's files, and nothing done with it."""
     began_s = time.perf_counter()
     count = 0
     for path in sorted((Path(inventory) / "data").iterdir()):

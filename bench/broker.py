@@ -30,17 +30,12 @@ SECTIONS = ("start", "copies", "reads", "lookups")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     start: broker_start.Sizes
     segments: int
-    """That are copied in each round."""
     copy_rounds: int
     megabytes: int
-    """That are read from the tier."""
     read_rounds: int
     passes: int
-    """Of reading, in each round."""
     lookup_events: int
     lookups: int
 
@@ -60,7 +55,6 @@ QUICK = Sizes(
 
 
 def measure(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> None:
-    """Everything that is wanted, in the order of `SECTIONS`; one broker at a time."""
     jars, plugins = prepare(), built()
     if "start" in wanted:
         broker_start.compare_starts(run, jars, plugins, place, sizes.start)

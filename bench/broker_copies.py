@@ -1,9 +1,8 @@
 """
-How long until what was produced is in the tier, with Kafka's own manager and with ours.
-
-A producer fills segments at a steady pace. Counted is from the moment when the record that rolled a
-segment was acknowledged until its COPY_SEGMENT_FINISHED can be read in the metadata topic, and
-until the broker tells its clients that the segment is in the tier.
+Delays from a record's acknowledgement to its segment's place in the tier, with Kafka's own manager
+and with ours. A producer fills segments at a steady pace; the clock runs from the acknowledgement
+of the record that rolled a segment to its COPY_SEGMENT_FINISHED, and to the broker's answer that it
+is tiered.
 """
 
 from __future__ import annotations
@@ -48,22 +47,16 @@ _LOOK_EVERY_S: Final = 0.002
 
 @dataclass(slots=True)
 class Watched:
-    """What was seen of one topic, by offset, in seconds of the monotonic clock."""
-
     first: int = 0
-    """The offset of the first record that is produced meanwhile."""
     acknowledged: list[float] = field(default_factory=list)
     started: dict[SegmentId, tuple[int, float]] = field(default_factory=dict)
     """The last offset of a segment, and when its COPY_SEGMENT_STARTED was read."""
     finished: dict[int, float] = field(default_factory=dict)
-    """By last offset."""
     copying: list[float] = field(default_factory=list)
-    """Between the two events of a segment."""
     tiered: list[tuple[int, float]] = field(default_factory=list)
-    """The highest offset in the tier, each time that it was another one."""
+    """The highest offset in the tier, at each change."""
 
     def see(self, event: object, now: float) -> None:
-        """An event of the metadata topic."""
         if isinstance(event, SegmentMetadata):
             self.started[event.id] = (event.last_offset, now)
         elif isinstance(event, SegmentUpdate) and event.id in self.started:
@@ -73,7 +66,6 @@ class Watched:
                 self.copying.append(now - begun)
 
     def delays(self) -> tuple[list[float], list[float]]:
-        """Of each segment: until its event, and until clients are told."""
         events, told = [], []
         for last, finished in sorted(self.finished.items()):
             at = last + 1 - self.first
@@ -86,8 +78,6 @@ class Watched:
 
 @dataclass(slots=True)
 class Delays:
-    """Of all segments of one manager, in seconds."""
-
     to_event: list[float] = field(default_factory=list)
     to_told: list[float] = field(default_factory=list)
     copying: list[float] = field(default_factory=list)
@@ -96,7 +86,6 @@ class Delays:
 def compare_copies(
     run: Run, jars: Jars, plugins: Path, place: Path, segments: int, rounds: int, chance: Random
 ) -> None:
-    """Both managers in turns, each time with a topic of its own."""
     found = {manager: Delays() for manager in Keeper}
     with world(jars, place / "copies", plugins) as ground:
         for number in range(rounds):
@@ -137,7 +126,6 @@ def _p95(seconds: list[float]) -> float:
 
 
 async def _watch(ground: World, topic: str, segments: int, chance: Random) -> Watched:
-    """Produce so many segments and one record more, and see all of them in the tier."""
     settings = {
         "remote.storage.enable": "true",
         "segment.bytes": str(SEGMENT_BYTES),
@@ -179,7 +167,7 @@ async def _produce(
 async def _see_events(
     ground: World, topic: str, watched: Watched, last: int, joined: asyncio.Event
 ) -> None:
-    """Read the metadata topic from its end on."""
+    """Seconds of the monotonic clock by offset of one topic."""
     async with consumer(ground.node.login, METADATA_TOPIC, *range(METADATA_PARTITIONS)) as client:
         for place, end in (await client.end_offsets(list(client.assignment()))).items():
             client.seek(place, end)

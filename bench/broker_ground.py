@@ -1,6 +1,6 @@
 """
-A broker that runs with Kafka's own metadata manager or with ours, on the same data and with the
-same storage manager; what is asked of it from outside, and what it costs. Nothing here compares.
+A broker that runs with Kafka's own metadata manager or with ours, on the same data and storage
+manager, with its answers and costs. This module compares nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEADLINE_S: Final = 600.0
 PAUSE_S: Final = 0.02
-"""Between two fetches that were refused: a client without it would measure its own load."""
+"""Pause after a refused fetch: without it a client would measure its own load."""
 JVM_FLAGS: Final = (
     "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-Xms1g", "-Xmx2g",
 )  # fmt: skip
@@ -53,16 +53,12 @@ _KIB: Final = 1024
 
 
 class Keeper(StrEnum):
-    """Who keeps the metadata of a broker."""
-
     KAFKA = "Kafka's manager"
     OURS = "rlmm"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A broker, the service beside it, and the folder that is its tier."""
-
     node: Node
     sidecar: Sidecar
     common: dict[str, str]
@@ -70,11 +66,9 @@ class World:
 
     @property
     def kafka(self) -> TieredKafka:
-        """The broker with the facts of its tiering."""
         return TieredKafka(self.node)
 
     def spawn(self, manager: Keeper, interval_ms: int) -> None:
-        """Start the broker alone, and do not wait for it."""
         plugin = self.ours if manager is Keeper.OURS else {}
         self.node.properties = {
             **PATIENT, **ONE_NODE, **self.common, **plugin, TASK_INTERVAL: str(interval_ms)
@@ -83,7 +77,6 @@ class World:
 
     @contextmanager
     def running(self, manager: Keeper, interval_ms: int) -> Iterator[None]:
-        """The broker with that manager, and the service where it is ours; stopped in order."""
         if manager is Keeper.OURS:
             self.sidecar.start()
         self.spawn(manager, interval_ms)
@@ -94,20 +87,17 @@ class World:
             self.stop()
 
     def stop(self) -> None:
-        """Stop both in order: nothing has to be repaired at the next start, snapshots are there."""
         self.node.stop(DEADLINE_S)
         if self.sidecar.stop() not in {None, CLEAN_STATUS}:
             msg = f"the service did not stop in order:\n{self.sidecar.log.tail()}"
             raise ProcessFailed(msg)
 
     def forget_snapshots(self) -> None:
-        """What the service would begin from is gone, if there was anything."""
         shutil.rmtree(self.sidecar.folder / "rlmm-data", ignore_errors=True)
 
 
 @contextmanager
 def world(jars: Jars, folder: Path, plugins: Path) -> Iterator[World]:
-    """A broker and its service in *folder*, neither of them started; killed at the end."""
     store = folder / "tier"
     common = {**tiering(store), **our_storage(plugins, store)}
     common.pop("rsm.config.dir")  # of Kafka's own storage for tests
@@ -124,7 +114,6 @@ def world(jars: Jars, folder: Path, plugins: Path) -> Iterator[World]:
 
 @asynccontextmanager
 async def connected(bootstrap: str) -> AsyncIterator[BrokerConnection]:
-    """A connection to a broker, as soon as it takes one."""
     settings = KafkaSettings((bootstrap,), topic=TopicSettings(name="any"), is_observer=True)
     dialer = await Dialer.prepare(settings)
     connection = None
@@ -141,7 +130,6 @@ async def connected(bootstrap: str) -> AsyncIterator[BrokerConnection]:
 
 
 async def first_read(bootstrap: str, topic_id: Uuid, partition: int = 0) -> None:
-    """Fetch the record at offset 0 until there is an answer with data."""
     wanted = FetchPartition(partition, 0, 1 << 20)
     request = FetchRequest(topic_id, [wanted], wait_ms=500, bytes_max=1 << 20)
     async with connected(bootstrap) as connection, asyncio.timeout(DEADLINE_S):
@@ -153,14 +141,13 @@ async def first_read(bootstrap: str, topic_id: Uuid, partition: int = 0) -> None
 
 
 async def tiered_ends(connection: BrokerConnection, topic: str, partitions: int) -> list[int]:
-    """The highest offset in the tier, of each partition, as the broker tells its clients."""
     request = TopicOffsetsRequest({topic: range(partitions)}, LATEST_TIERED)
     told = (await connection.call(request)).get(topic, {})
     return [told[one].offset if one in told else -1 for one in range(partitions)]
 
 
 async def wait_for_tiered_ends(bootstrap: str, topic: str, ends: list[int]) -> None:
-    """Wait until the broker knows of every partition how far its tier goes."""
+    """Wait until the broker knows the tier's end of every partition."""
     async with connected(bootstrap) as connection, asyncio.timeout(DEADLINE_S):
         while True:
             if await tiered_ends(connection, topic, len(ends)) == ends:
@@ -173,10 +160,8 @@ async def wait_for_tiered_ends(bootstrap: str, topic: str, ends: list[int]) -> N
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What broker and service hold."""
-
     heap_bytes: int
-    """Of the broker, behind a collection of everything."""
+    """Resident after a full collection."""
     broker_bytes: int
     sidecar_bytes: int
     """Both as the operating system counts them; 0 where there is no service."""
@@ -184,25 +169,23 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Spent time in seconds, of all threads; 0 where there is no service."""
+    """Processor seconds of all threads; 0 for the service where there is none."""
 
     broker_s: float
     sidecar_s: float
 
     def since(self, before: Spent) -> Spent:
-        """What came since an earlier look."""
         return Spent(self.broker_s - before.broker_s, self.sidecar_s - before.sidecar_s)
 
 
 def memory_of(world: World) -> Memory:
-    """What the broker and its service hold now."""
+    """Return the resident bytes of the broker and of its service."""
     least = min(_used_heap(world.node) for _ in range(3))
     sidecar = resident_bytes_of(world.sidecar.pid) if world.sidecar.is_running else 0
     return Memory(least, resident_bytes_of(world.node.pid), sidecar)
 
 
 def processor_of(world: World) -> Spent:
-    """What the broker and its service have computed since each was started."""
     sidecar = processor_s_of(world.sidecar.pid) if world.sidecar.is_running else 0.0
     return Spent(processor_s_of(world.node.pid), sidecar)
 
@@ -221,7 +204,6 @@ def _jcmd(node: Node, command: str) -> str:
 
 
 def used_bytes(told: str) -> int:
-    """The bytes in use that `jcmd GC.heap_info` tells of a heap that G1 collects."""
     found = _USED.search(told)
     if found is None:
         msg = f"no figure of G1's heap in {told!r}"
@@ -230,12 +212,10 @@ def used_bytes(told: str) -> int:
 
 
 def resident_bytes_of(pid: int) -> int:
-    """Memory of another process that is in RAM now."""
     found = _RESIDENT.search(Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) * _KIB if found else 0
 
 
 def processor_s_of(pid: int) -> float:
-    """Spent time of another process, in its own code and in the kernel."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

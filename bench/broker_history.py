@@ -40,18 +40,13 @@ Event = SegmentMetadata | SegmentUpdate
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What there is now."""
-
     topic: str
     events: int
     live_segments: int
     tiered_ends: list[int]
-    """The highest offset in the tier, of each user partition."""
 
 
 class UserPartition:
-    """One that tiers its log, a segment after the other; it says what happens next."""
-
     def __init__(self, partition: TopicIdPartition) -> None:
         self.partition = partition
         self.copied = 0
@@ -62,11 +57,9 @@ class UserPartition:
 
     @property
     def next_offset(self) -> int:
-        """The offset behind everything that is copied."""
         return self.copied * SEGMENT_OFFSETS
 
     def next_events(self) -> list[Event]:
-        """The events of the next copy, and now and then of a deletion."""
         number, self.copied = self.copied, self.copied + 1
         start = number * SEGMENT_OFFSETS
         events: list[Event] = [
@@ -92,7 +85,7 @@ class UserPartition:
 
 
 def history(partitions: list[UserPartition], least: int) -> Iterator[tuple[int, bytes]]:
-    """*least* events and perhaps three more, which end a copy; each with its metadata partition."""
+    """Yield at least *least* events and at most three more, so that the last copy ends."""
     count = 0
     for partition in cycle(partitions):
         for event in partition.next_events():
@@ -104,10 +97,9 @@ def history(partitions: list[UserPartition], least: int) -> Iterator[tuple[int, 
 
 def write_history(data: Path, topic: str, topic_id: Uuid, partitions: int, events: int) -> Written:
     """
-    Append about so many *events* to the metadata topic of a broker that is down, and make the logs
-    of the user partitions those of which everything is in the tier.
-
-    *data* is the broker's folder of partitions, in which there are all of *topic*.
+    Append about *events* events to the metadata topic of a stopped broker, and make the logs of
+    those partitions whose segments are all in the tier. *data* is the broker's folder of
+    partitions.
     """
     made = [
         UserPartition(TopicIdPartition(topic_id, topic, number)) for number in range(partitions)
@@ -133,19 +125,19 @@ def write_history(data: Path, topic: str, topic_id: Uuid, partitions: int, event
 
 
 def batch_of(value: bytes, offset: int, epoch: int) -> bytes:
-    """A batch of one record as a leader of *epoch* stores it; its CRC does not cover that."""
     batch = single(value, offset)
     return batch[:_EPOCH_AT] + epoch.to_bytes(_EPOCH_BYTES) + batch[_EPOCH_AT + _EPOCH_BYTES :]
 
 
 def _log(data: Path, metadata_partition: int) -> Path:
-    """The one segment of a metadata partition: it holds a GiB."""
     (found,) = (data / f"{METADATA_TOPIC}-{metadata_partition}").glob("*.log")
     return found
 
 
 def _end(data: Path, metadata_partition: int) -> tuple[int, int]:
-    """The offset behind the last batch, and its epoch: none that follows may have a lower one."""
+    """
+    Return the offset behind the last batch, and its epoch: no later batch may have a lower one.
+    """
     content = _log(data, metadata_partition).read_bytes()
     position = end = epoch = 0
     while position < len(content):
@@ -170,7 +162,6 @@ def _forget_what_is_made_anew(folder: Path) -> None:
 
 
 def _trim(folder: Path, next_offset: int) -> None:
-    """A log of epoch 0 whose segments are all in the tier: an empty one is left."""
     _forget_what_is_made_anew(folder)
     for path in folder.glob("*.log"):
         path.unlink()
@@ -179,5 +170,4 @@ def _trim(folder: Path, next_offset: int) -> None:
 
 
 def _only_epoch_0(folder: Path) -> None:
-    """A broker that was started before had begun later epochs, at offsets that are not behind."""
     (folder / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")

@@ -45,10 +45,8 @@ def compare_reads(
     run: Run, jars: Jars, plugins: Path, place: Path, megabytes: int, rounds: int, passes: int
 ) -> None:
     """
-    The whole topic from offset 0, by both managers in turns.
-
-    In each round the broker is started anew, and the first of its passes does not count: Java is
-    slow at first.
+    Read the whole topic from offset 0 with both managers in turns. Each round starts the broker
+    anew; its first pass does not count, because Java is slow at first.
     """
     records = megabytes * 1_000_000 // RECORD_BYTES
     rates: dict[Keeper, list[float]] = {manager: [] for manager in Keeper}
@@ -72,7 +70,6 @@ def compare_reads(
 
 
 def _fill(ground: World, records: int) -> None:
-    """Everything is in the tier, and nothing of it with the broker."""
     settings = {
         "remote.storage.enable": "true", "segment.bytes": str(_SEGMENT_BYTES), "retention.ms": "-1",
         "local.retention.ms": "1000", "local.retention.bytes": "1", "file.delete.delay.ms": "100",
@@ -99,7 +96,7 @@ def _consume(ground: World, records: int) -> float:
 
 
 def consumed(told: str) -> tuple[int, float]:
-    """Records, and MB a second without joining the group, as `kafka-consumer-perf-test` tells."""
+    """Return records and MB per second, as `kafka-consumer-perf-test` prints them."""
     names, values = ([one.strip() for one in line.split(",")] for line in told.splitlines()[-2:])
     row = dict(zip(names, values, strict=True))
     mebibytes_per_s = float(row["fetch.MB.sec"])
@@ -112,12 +109,6 @@ def consumed(told: str) -> tuple[int, float]:
 def compare_lookups(
     run: Run, jars: Jars, plugins: Path, place: Path, events: int, questions: int
 ) -> None:
-    """
-    Random offsets of one user partition, one question at a time, by both managers in turns.
-
-    The clock is inside the process of the manager: what a thread of a broker that reads from the
-    tier waits for.
-    """
     with world(jars, place / "lookups", plugins) as ground:
         with ground.running(Keeper.OURS, QUICK_INTERVAL_MS):
             asyncio.run(_create_tiered(ground))
@@ -137,7 +128,6 @@ def compare_lookups(
 
 
 async def _create_tiered(ground: World) -> None:
-    """A topic, and the metadata topic beside it; of both there are files."""
     settings = {"remote.storage.enable": "true", "retention.ms": "-1"}
     login = ground.node.login
     await create_topic(login, BULK, settings=settings)
@@ -148,7 +138,6 @@ async def _create_tiered(ground: World) -> None:
 def _ask_both(
     ground: World, place: Path, partition: TopicIdPartition, written: Written, questions: int
 ) -> dict[Keeper, list[int]]:
-    """Microseconds of each look-up, behind as many as Java needs to become quick."""
     chance = Random(1)
     (last,) = written.tiered_ends
     first = last + 1 - written.live_segments * SEGMENT_OFFSETS

@@ -1,10 +1,7 @@
 """
-From the start of a broker's process to the first record that it reads from its tier, and what it
-holds then: with Kafka's own manager, which reads the whole history each time, and with ours.
-
-All starts are on the same folder of data, in turns, each behind an orderly stop. The history is
-that of user partitions which the broker leads, as on a broker of a small cluster, so that both
-managers have to keep all of it.
+Starts of a broker, from its process to the first record from its tier, and the memory it holds
+then: with Kafka's own manager, which reads the whole history, and with ours. All starts use one
+data folder, in turns, after orderly stops; the broker leads all user partitions.
 """
 
 from __future__ import annotations
@@ -49,8 +46,6 @@ _MIB: Final = 1 << 20
 
 
 class Start(StrEnum):
-    """What is started, and from what."""
-
     KAFKA = "Kafka's manager"
     BROKER = "rlmm, its service runs on"
     BOTH = "rlmm, its service started too, from snapshots"
@@ -58,14 +53,11 @@ class Start(StrEnum):
 
     @property
     def manager(self) -> Keeper:
-        """Whose manager the broker has."""
         return Keeper.KAFKA if self is Start.KAFKA else Keeper.OURS
 
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Seconds from the start of the broker's process on."""
-
     to_started: float
     """Until it says that it has started."""
     to_read: float
@@ -73,25 +65,22 @@ class Took:
 
     @property
     def from_started(self) -> float:
-        """What of it comes behind the broker's own start, which is the same for all."""
+        """
+        Return the seconds that follow the broker's own start, which is the same for every manager.
+        """
         return self.to_read - self.to_started
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of it."""
-
     events: tuple[int, ...]
-    """In the metadata topic; what is held is looked at with the most of them."""
     partitions: int
-    """Among which they are divided."""
     rounds: int
     interval_ms: int
     """How often a leader looks for what can be copied, and lists all segments to expire some."""
 
 
 def compare_starts(run: Run, jars: Jars, plugins: Path, place: Path, sizes: Sizes) -> None:
-    """Starts with histories of all sizes, and what is held with the largest."""
     for events in sizes.events:
         with world(jars, place / f"start-{events}", plugins) as ground:
             probe_id, history_id = asyncio.run(_prepare(ground, sizes.partitions))
@@ -118,12 +107,10 @@ def compare_starts(run: Run, jars: Jars, plugins: Path, place: Path, sizes: Size
 
 
 def place_of(topic_id: Uuid, partition: int) -> int:
-    """The metadata partition of a user partition."""
     return metadata_partition_for(topic_id, partition, METADATA_PARTITIONS)
 
 
 async def _prepare(ground: World, partitions: int) -> tuple[Uuid, Uuid]:
-    """A topic of which everything is in the tier, and one that is to get its history; their ids."""
     with ground.running(Keeper.OURS, QUICK_INTERVAL_MS):
         kafka = ground.kafka
         await kafka.create_topic(PROBE)
@@ -138,7 +125,7 @@ async def _prepare(ground: World, partitions: int) -> tuple[Uuid, Uuid]:
 
 
 class Starts:
-    """One broker, started again and again."""
+    """One broker that the benchmark starts again and again."""
 
     def __init__(self, ground: World, probe_id: Uuid, interval_ms: int) -> None:
         self._ground = ground
@@ -148,7 +135,6 @@ class Starts:
         """What each manager cost in one interval without any traffic, when it held what it did."""
 
     def check(self, written: Written) -> None:
-        """The broker has all that was written for it; its indexes are made anew at this start."""
         ground = self._ground
         with ground.running(Keeper.KAFKA, self._interval_ms):
             ends = asyncio.run(end_offsets(ground.node.login, METADATA_TOPIC, METADATA_PARTITIONS))
@@ -162,10 +148,6 @@ class Starts:
         asyncio.run(first_read(self._ground.node.bootstrap, self._probe_id))
 
     def in_turns(self, rounds: int, places: int) -> dict[Start, list[Took]]:
-        """
-        All ways in turns. Each leaves what the next one finds: a service that runs and has read all
-        of its *places* where only the broker is started, its snapshots of them where both are.
-        """
         ground = self._ground
         found: dict[Start, list[Took]] = {start: [] for start in Start}
         for _ in range(rounds):
@@ -195,7 +177,6 @@ class Starts:
         return Took(started, time.monotonic() - begin)
 
     def hold(self, ends: list[int]) -> dict[Keeper, Memory]:
-        """What broker and service hold when the broker knows all *ends* of the tier."""
         held, ground = {}, self._ground
         for manager in Keeper:
             with ground.running(manager, self._interval_ms):

@@ -39,13 +39,13 @@ from spark_tiering.stores.s3_settings import S3Settings
 from tests.kafka.node import Node
 from tests.kafka.prepared import prepare
 from tests.kafka.spark_connector import connector_jars
-from tests.support.s3_servers import ACCESS, BUCKET, SECRET, seaweedfs_server
-from tests.support.spark_reading_process import Query, read_by_spark
+from tests.support.datasource.reading_process import Query, read_by_spark
+from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET, seaweedfs_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.spark_reading_process import Read
+    from tests.support.datasource.reading_process import Read
 
 TO_KAFKA_MIN: Final = 2.0
 WINDOW_SHARE_MAX: Final = 2.0
@@ -59,10 +59,7 @@ AGGREGATE: Final = "count(1);sum(length(value));max(offset)"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     records: int
-    """Of each topic."""
     value_bytes: int
     segment_bytes: int
     passes: int
@@ -83,10 +80,6 @@ QUICK = Sizes(
 
 
 def compare_with_kafka(run: Run, sizes: Sizes, place: Path) -> None:
-    """
-    The same records by both: counted, their values' lengths summed, so that each is looked at and
-    none leaves Spark. From the call that loads to the answer, planning included.
-    """
     jars, connector = prepare(), connector_jars()
     known = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
     os.environ.update(known)
@@ -110,7 +103,6 @@ def compare_with_kafka(run: Run, sizes: Sizes, place: Path) -> None:
 
 
 def _produce(node: Node, codec: str, sizes: Sizes) -> None:
-    """By Kafka's own program, as producers are by default but for the codec."""
     node.tools.run(
         TOPICS_COMMAND, "--create", "--topic", codec, "--partitions", "2", "--config",
         f"segment.bytes={sizes.segment_bytes}",
@@ -123,7 +115,6 @@ def _produce(node: Node, codec: str, sizes: Sizes) -> None:
 
 
 def _copy(node: Node, topic: str, bucket: S3Settings) -> dict[int, int]:
-    """The rolled segments of a topic to the bucket; where each partition's end."""
     found, _ = LogDirSource(LogDirSettings((str(node.data),))).partitions()
     ends = {}
     with open_store(bucket) as store:
@@ -184,13 +175,6 @@ def _tell(run: Run, sizes: Sizes, read: list[Read], ends: Mapping[str, Mapping[i
 
 
 def measure_window(run: Run, large: LargeTier, place: Path) -> None:
-    """
-    One minute in the middle of a tier: bytes that are asked of the store, manifests and indexes
-    included, beside all bytes of logs.
-
-    Once by the options that bound a query by time, once by filters of the query that Spark pushes
-    down. Read in this process as executors read it, each as if it were the first that asks.
-    """
     total = write_large_tier(place, large)
     begin = BEGIN_MS + large.spanned_ms // 2
     run.section(

@@ -1,9 +1,6 @@
 """
-What the data source is measured on: the rolled segments of a broker as a tier, and a large tier
-that takes little room.
-
-In the large one all partitions have the same log: offsets and times are written once, and what is
-not a manifest is a hard link.
+Tiers for the data source: the rolled segments of a broker, and a large tier that takes little room,
+where all partitions share one log by hard links.
 """
 
 from __future__ import annotations
@@ -51,23 +48,18 @@ _CRC_AT: Final = CRC_FROM - 4
 
 @dataclass(frozen=True, slots=True)
 class LargeTier:
-    """How much there is of what."""
-
     partitions: int
     segments: int
-    """In each partition."""
     segment_bytes: int
     batch_ms: int
     """How far the times of two batches lie apart."""
 
     @property
     def spanned_ms(self) -> int:
-        """How much time all of it covers, about."""
         return self.segments * self.segment_bytes // len(_batch()) * self.batch_ms
 
 
 def write_large_tier(folder: Path, large: LargeTier) -> int:
-    """Write it into a store; says how many bytes of logs are there."""
     batch = _batch()
     per_segment = max(large.segment_bytes // len(batch), 1)
     logs = folder / "logs" / f"{TOPIC}-0"
@@ -90,7 +82,6 @@ def write_large_tier(folder: Path, large: LargeTier) -> int:
 
 
 def tier_of(folder: Path, partition: TopicIdPartition, store: ObjectStore) -> list[SegmentMetadata]:
-    """Copy the rolled segments of a log folder; what is wrong with one raises."""
     files, storage, before = PartitionFolder(str(folder)), TierStorage(store), NOTHING_BEFORE
     segments = []
     for listed in list_segments(files.facts()):
@@ -130,7 +121,6 @@ def _metadata(report: SegmentReport, partition: TopicIdPartition) -> SegmentMeta
 
 
 def _link(tier: Path, segment: SegmentMetadata, partition: int) -> None:
-    """The same segment in another partition."""
     other = replace(segment.id, partition=replace(segment.id.partition, partition=partition))
     ours = object_keys(segment.id, segment.start_offset)
     theirs = object_keys(other, segment.start_offset)
@@ -155,7 +145,6 @@ def _batch() -> bytes:
 
 
 def _placed(batch: bytes, number: int, at_ms: int) -> bytes:
-    """The batch at its offsets and time; its records have no times of their own."""
     fields = list(HEADER.unpack_from(batch))
     fields[0] = number * BATCH_RECORDS
     fields[7] = fields[8] = at_ms
@@ -167,15 +156,12 @@ def _placed(batch: bytes, number: int, at_ms: int) -> bytes:
 
 @dataclass
 class Counted:
-    """What was asked of a store in a folder."""
-
     requests: int = 0
     bytes_read: int = 0
 
 
 @contextmanager
 def counted_reads() -> Iterator[Counted]:
-    """Everything that stores in folders give in this process."""
     counted, get = Counted(), LocalStore.get
 
     def counting(self: LocalStore, key: str, first_byte: int, last_byte: int) -> object:

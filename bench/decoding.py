@@ -40,10 +40,7 @@ _AROUND_BYTES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     log_bytes: int
-    """Before it is compressed."""
     batch_bytes: int
     value_bytes: int
     window_bytes: int
@@ -60,15 +57,13 @@ QUICK = Sizes(
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """One log, in windows that end where a batch ends."""
-
     windows: Sequence[bytes]
     records: int
     columns: tuple[str, ...]
 
 
 def make_ground(sizes: Sizes, codec: Compression, *, has_headers: bool) -> Ground:
-    """A log of records with small keys; half of each value is nothing that can be compressed."""
+    """Build records with small keys; half of each value does not compress."""
     random = Random(7)
     windows, window, count, inflated = [], bytearray(), 0, 0
     per_batch = max(sizes.batch_bytes // (sizes.value_bytes + _AROUND_BYTES), 1)
@@ -97,7 +92,6 @@ def _record(offset: int, sizes: Sizes, random: Random, *, has_headers: bool) -> 
 
 
 def decode(ground: Ground) -> list[pa.RecordBatch]:
-    """By our decoder; each window's rows are let go but for those of the last."""
     decoder = BatchDecoder(
         DecodingOptions(topic=TOPIC, partition=PARTITION, columns=ground.columns)
     )
@@ -113,7 +107,6 @@ def decode(ground: Ground) -> list[pa.RecordBatch]:
 
 
 def parse(ground: Ground) -> list[pa.RecordBatch]:
-    """By aiokafka's parser, record by record into lists, and these into Arrow."""
     schema = schema_of(ground.columns)
     rows: list[pa.RecordBatch] = []
     count = 0
@@ -154,7 +147,6 @@ def _parse_window(window: bytes, schema: pa.Schema, *, has_headers: bool) -> pa.
 
 
 def _headers_of(headers: list[list[tuple[str, bytes | None]]], kind: pa.DataType) -> pa.Array:
-    """Lists of headers by way of flat ones, which is the fastest that pyarrow has for these."""
     ends = [0]
     names: list[str] = []
     contents: list[bytes | None] = []
@@ -174,7 +166,6 @@ def _headers_of(headers: list[list[tuple[str, bytes | None]]], kind: pa.DataType
 
 
 def compare(run: Run, sizes: Sizes, codec: Compression, *, has_headers: bool) -> None:
-    """Both over one log, in turns; judge by the pass in the middle."""
     at = f"{codec.name.lower()}, {'2 headers' if has_headers else 'no headers'}"
     ground = make_ground(sizes, codec, has_headers=has_headers)
     assert pa.Table.from_batches(decode(ground)).equals(pa.Table.from_batches(parse(ground)))

@@ -1,8 +1,6 @@
 """
-`python -m bench engine`: a whole service, from log to answer, beside what it is judged by.
-
-Everything of one run stands on the same disk and, unless told otherwise, on one broker that is
-started for it. Each measurement is explained where it is made; here is their order.
+`python -m bench engine`: a whole service, from log to answer, beside its yardsticks. A run uses one
+disk and, by default, one broker that it starts.
 """
 
 from __future__ import annotations
@@ -36,24 +34,17 @@ SECTIONS = ("ingest", "stall", "start", "snapshot", "writes", "visible")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     events: int
     """Read from a log in batches of 500."""
     single: int
     """Read from a log in batches of one."""
     segments: int
-    """Held while the loop is watched and starts are timed."""
     ready_events: int
     """Behind the answers that are given while another service replays."""
     rounds: int
-    """Of saving and loading states alone."""
     idle_s: float
-    """How long the loop is watched while nothing happens."""
     writes: dict[int, int]
-    """In flight, and how many."""
     stock_writes: dict[int, int]
-    """The same of the stock manager, which takes its time."""
     visible: int
 
 
@@ -82,7 +73,6 @@ QUICK = Sizes(
 
 
 def measure(run: Run, sizes: Sizes, place: Path, bootstrap: str | None, wanted: list[str]) -> None:
-    """Everything that is wanted, in the order of `SECTIONS`."""
     if "ingest" in wanted:
         compare_ingest(run, place, bootstrap, layouts(sizes.events, sizes.single))
     if "stall" in wanted or "start" in wanted:
@@ -98,7 +88,6 @@ def measure(run: Run, sizes: Sizes, place: Path, bootstrap: str | None, wanted: 
 
 
 def _measure_large(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> None:
-    """What needs a log of many segments."""
     events = sizes.segments * EVENTS_PER_PARTITION // SEGMENTS_PER_PARTITION
     log = fill_log(place / "large", events, METADATA_PARTITIONS, RECORDS_PER_SET)
     large = asyncio.run(log)
@@ -111,7 +100,6 @@ def _measure_large(run: Run, sizes: Sizes, place: Path, wanted: list[str]) -> No
 
 
 def save_and_load(segments: int, place: Path, rounds: int = snapshot.ROUNDS) -> list[Figure]:
-    """The benchmark of snapshots: saving and loading beside plain writing and reading."""
     place.mkdir()
     run = Run(in_this_process=True)
     asyncio.run(_save_and_load(run, segments, place, rounds))

@@ -37,9 +37,7 @@ Place = Path | KafkaSettings
 
 async def fill(folder: Path, events: int, partitions: int, per_batch: int) -> int:
     """
-    Begin an embedded log in *folder* with about so many events of a made-up history; how many.
-
-    Written as fast as the disk takes it: nothing of this is measured.
+    Fill an embedded log in *folder* with about so many events, as fast as the disk takes them.
     """
     log = await FilesLog.open(folder, partition_count=partitions)
     await log.close()
@@ -58,7 +56,6 @@ async def fill(folder: Path, events: int, partitions: int, per_batch: int) -> in
 async def services(
     place: Place, count: int = 1, *, partitions: int | None = None, snapshots: Path | None = None
 ) -> AsyncIterator[list[RemoteLogMetadata]]:
-    """So many services on one log; in a folder they share what only one may open."""
     async with AsyncExitStack() as opened:
         logs: list[MetadataLog] = []
         if isinstance(place, Path):
@@ -75,7 +72,6 @@ async def services(
 
 @asynccontextmanager
 async def _service(log: MetadataLog, snapshots: Path | None) -> AsyncIterator[RemoteLogMetadata]:
-    """An engine as the service runs it, and the library's calls to ask it."""
     engine = Engine(log, snapshots=snapshots, ground=GROUND)
     metadata = RemoteLogMetadata(engine, asyncio.create_task(engine.run()))
     try:
@@ -85,7 +81,7 @@ async def _service(log: MetadataLog, snapshots: Path | None) -> AsyncIterator[Re
 
 
 async def wait_queryable(metadata: RemoteLogMetadata) -> int:
-    """Wait until every metadata partition is answered from; how many records made the state."""
+    """Wait until every metadata partition is ready; return how many records made the state."""
     await metadata.reconcile(metadata.assigned(), timeout_s=READY_S)
     statistics = metadata.statistics()
     assert statistics.identity is not None
@@ -98,7 +94,6 @@ async def wait_queryable(metadata: RemoteLogMetadata) -> int:
 
 
 def one_of_each(count: int) -> dict[int, TopicIdPartition]:
-    """Metadata partition -> a user partition, known or not, whose events would be there."""
     found: dict[int, TopicIdPartition] = {}
     number = 0
     while len(found) < count:
@@ -111,7 +106,6 @@ def one_of_each(count: int) -> dict[int, TopicIdPartition]:
 def known_partitions(
     metadata: RemoteLogMetadata, events: int, partitions: int
 ) -> list[TopicIdPartition]:
-    """The user partitions of a history of that size of which *metadata* has seen anything."""
     made = history_partitions(user_partition_count(events), metadata_partitions=partitions)
     return [each.id for each in made if _is_known(metadata, each.id)]
 

@@ -31,7 +31,6 @@ _Way = tuple["Callable[[], Awaitable[int]]", int]
 
 
 async def follow(place: Place) -> int:
-    """A service from its opening to the moment when all of it can be asked; then it ends."""
     async with services(place) as (metadata,):
         return await wait_queryable(metadata)
 
@@ -39,7 +38,9 @@ async def follow(place: Place) -> int:
 def compare_ingest(
     run: Run, folder: Path, bootstrap: str | None, events: Mapping[int, int]
 ) -> None:
-    """*events* of each size of batch, from the `files` log and, where there is one, a broker."""
+    """
+    Compare *events* for each batch size, from the `files` log and, if one is given, from a broker.
+    """
     for per_batch, count in events.items():
         logged = folder / f"ingest-{per_batch}"
         filled = asyncio.run(fill(logged, count, PARTITIONS, per_batch))
@@ -56,7 +57,6 @@ def compare_ingest(
 
 
 def _compare(run: Run, ways: dict[str, _Way], per_batch: int) -> None:
-    """All ways in turns; the middle round of each counts."""
     costs: dict[str, list[Cost]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, (way, expected) in ways.items():
@@ -79,7 +79,6 @@ def _compare(run: Run, ways: dict[str, _Way], per_batch: int) -> None:
 def _judge(
     run: Run, name: str, way: _Way, speeds: dict[tuple[str, str], float], per_batch: int
 ) -> None:
-    """One of our ways beside the bare loop, and where its time goes if that is too much."""
     asked = TO_GETMANY_MIN if name == _OURS_ON_KAFKA else None
     is_met = True
     named = f"{name} / getmany, batches of {per_batch}"
@@ -91,5 +90,4 @@ def _judge(
 
 
 def layouts(events: int, single: int) -> dict[int, int]:
-    """How many events in batches of which size."""
     return {RECORDS_PER_SET: events, 1: single}

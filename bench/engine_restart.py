@@ -1,7 +1,6 @@
 """
-Starting: from a whole log, and from snapshots; and what memory a service takes on the way.
-
-Each start has a process of its own, whose memory is measured as the operating system counts it.
+Starts from a whole log and from snapshots, and the memory of a service on the way. Each start has a
+process of its own.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ _LIVE = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.COPY_SEGMENT_FINISHED)
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A start until everything can be asked, and a flush of all snapshots after it."""
-
     wall_s: float
     cpu_s: float
     flush_s: float
@@ -46,7 +43,6 @@ class Start:
 
 
 def compare_starts(run: Run, log: Filled, snapshots: Path) -> None:
-    """The same log twice: read from its start, then resumed from what the first start kept."""
     replayed = run.apart(start, log, snapshots)
     resumed = run.apart(start, log, snapshots)
     assert replayed.flushed, replayed
@@ -79,7 +75,6 @@ def _add_memory(run: Run, name: str, found: Start) -> None:
 
 
 def start(log: Filled, snapshots: Path) -> Start:
-    """Start a service, flush its snapshots, and end it."""
     return asyncio.run(_start(log, snapshots))
 
 
@@ -104,7 +99,6 @@ async def _start(log: Filled, snapshots: Path) -> Start:
 
 
 def _counted(metadata: RemoteLogMetadata, log: Filled) -> tuple[int, int]:
-    """Segments that are held, and those among them that are not being deleted."""
     count = live = 0
     for partition in known_partitions(metadata, log.events, log.partitions):
         segments = metadata.reads.segments(partition)

@@ -1,9 +1,7 @@
 """
-What the event loop notices while an engine reads a log at full speed, and while it writes
-snapshots; beside the same loop when nothing happens.
-
-Two engines stand on one loop: the small one is ready all the time and is asked while the large one
-reads its log. The large one is asked while its own snapshots are written.
+Pauses of the event loop while an engine reads a log at full speed or writes snapshots, beside an
+idle loop. A small engine on the same loop answers questions while the large one reads; the large
+one answers while its snapshots are written.
 """
 
 from __future__ import annotations
@@ -28,15 +26,12 @@ SLOWEST_READ_MS_MAX = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """An embedded log with a history of so many events."""
-
     folder: Path
     events: int
     partitions: int
 
 
 def compare_stalls(run: Run, small: Filled, large: Filled, snapshots: Path, idle_s: float) -> None:
-    """Print what is noticed, in a process of its own."""
     run.section(f"what the loop notices, {large.events:,} events")
     noticed = run.apart(stalls, small, large, snapshots, idle_s)
     for when, found in noticed.items():
@@ -46,7 +41,6 @@ def compare_stalls(run: Run, small: Filled, large: Filled, snapshots: Path, idle
 
 
 def stalls(small: Filled, large: Filled, snapshots: Path, idle_s: float) -> dict[str, Noticed]:
-    """What is noticed, by what is under way."""
     return asyncio.run(_stalls(small, large, snapshots, idle_s))
 
 
@@ -73,7 +67,6 @@ async def _stalls(
 
 
 def asking(metadata: RemoteLogMetadata, log: Filled) -> Callable[[], object]:
-    """Looks up a segment of some user partition that is known."""
     known = known_partitions(metadata, log.events, log.partitions)
     chance = random.Random(1)
     segment_for = metadata.reads.segment_for
@@ -85,6 +78,5 @@ def asking(metadata: RemoteLogMetadata, log: Filled) -> Callable[[], object]:
 
 
 async def fill_log(folder: Path, events: int, partitions: int, per_batch: int) -> Filled:
-    """An embedded log as it is replayed here."""
     await fill(folder, events, partitions, per_batch)
     return Filled(folder, events, partitions)

@@ -1,8 +1,7 @@
 """
-Writes: how long until a writer knows what became of its event, how many a second, and how long
-until another service sees it. Beside Kafka's own metadata manager on the same broker.
-
-Each round adds segments and then finishes them; events are made before, whoever writes them.
+Writes: time to the verdict, writes per second, and time to visibility in another service, beside
+Kafka's own metadata manager on the same broker. Each round adds segments and then finishes them;
+events are made before.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from tests.kafka.jars import Jars
 
     _Way = Callable[[int], Coroutine[Any, Any, "Taken"]]
-    """Writes with so many in flight."""
 
 USER_PARTITIONS = 32
 SEGMENT_OFFSETS = 1_000
@@ -48,8 +46,6 @@ Event = SegmentMetadata | SegmentUpdate
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What so many writes took."""
-
     seconds: float
     latencies_us: Sequence[int]
 
@@ -58,19 +54,17 @@ class Taken:
         return len(self.latencies_us) / self.seconds
 
     def ms(self, percent: float) -> float:
-        """The latency that so many percent did not pass."""
+        """Return the latency at the given percentile, in milliseconds."""
         return percentile(self.latencies_us, percent) / 1_000
 
 
 def user_partitions() -> list[TopicIdPartition]:
-    """Some that nobody has ever seen."""
     return [TopicIdPartition(Uuid(os.urandom(16)), "bench", 0) for _ in range(USER_PARTITIONS)]
 
 
 def copies(
     partitions: Sequence[TopicIdPartition], first: int, count: int
 ) -> tuple[list[SegmentMetadata], list[SegmentUpdate]]:
-    """The beginnings of *count* copies, from segment *first* on in turns, and their ends."""
     adds, ends = [], []
     for number in range(first, first + count):
         partition = partitions[number % len(partitions)]
@@ -97,13 +91,11 @@ def copies(
 
 
 def together(taken: Sequence[Taken]) -> Taken:
-    """Beginnings and ends as one."""
     latencies = [latency for each in taken for latency in each.latencies_us]
     return Taken(sum(each.seconds for each in taken), latencies)
 
 
 async def write_all(metadata: RemoteLogMetadata, events: Sequence[Event], in_flight: int) -> Taken:
-    """Write *events* in their order, so many at a time."""
     waiting = iter(events)
     latencies_us: list[int] = []
 
@@ -119,14 +111,12 @@ async def write_all(metadata: RemoteLogMetadata, events: Sequence[Event], in_fli
 
 
 async def put(metadata: RemoteLogMetadata, event: Event) -> int:
-    """Write one event; its offset."""
     if isinstance(event, SegmentMetadata):
         return (await metadata.add_segment(event)).offset
     return (await metadata.update_segment(event)).offset
 
 
 async def our_writes(place: Place, in_flight: int, count: int) -> Taken:
-    """What a service of ours takes, after a few that do not count."""
     partitions = user_partitions()
     async with services(place, partitions=PARTITIONS) as (metadata,):
         await wait_queryable(metadata)
@@ -139,7 +129,6 @@ async def _measured(
     in_flight: int,
     count: int,
 ) -> Taken:
-    """Half of *count* copies, begun and then finished."""
     for events in copies(partitions, 0, USER_PARTITIONS):
         await write(events, 2)
     adds, ends = copies(partitions, USER_PARTITIONS, max(count // 2, 1))
@@ -147,13 +136,10 @@ async def _measured(
 
 
 class Stock:
-    """Kafka's own manager, in a process of its own, as a broker would run it."""
-
     def __init__(self, peer: StockPeer) -> None:
         self._peer = peer
 
     async def writes(self, in_flight: int, count: int) -> Taken:
-        """What it takes, for user partitions that it leads from now on."""
         partitions = user_partitions()
         self._peer.assign(*partitions)
         deadline = time.monotonic() + READY_S
@@ -174,7 +160,6 @@ def compare_writes(
     ours: Mapping[int, int],
     stock: Mapping[int, int],
 ) -> None:
-    """Verdicts on the `files` log and on a broker, beside the stock manager; all in turns."""
     with ExitStack() as opened:
         ways: dict[str, _Way] = {
             "`files`": lambda in_flight: our_writes(folder / "writes", in_flight, ours[in_flight])
@@ -194,7 +179,6 @@ def compare_writes(
 
 
 def _compare_ways(run: Run, ways: Mapping[str, _Way], in_flight: int) -> None:
-    """Each way a few times; its middle round counts."""
     rounds: dict[str, list[Taken]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
@@ -221,7 +205,6 @@ def _compare(run: Run, broker: Taken, stock: Taken, in_flight: int) -> None:
 
 
 async def visible_elsewhere(place: Place, count: int) -> tuple[Taken, Taken]:
-    """Writes one after the other: until a second service answers with it, and the verdict."""
     partitions = user_partitions()
     adds, _ = copies(partitions, 0, count + len(partitions))
     seen_us: list[int] = []
@@ -243,20 +226,17 @@ async def visible_elsewhere(place: Place, count: int) -> tuple[Taken, Taken]:
 
 
 def _next_offset(metadata: RemoteLogMetadata, partition: TopicIdPartition) -> tuple[int, int]:
-    """Where the next event of *partition* will be: nobody else writes."""
     place = metadata_partition_for(partition.topic_id, partition.partition, PARTITIONS)
     return place, metadata.read_token()[place] + 1
 
 
 async def _see(metadata: RemoteLogMetadata, segment: SegmentId, at: tuple[int, int]) -> int:
-    """When *segment* is answered with."""
     found = await metadata.segment(segment, at_least=dict([at]), timeout_s=READY_S)
     assert found is not None, segment
     return time.perf_counter_ns()
 
 
 def compare_visibility(run: Run, folder: Path, bootstrap: str | None, count: int) -> None:
-    """Publish to visible in a second service, on the `files` log and on a broker."""
     places: dict[str, Place] = {"`files`": folder / "visible"}
     if bootstrap is not None:
         topic = f"bench-visible-{time.time_ns()}"

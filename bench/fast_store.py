@@ -1,10 +1,7 @@
 """
-`python -m bench.fast_store`: a store that speaks as much S3 as copies ask for, as fast as Python
-does, so that who writes to it is what is measured.
-
-Bodies are received into one buffer of their connection's thread. Of an object that is longer than
-`KEPT_BYTES` only length and checksum are kept, so no disk is measured either; the checksum is the
-one that came with it, and nothing is verified. Uploads in parts are refused.
+`python -m bench.fast_store`: an S3 server as fast as Python allows, so that a run measures its
+clients. It keeps only length and checksum of an object longer than `KEPT_BYTES`, verifies nothing,
+and refuses uploads in parts.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,16 +30,12 @@ EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 class _Kept(NamedTuple):
-    """An object; the content is empty where it was too long to be kept."""
-
     size_bytes: int
     told_sum: str
     content: bytes
 
 
 class FastStore(ThreadingHTTPServer):
-    """The objects by their keys."""
-
     daemon_threads = True
     request_queue_size = 64
 
@@ -58,14 +51,12 @@ class _Connection(BaseHTTPRequestHandler):
     server: FastStore
 
     def setup(self) -> None:
-        """A connection has one buffer."""
         super().setup()
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
 
     def log_message(self, *_: object) -> None: ...
 
     def do_PUT(self) -> None:
-        """An object, where there is none yet."""
         key, query = self._asked()
         size_bytes = int(self.headers["Content-Length"])
         content = self._received(size_bytes)
@@ -93,12 +84,10 @@ class _Connection(BaseHTTPRequestHandler):
         return b""
 
     def do_POST(self) -> None:
-        """An upload in parts: not here."""
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self._answer(501)
 
     def do_HEAD(self) -> None:
-        """Length and checksum; the bucket is there."""
         key, _ = self._asked()
         kept = self.server.objects.get(key)
         if kept is not None:
@@ -107,7 +96,6 @@ class _Connection(BaseHTTPRequestHandler):
             self._answer(404 if key else 200)
 
     def do_GET(self) -> None:
-        """A range of an object that is kept, or which objects there are."""
         key, query = self._asked()
         if not key:
             self._list(query.get("prefix", ""))
@@ -163,7 +151,6 @@ def _facts(kept: _Kept) -> dict[str, str]:
 
 @contextmanager
 def fast_store() -> Iterator[str]:
-    """The store as a process of its own: its endpoint."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.fast_store"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -177,7 +164,6 @@ def fast_store() -> Iterator[str]:
 
 
 def main() -> None:
-    """Serve for ever, and tell the port."""
     store = FastStore()
     sys.stdout.write(f"{store.server_port}\n")
     sys.stdout.flush()

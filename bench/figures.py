@@ -18,8 +18,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number. With a bound it is asked for, and met or missed."""
-
     name: str
     value: float
     unit: str
@@ -28,19 +26,16 @@ class Figure:
 
     @property
     def is_asked(self) -> bool:
-        """Whether anything is asked of it."""
         return self.at_least is not None or self.at_most is not None
 
     @property
     def is_met(self) -> bool:
-        """Whether it is what is asked for."""
         return (self.at_least is None or self.value >= self.at_least) and (
             self.at_most is None or self.value <= self.at_most
         )
 
     @property
     def asked(self) -> str:
-        """What is asked for and whether it is met, in words; empty when nothing is."""
         if not self.is_asked:
             return ""
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
@@ -63,15 +58,12 @@ class Figure:
 
 @dataclass
 class Run:
-    """Everything that one run found, in the order in which it is printed."""
-
     in_this_process: bool = False
     """Quicker to start; but then each measurement meets the memory that the others left."""
     figures: list[Figure] = field(default_factory=list)
     profiles: dict[str, list[str]] = field(default_factory=dict)
 
     def section(self, title: str) -> None:
-        """Begin a part of the output."""
         click.echo(f"\n{title}")
 
     def add(self, figure: Figure) -> Figure:
@@ -80,17 +72,15 @@ class Run:
         return figure
 
     def add_profile(self, name: str, lines: list[str]) -> None:
-        """Take and print where the time goes of something that was missed."""
         self.profiles[name] = lines
         click.echo("\n".join(f"      {line}" for line in lines))
 
     @property
     def asked(self) -> list[Figure]:
-        """The figures of which something is asked."""
         return [figure for figure in self.figures if figure.is_asked]
 
     def apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run *work* in a fresh process, the only one at that time, and give its result."""
+        """Run *work* in a fresh process, while no other one runs, and return its result."""
         if self.in_this_process:
             return work(*args, **kwargs)
         context = multiprocessing.get_context("spawn")

@@ -59,9 +59,8 @@ _FINISHED, _DELETE_STARTED, _DELETE_FINISHED = 1, 2, 3
 
 class UserPartition:
     """
-    One user partition that tiers its log: it says what happens next, and to which offset.
-
-    Remembers no segments: their ids and custom metadata follow from their ordinals.
+    One user partition that tiers its log. It keeps no segments: ids and custom metadata follow from
+    their ordinals.
     """
 
     __slots__ = ("_deleted", "_epoch", "_key", "_left_of_epoch", "_next", "_offset", "_ordinal",
@@ -88,13 +87,11 @@ class UserPartition:
         self._tail = b"\x00\x01\x00\x01\x01" if rng.random() < 0.5 else b"\x00\x00"
 
     def next_value(self, now_ms: int) -> bytes:
-        """The record value of the next event."""
         if not self._next:
             self._copy(now_ms)
         return self._next.popleft()
 
     def _copy(self, now_ms: int) -> None:
-        """Line up the two events of the next copy, and those of a deletion now and then."""
         uuid, custom = self._segment(self._ordinal)
         self._ordinal += 1
         first = self._offset
@@ -116,7 +113,6 @@ class UserPartition:
                 self._next.append(self._update(uuid, broker, now_ms + state, custom, state))
 
     def _segment(self, ordinal: int) -> tuple[bytes, bytes]:
-        """Id and compact custom metadata of a segment."""
         uuid = (self._uuid_base + ordinal * _UUID_STEP & _UUID_MASK).to_bytes(16, "big")
         if uuid[0] >= _WITH_CUSTOM:
             return uuid, b"\x00"
@@ -130,7 +126,6 @@ class UserPartition:
         )  # fmt: skip
 
     def _epochs(self, first: int, last: int) -> bytes:
-        """The epoch array of the next segment: mostly the current epoch alone."""
         self._left_of_epoch -= 1
         if self._left_of_epoch:
             return b"\x02" + _EPOCH.pack(self._epoch, first)
@@ -148,21 +143,18 @@ class UserPartition:
 
 
 class WrittenEvent(NamedTuple):
-    """One event of a history: where it is written, and its record value."""
-
     metadata_partition: int
     value: bytes
 
 
 def user_partition_count(event_count: int) -> int:
-    """How many user partitions make a history of that size; 5000 one of five million events."""
+    """Return how many user partitions a history of that size has; 5000 for five million events."""
     return max(event_count // EVENTS_PER_PARTITION, 1)
 
 
 def history_partitions(
     count: int, *, seed: int = 1, metadata_partitions: int = METADATA_PARTITIONS
 ) -> list[UserPartition]:
-    """The user partitions of a history, as they are before its first event."""
     rng = Random(seed)
     return [UserPartition(rng, number, metadata_partitions) for number in range(count)]
 
@@ -191,9 +183,8 @@ def record_sets(
     metadata_partitions: int = METADATA_PARTITIONS,
 ) -> Iterator[RecordSet]:
     """
-    Yield the same history without end as record sets of `RECORDS_PER_SET` events.
-
-    A broker's log mostly has batches of one record, because its events are written one at a time.
+    Yield the same history as record sets of `RECORDS_PER_SET` events, mostly batches of one record,
+    because brokers write events one at a time.
     """
     waiting: list[list[bytes]] = [[] for _ in range(metadata_partitions)]
     offsets = [0] * metadata_partitions
@@ -221,7 +212,9 @@ def _batches(values: list[bytes], base_offset: int, records_per_batch: int) -> b
 
 
 def single(value: bytes, offset: int) -> bytes:
-    """What `build_batch` writes of one record, four times as quick; for values below 8 KiB."""
+    """
+    Build what `build_batch` builds for one record, four times as fast; for values below 8 KiB.
+    """
     # Attributes, timestamp and offset deltas are 0, the key is null, there are no headers.
     record = b"\x00\x00\x00\x01" + _length(len(value)) + value + b"\x00"
     record = _length(len(record)) + record
@@ -231,6 +224,5 @@ def single(value: bytes, offset: int) -> bytes:
 
 
 def _length(size: int) -> bytes:
-    """A zigzag varint of one byte or two."""
     number = size * 2
     return bytes((number,)) if number < 0x80 else bytes((number & 0x7F | 0x80, number >> 7))

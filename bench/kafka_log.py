@@ -48,8 +48,6 @@ _FIRST_MS = 1_700_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What it took to read all records once."""
-
     records: int
     wall_s: float
     cpu_s: float
@@ -57,8 +55,6 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A topic full of events."""
-
     bootstrap: str
     topic: str
     ends: tuple[int, ...]
@@ -68,12 +64,10 @@ class Written:
         return sum(self.ends)
 
     def settings(self, *, is_observer: bool = True) -> KafkaSettings:
-        """The `kafka` log on this topic."""
         return settings_for(self.bootstrap, self.topic, is_observer=is_observer)
 
 
 def settings_for(bootstrap: str, topic: str, *, is_observer: bool) -> KafkaSettings:
-    """The `kafka` log on a topic, which it creates unless it only reads."""
     return KafkaSettings(
         bootstrap_servers=tuple(bootstrap.split(",")),
         topic=TopicSettings(
@@ -88,7 +82,6 @@ def settings_for(bootstrap: str, topic: str, *, is_observer: bool) -> KafkaSetti
 
 
 async def write(bootstrap: str, records: int, per_batch: int) -> Written:
-    """Create a topic and fill it with a made-up history, *per_batch* records in each batch."""
     topic = f"bench-{per_batch}-{time.time_ns()}"
     settings = settings_for(bootstrap, topic, is_observer=False)
     log = await KafkaLog.open(settings)
@@ -126,7 +119,6 @@ async def write(bootstrap: str, records: int, per_batch: int) -> Written:
 
 
 async def all_stored(sent: list[Awaitable[ProduceResult | None]]) -> None:
-    """Wait until everything that was sent is stored."""
     for told in await asyncio.gather(*sent):
         assert told is not None
         assert told.code == 0, told
@@ -139,7 +131,6 @@ def _end(bounds: object) -> int:
 
 
 async def read_raw(written: Written, *, walks: bool) -> int:
-    """Read everything through the log, each partition for itself; *walks* opens the batches too."""
     log = await KafkaLog.open(written.settings())
     await log.identity(timeout_s=DEADLINE_S)
 
@@ -167,7 +158,6 @@ async def read_raw(written: Written, *, walks: bool) -> int:
 
 
 async def read_getmany(written: Written) -> int:
-    """Read everything with the library's consumer and do nothing with it."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=written.bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=250
     )
@@ -184,7 +174,6 @@ async def read_getmany(written: Written) -> int:
 
 
 async def measured(read: Callable[[], Awaitable[int]], expected: int) -> Cost:
-    """What one reading costs, connecting included."""
     wall, cpu = time.perf_counter(), cpu_ns()
     found = await read()
     cost = Cost(found, time.perf_counter() - wall, (cpu_ns() - cpu) / 1e9)
@@ -193,7 +182,6 @@ async def measured(read: Callable[[], Awaitable[int]], expected: int) -> Cost:
 
 
 async def compare(run: Run, bootstrap: str, records: int, per_batch: int, asked: float) -> None:
-    """Both ways over the same topic, in turns."""
     written = await write(bootstrap, records, per_batch)
     run.section(f"{written.records:,} records in batches of {per_batch}, {PARTITIONS} partitions")
     ways: dict[str, Callable[[], Awaitable[int]]] = {
@@ -222,7 +210,6 @@ async def compare(run: Run, bootstrap: str, records: int, per_batch: int, asked:
 
 @contextlib.contextmanager
 def broker(bootstrap: str | None) -> Iterator[str]:
-    """The broker that is given, or one of our own."""
     if bootstrap is not None:
         yield bootstrap
         return

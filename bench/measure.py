@@ -1,6 +1,6 @@
 """
-How things are measured here: CPU time of this process, so that a busy machine disturbs ratios
-least; memory; the collector in a named mode; and what is known of the machine.
+Measurements: CPU time of this process, memory, the cycle collector in a named mode, and facts of
+the machine.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ PROFILE_LINES = 12
 
 
 class Collector(StrEnum):
-    """What Python's cycle collector does while something is measured."""
-
     ON = "on"
     """As Python starts: full passes walk everything that was loaded, again and again."""
     OFF = "off"
@@ -37,7 +35,10 @@ class Collector(StrEnum):
 
 @contextmanager
 def collector(mode: Collector) -> Iterator[None]:
-    """Run a block in *mode*; whatever existed before the block is never walked in it."""
+    """
+    Run a block with the cycle collector in *mode*; the collector skips objects made before the
+    block.
+    """
     gc.collect()
     gc.freeze()
     if mode is Collector.OFF:
@@ -50,13 +51,14 @@ def collector(mode: Collector) -> Iterator[None]:
 
 
 def freeze_what_is_loaded() -> None:
-    """From here on the collector runs, whatever it did before, and has nothing old to walk."""
     gc.freeze()
     gc.enable()
 
 
 def resident_bytes() -> int:
-    """Memory of this process that is in RAM now; where Linux does not say, the most it ever was."""
+    """
+    Return the resident bytes of this process, or its peak where Linux does not tell the present.
+    """
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
@@ -66,10 +68,7 @@ def resident_bytes() -> int:
 
 def held_bytes(root: object) -> int:
     """
-    Sum of the sizes of all objects that *root* alone leads to, without types, functions and
-    modules.
-
-    What the allocator rounds up is not in it.
+    Return the size of all objects that only *root* leads to, without types, functions and modules.
     """
     seen = {id(root)}
     waiting = [root]
@@ -89,13 +88,11 @@ def held_bytes(root: object) -> int:
 
 
 def percentile(values: Sequence[int], percent: float) -> int:
-    """The value that *percent* of the sorted *values* do not pass."""
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
 
 
 def profile_of(work: Callable[[], object]) -> list[str]:
-    """The functions in which *work* spends most time, without the folders that they stand in."""
     profiler = cProfile.Profile()
     profiler.runcall(work)
     out = io.StringIO()
@@ -107,7 +104,7 @@ def profile_of(work: Callable[[], object]) -> list[str]:
 
 
 def machine_facts() -> dict[str, Any]:
-    """What a reader of recorded figures needs to know, and nothing that names the machine."""
+    """Return the facts a reader of the figures needs; nothing names the machine."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cores": os.cpu_count(),

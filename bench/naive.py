@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 @dataclass
 class NaiveEvent:
-    """Every field of a segment record or of an update."""
-
     topic: str
     topic_id: bytes
     partition: int
@@ -77,7 +75,6 @@ class _Reader:
 
 
 def naive_decode(value: bytes) -> NaiveEvent:
-    """Decode a segment record or an update."""
     reader = _Reader(value)
     reader.varint()
     api_key = reader.varint()

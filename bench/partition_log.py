@@ -1,8 +1,6 @@
 """
-`python -m bench.partition_log`: the partition log beside what the same disk does in a plain loop.
-
-Appends with group commit beside write + fdatasync, one after the other; reading beside reading the
-files; recovery with CRC. The two sides of a ratio take turns within one run, on the same disk.
+`python -m bench.partition_log`: the partition log beside plain loops on the same disk: appends with
+group commit, reading, and recovery with CRC. Both sides of a ratio take turns.
 """
 
 from __future__ import annotations
@@ -46,23 +44,18 @@ SETTINGS = LogSettings(sync=SyncPolicy.NEVER)
 
 @dataclass(frozen=True, slots=True)
 class Appends:
-    """One round of appends."""
-
     per_s: float
     latencies_us: Sequence[float]
 
     def at(self, share: float) -> float:
-        """The latency that this share of the appends did not pass."""
         return sorted(self.latencies_us)[int(share * (len(self.latencies_us) - 1))]
 
 
 def some_batch(records: int, size: int) -> bytes:
-    """A batch whose content does not compress or repeat."""
     return build_batch(records_of([os.urandom(size) for _ in range(records)], 0, 1), 0)
 
 
 def plain_appends(folder: Path, content: bytes, count: int) -> Appends:
-    """Write and fdatasync, one after the other, in a plain loop."""
     descriptor = os.open(folder / "plain", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     latencies_us: list[float] = []
     begin = last = time.perf_counter()
@@ -79,7 +72,6 @@ def plain_appends(folder: Path, content: bytes, count: int) -> Appends:
 async def log_appends(
     folder: Path, content: bytes, count: int, writers: int, policy: SyncPolicy
 ) -> Appends:
-    """So many writers, each of which waits for its append before it makes the next."""
     root = folder / "log"
     shutil.rmtree(root, ignore_errors=True)
     latencies_us: list[float] = []
@@ -100,7 +92,6 @@ async def log_appends(
 
 
 def add_appends(run: Run, name: str, rounds: Sequence[Appends]) -> float:
-    """Print what a way of appending does, and return its rate."""
     rate = statistics.median(one.per_s for one in rounds)
     run.add(Figure(name, rate, "appends/s"))
     for share in (0.5, 0.99):
@@ -110,7 +101,6 @@ def add_appends(run: Run, name: str, rounds: Sequence[Appends]) -> float:
 
 
 async def compare_appends(run: Run, folder: Path, count: int) -> None:
-    """Group commit beside a plain loop, for each number of writers."""
     content = some_batch(1, EVENT_BYTES)
     run.section(f"appends of one event in a batch of {len(content)} bytes, synced")
     for writers in WRITERS:
@@ -128,7 +118,6 @@ async def compare_appends(run: Run, folder: Path, count: int) -> None:
 
 
 async def filled(root: Path, content: bytes, size: int, settings: LogSettings) -> None:
-    """A closed log of about *size* bytes."""
     group = content * max(1, READ_BYTES // len(content))
     async with await LogRegistry.open(root, settings) as registry:
         log = await registry.create(TOPIC, 0, TOPIC_ID)
@@ -137,12 +126,10 @@ async def filled(root: Path, content: bytes, size: int, settings: LogSettings) -
 
 
 def log_files(root: Path) -> list[Path]:
-    """The `.log` files of the benchmark's partition."""
     return sorted((root / f"{TOPIC}-0").glob("*.log"))
 
 
 def plain_read(root: Path) -> int:
-    """Read the files from the first byte to the last, as the log reads: a new buffer each time."""
     total = 0
     for path in log_files(root):
         descriptor = os.open(path, os.O_RDONLY)
@@ -155,7 +142,6 @@ def plain_read(root: Path) -> int:
 
 
 async def log_read(log: PartitionLog) -> int:
-    """Read record sets from the first offset to the last."""
     total, position = 0, 0
     while (found := await log.read(position, bytes_max=READ_BYTES)) is not None:
         total += len(found.data)
@@ -164,7 +150,6 @@ async def log_read(log: PartitionLog) -> int:
 
 
 async def compare_reads(run: Run, folder: Path, size: int) -> None:
-    """Reading record sets beside reading the files, both from the kernel's memory."""
     run.section(f"reading {size >> 20} MiB in pieces of {READ_BYTES >> 20} MiB, without CRC")
     for name, layout in LAYOUTS.items():
         root = folder / "read"
@@ -190,7 +175,6 @@ async def compare_reads(run: Run, folder: Path, size: int) -> None:
 
 
 async def compare_recovery(run: Run, folder: Path, size: int) -> None:
-    """Opening a log after a crash that left nothing noted: every batch is checked."""
     run.section(f"recovery of {size >> 20} MiB with every CRC, opening included")
     for name, layout in LAYOUTS.items():
         root = folder / "recovery"

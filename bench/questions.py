@@ -1,4 +1,4 @@
-"""What a loaded set of shards answers, and how quickly: look-ups, sizes, listings, state images."""
+"""Questions to a loaded set of shards, and their speed: look-ups, sizes, listings, state images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ Question = tuple[PythonShard, "TopicIdPartition", int, int]
 
 
 def ask(shards: list[PythonShard]) -> list[Figure]:
-    """What each kind of question costs, and how many of them a second has."""
     rng = Random(7)
     random = _questions(shards, rng)
     hot = rng.sample(random, min(_HOT_KEYS, len(random))) * _HOT_ROUNDS
@@ -48,7 +47,6 @@ def ask(shards: list[PythonShard]) -> list[Figure]:
 
 
 def _questions(shards: list[PythonShard], rng: Random) -> list[Question]:
-    """Questions that have an answer, over many user partitions and at random."""
     users = [(shard, user) for shard in shards for user in shard.partitions()]
     found: list[Question] = []
     for shard, user in rng.sample(users, min(_SAMPLED_PARTITIONS, len(users))):
@@ -77,7 +75,7 @@ def _size_of_epoch(question: Question) -> object:
 
 
 def _cost(questions: list[Question], answer: Callable[[Question], object], *, found: bool) -> float:
-    """Nanoseconds of one question; the call of *answer* is in it, about a twentieth."""
+    """Return nanoseconds per question, of which the call of *answer* is about a twentieth."""
     begin = cpu_ns()
     answers = [answer(question) for question in questions]
     spent = cpu_ns() - begin
@@ -87,7 +85,6 @@ def _cost(questions: list[Question], answer: Callable[[Question], object], *, fo
 
 
 def list_large_partition(segment_count: int) -> list[Figure]:
-    """What it costs to list one user partition of at least *segment_count* segments."""
     shard = PythonShard(0)
     sets = int(segment_count * _EVENTS_PER_LIVE_SEGMENT / RECORDS_PER_SET) + 1
     for record_set in islice(record_sets(1, metadata_partitions=1), sets):
@@ -105,7 +102,6 @@ def list_large_partition(segment_count: int) -> list[Figure]:
 
 
 def export_and_import(shards: list[PythonShard]) -> list[Figure]:
-    """What it costs to write state images and to read them back, and how large they are."""
     live = sum(sum(shard.segment_counts()) for shard in shards)
     begin = cpu_ns()
     images = [shard.image() for shard in shards]

@@ -27,9 +27,9 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from tests.support.auditing_process import most_bytes
-from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import TOPIC_ID
+from tests.support.stores.segment_objects import put_set, whole_segment
+from tests.support.tier.audit_process import most_bytes
 
 DEFAULT_SEGMENTS = 5_000
 PARTITIONS = 20
@@ -37,22 +37,17 @@ MILLION = 1_000_000
 
 
 class Rebuilt(NamedTuple):
-    """How long each step took, and the most memory of the process."""
-
     rebuild_s: float
     apply_s: float
     peak_bytes: int
 
 
 class Kept(NamedTuple):
-    """The same for a backup of what was published."""
-
     export_s: float
     import_s: float
 
 
 def write_objects(store: Path, segments: int) -> None:
-    """The three objects of each segment, small."""
     each = -(-segments // PARTITIONS)
     for number in range(segments):
         partition = TopicIdPartition(TOPIC_ID, f"topic-{number // each}", number // each)
@@ -61,7 +56,6 @@ def write_objects(store: Path, segments: int) -> None:
 
 
 def rebuild_all(folder: str) -> Rebuilt:
-    """Into a file, and from there into a log that is begun."""
     place = Path(folder)
     request = CareRequest(
         embedded=place / "archive", store=LocalSettings(place / "store", is_made=False)
@@ -79,7 +73,6 @@ def rebuild_all(folder: str) -> Rebuilt:
 
 
 def keep_all(folder: str) -> Kept:
-    """Out to a file, and in again."""
     place = Path(folder)
     file = place / "backup.jsonl.gz"
     began_s = time.perf_counter()

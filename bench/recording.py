@@ -1,8 +1,4 @@
-"""
-The frame of a run: what machine it is on, what was asked and whether it was met, and a file.
-
-Nothing here measures.
-"""
+"""The frame of a run: its machine, its asked figures and verdicts, and a file."""
 
 from __future__ import annotations
 
@@ -32,11 +28,6 @@ output_option = click.option(
 
 @contextmanager
 def recording(run: Run, output: Path | None, **sizes: Any) -> Iterator[None]:
-    """
-    Run a block that measures: the machine is printed before it, the asked figures after it.
-
-    Where *output* is given everything goes there, with *sizes*, which say what was measured.
-    """
     begin = time.monotonic()
     facts = machine_facts()
     click.echo(", ".join(f"{name.replace('_', ' ')}: {fact}" for name, fact in facts.items()))

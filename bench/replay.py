@@ -40,8 +40,6 @@ _HELD_SEGMENTS_MAX = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is replayed, and what is asked of the result."""
-
     event_count: int
     records_per_batch: int = RECORDS_PER_SET
     metadata_partitions: int = METADATA_PARTITIONS
@@ -54,7 +52,7 @@ class Plan:
 
 @dataclass
 class Replayed:
-    """What a replay cost; nanoseconds of CPU time per event unless a name says otherwise."""
+    """CPU nanoseconds per event, unless the name says otherwise."""
 
     events: int = 0
     apply_ns: float = 0.0
@@ -73,7 +71,6 @@ class Replayed:
 
 
 def replay(plan: Plan) -> Replayed:
-    """Load a history as *plan* says and measure on the way."""
     partitions = user_partition_count(plan.event_count)
     history = record_sets(
         partitions,
@@ -113,7 +110,6 @@ def _chunks(
 def _load(
     plan: Plan, shards: list[PythonShard], chunks: Iterator[list[RecordSet]], result: Replayed
 ) -> list[int]:
-    """Apply the history and give the CPU time of every call."""
     pauses: list[int] = []
     spent = beside = naive = beside_events = 0
     for number, sets in enumerate(chunks):
@@ -135,7 +131,6 @@ def _load(
 
 
 def _apply_all(shards: list[PythonShard], sets: list[RecordSet], pauses: list[int]) -> int:
-    """CPU time of applying *sets*; that of each goes to *pauses*."""
     begin = before = cpu_ns()
     for record_set in sets:
         shards[record_set.partition].apply(record_set)
@@ -163,7 +158,6 @@ def _measure_memory(shards: list[PythonShard], before: int, result: Replayed) ->
 
 
 def values_of(sets: list[RecordSet]) -> list[list[bytes]]:
-    """The record values, batch by batch."""
     return [
         [value for _, value in batch.values() if value is not None]
         for record_set in sets
@@ -173,7 +167,6 @@ def values_of(sets: list[RecordSet]) -> list[list[bytes]]:
 
 
 def naive_pass(batches: list[list[bytes]], *, kept: bool) -> int:
-    """CPU time of decoding naively, with the results of one batch or of all batches kept."""
     kept_results = []
     begin = cpu_ns()
     for values in batches:

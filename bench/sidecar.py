@@ -50,19 +50,13 @@ _FILES_KEPT = 512
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     events: int
-    """Of the log that is asked."""
     large_events: int
-    """Of the log that is read meanwhile."""
     questions: int
     passes: int
     pass_ms: int
     starts: int
-    """Of the service, each with a replay."""
     idle: int
-    """Connections that only stay."""
 
 
 FULL = Sizes(
@@ -76,8 +70,6 @@ QUICK = Sizes(
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all measurements stand on."""
-
     run: Run
     sizes: Sizes
     programs: Programs
@@ -85,7 +77,6 @@ class Ground:
     place: Path
 
     def passes(self, *loads: Load) -> list[list[Noted]]:
-        """All loads in turns; for each what its passes noted."""
         noted: list[list[Noted]] = [[] for _ in loads]
         for _ in range(self.sizes.passes):
             for each, found in zip(loads, noted, strict=True):
@@ -94,7 +85,6 @@ class Ground:
 
     @contextmanager
     def load(self, server: Process, asked: Asked, name: str, **what: int) -> Iterator[Load]:
-        """A generator of load with files of its own."""
         folder = self.place / name
         folder.mkdir(exist_ok=True)
         with load(self.programs, server, folder, asked, **what) as found:
@@ -102,7 +92,6 @@ class Ground:
 
 
 def measure(run: Run, sizes: Sizes, place: Path) -> None:
-    """Everything, on one pair of logs."""
     programs = compiled(place)
     logs = asyncio.run(fill_logs(place / "data", sizes.events, sizes.large_events))
     ground = Ground(run, sizes, programs, logs, place)
@@ -121,8 +110,8 @@ def measure(run: Run, sizes: Sizes, place: Path) -> None:
 
 def compare_cost(ground: Ground, server: Process, asked: Asked) -> None:
     """
-    What a look-up costs the server, beside an answer of the same bytes by the server in C; with as
-    many clients as are busy at once, each with one request under way.
+    Compare the server's cost of a look-up with the answer of a server in C, with as many busy
+    clients as are connected at once, one request each.
     """
     ground.run.section(f"{CLIENTS} clients, one look-up a frame, {len(asked.answer)} B answered")
     with ExitStack() as opened:
@@ -149,7 +138,7 @@ def _state(run: Run, who: str, noted: list[Noted]) -> None:
 
 
 def _cpu_us(noted: list[Noted]) -> float:
-    """Over all passes, because the system counts in steps of some milliseconds."""
+    """Sum over all passes, because the system counts in steps of some milliseconds."""
     return sum(one.cpu_us * one.answers for one in noted) / sum(one.answers for one in noted)
 
 
@@ -158,7 +147,6 @@ def _rate(noted: list[Noted]) -> float:
 
 
 def _times(who: str, noted: list[Noted]) -> list[Figure]:
-    """Of the pass in the middle; the longest of all."""
     return [
         Figure(f"answered within, {who}, p50", median(one.p50_us for one in noted), "us"),
         Figure(f"answered within, {who}, p99", median(one.p99_us for one in noted), "us"),
@@ -167,10 +155,6 @@ def _times(who: str, noted: list[Noted]) -> list[Figure]:
 
 
 def compare_batches(ground: Ground, server: Process, single: Asked, many: Asked) -> None:
-    """
-    A frame of many look-ups beside as many frames, each sent when the one before was answered: to
-    one client, by the time that it takes, and to all, by what it costs the server.
-    """
     ground.run.section(f"a frame of {IN_ONE} look-ups beside {IN_ONE} frames, one after the other")
     ways: dict[str, tuple[int, Callable[[list[Noted]], float]]] = {
         "time to one client": (1, _turn_us),
@@ -200,10 +184,6 @@ def _turn_us(noted: list[Noted]) -> float:
 
 
 def compare_replay(ground: Ground, asked: Asked) -> None:
-    """
-    Look-ups of a log that is ready, while the same process reads another one as fast as it can; and
-    the same when that is over. Every start of the service gives one pass.
-    """
     sizes = ground.sizes
     busy: list[Noted] = []
     idle: list[Noted] = []
@@ -232,7 +212,6 @@ def compare_replay(ground: Ground, asked: Asked) -> None:
 
 
 def compare_idle(ground: Ground, server: Process, asked: Asked) -> None:
-    """What connections cost that only stay: memory, and what the busy ones notice."""
     count = min(ground.sizes.idle, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - _FILES_KEPT)
     ground.run.section(f"{count:,} idle connections beside {CLIENTS} busy ones")
     with ground.load(server, asked, "busy", clients=CLIENTS) as clients:

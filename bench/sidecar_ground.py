@@ -1,9 +1,6 @@
 """
-Servers of frames as processes of their own, an echo server in C among them, and the load that all
-get from one generator in C.
-
-What a process costs is read from the operating system, which counts for all alike. Nothing is
-judged here.
+Frame servers as processes of their own, with an echo server in C among them, and the load of one
+generator in C. The operating system counts the cost of each.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,14 +30,11 @@ CPU_LEAST_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What was compiled of the sources in C."""
-
     echo: Path
     load: Path
 
 
 def compiled(folder: Path) -> Programs:
-    """The programs in C, made in *folder*; ends the command where there is no compiler."""
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         msg = (
@@ -64,15 +58,12 @@ def compiled(folder: Path) -> Programs:
 
 
 class Process:
-    """A server, and what the operating system says of it."""
-
     def __init__(self, socket: Path, process: subprocess.Popen[bytes]) -> None:
         self.socket = socket
         self._process = process
 
     @property
     def cpu_s(self) -> float:
-        """Processor time that it has used, its threads' included."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -92,7 +83,6 @@ class Process:
 def started(
     command: list[str], socket: Path, *, folder: Path, log: Path | None = None
 ) -> Iterator[Process]:
-    """*command* as a process that listens at *socket*; killed at the end."""
     environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
     with (log or Path(os.devnull)).open("wb") as written:
         process = subprocess.Popen(  # noqa: S603 - our own programs
@@ -116,7 +106,6 @@ def started(
 
 @contextmanager
 def echo_server(programs: Programs, folder: Path, answer: bytes) -> Iterator[Process]:
-    """The server in C, which answers *answer* to everything."""
     with tempfile.TemporaryDirectory(prefix="rlmm-") as short:
         canned, socket = folder / "answer", Path(short) / "echo.sock"
         canned.write_bytes(answer)
@@ -130,8 +119,6 @@ def echo_server(programs: Programs, folder: Path, answer: bytes) -> Iterator[Pro
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is sent, as frames, and the answer to the first of the requests."""
-
     hello: bytes
     requests: list[bytes]
     answer: bytes
@@ -139,26 +126,20 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a generator of load noted, with what the server used meanwhile."""
-
     answers: int
     elapsed_s: float
     p50_us: float
     p99_us: float
     max_us: float
     cpu_us: float
-    """Of the server, for each answer."""
 
 
 class Load:
-    """A generator of load whose clients are connected."""
-
     def __init__(self, process: subprocess.Popen[str], server: Process) -> None:
         self._process = process
         self._server = server
 
     def run(self, duration_ms: int) -> Noted:
-        """Keep the server busy for so long."""
         before_s = self._server.cpu_s
         line = self._tell(f"{duration_ms}\n")
         cpu_s = self._server.cpu_s - before_s
@@ -188,7 +169,6 @@ def load(
     depth: int = 1,
     idle: int = 0,
 ) -> Iterator[Load]:
-    """*clients* that will ask what is *asked*, beside *idle* ones that only stay connected."""
     hello, requests = folder / "hello", folder / "requests"
     hello.write_bytes(asked.hello)
     requests.write_bytes(b"".join(asked.requests))

@@ -1,8 +1,6 @@
 """
-`rlmm serve` as it is measured: two clusters in one process, a small log that is asked and a large
-one that takes time to be read, and the questions about the small one, as frames.
-
-Nothing is judged here.
+`rlmm serve` under measurement: two clusters in one process, a small log that answers and a large
+one that is read, and questions about the small one as frames.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.process.wiring import CLUSTERS_FOLDER, LOG_FOLDER
 from rlmm.wire.messages import answer_frame, request_frame
 from rlmm.wire.values import partition_value
-from tests.support.frames import greeted
+from tests.support.server.raw_frames import greeted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +43,6 @@ _SEVERAL_STARTS_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Two logs on disk."""
-
     folder: Path
     known: dict[str, list[TopicIdPartition]]
     """User partitions of each, some of them without any event."""
@@ -54,7 +50,6 @@ class Logs:
 
 
 async def fill_logs(folder: Path, small: int, large: int) -> Logs:
-    """Write both, of so many events."""
     known, cluster_ids = {}, {}
     for name, events in ((SMALL, small), (LARGE, large)):
         place = folder / CLUSTERS_FOLDER / name / LOG_FOLDER
@@ -72,7 +67,6 @@ async def fill_logs(folder: Path, small: int, large: int) -> Logs:
 
 @contextmanager
 def serving(logs: Logs, place: Path) -> Iterator[Process]:
-    """`rlmm serve` for both logs; killed without a snapshot, so every start reads them anew."""
     # Paths of sockets are short, those of folders are not.
     with tempfile.TemporaryDirectory(prefix="rlmm-") as short:
         config, socket = place / "rlmm.toml", Path(short) / "rlmm.sock"
@@ -91,7 +85,6 @@ def serving(logs: Logs, place: Path) -> Iterator[Process]:
 
 
 async def wait_open(server: Process, logs: Logs, name: str) -> None:
-    """Wait until everything in the log *name* is answered from."""
     deadline_s = time.monotonic() + DEADLINE_S
     while not await is_open(server, logs, name):
         server.require_running()
@@ -102,7 +95,6 @@ async def wait_open(server: Process, logs: Logs, name: str) -> None:
 
 
 async def is_open(server: Process, logs: Logs, name: str) -> bool:
-    """Whether everything in the log *name* is answered from."""
     async with greeted(server.socket, cluster_id=logs.cluster_ids[name]) as client:
         for partition in logs.known[name]:
             if not await client.call("is_ready", partition_value(partition)):
@@ -111,9 +103,6 @@ async def is_open(server: Process, logs: Logs, name: str) -> bool:
 
 
 async def questions(server: Process, logs: Logs, count: int, in_one: int) -> tuple[Asked, Asked]:
-    """
-    *count* look-ups of the small log, of which each has an answer: one in a frame, and *in_one*.
-    """
     said = {"cluster_id": logs.cluster_ids[SMALL]}
     async with greeted(server.socket, **said) as client:
         lookups = await _lookups(client, logs.known[SMALL])
@@ -133,7 +122,6 @@ async def questions(server: Process, logs: Logs, count: int, in_one: int) -> tup
 
 
 async def _lookups(client: Any, known: list[TopicIdPartition]) -> list[Any]:
-    """A look-up for every segment of *known* that is found where it begins."""
     lookups = []
     for partition in known:
         asked = partition_value(partition)

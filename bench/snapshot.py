@@ -1,10 +1,6 @@
 """
-`python -m bench.snapshot`: saving and loading state beside what the same disk does in a plain loop,
-and what the event loop notices of it.
-
-Files, disk and state are the same on both sides of a ratio. What the loop notices is told by turns
-as they were, and by what this process computed between two of them: the second says what we did,
-whatever else the machine was busy with.
+`python -m bench.snapshot`: saving and loading state beside plain loops on the same disk, and the
+pauses of the event loop. The pauses are given as wall time and as CPU time of this process.
 """
 
 from __future__ import annotations
@@ -52,8 +48,6 @@ END = 2**62
 
 @dataclass
 class States:
-    """Shards that somebody else may have snapshots of; each round they stand one further."""
-
     shards: Mapping[int, PythonShard]
 
     @property
@@ -61,7 +55,6 @@ class States:
         return sum(sum(shard.segment_counts()) for shard in self.shards.values())
 
     def advance(self) -> None:
-        """Make every shard another one than its snapshot."""
         for shard in self.shards.values():
             shard.apply_event(None)
 
@@ -69,7 +62,6 @@ class States:
         return {partition: shard.position for partition, shard in self.shards.items()}
 
     async def freeze(self, partition: int) -> ShardImages | None:
-        """Copy references, a millisecond at a time."""
         shard = self.shards[partition]
         parts: list[Callable[[], bytes]] = []
         begin = time.perf_counter()
@@ -82,7 +74,6 @@ class States:
 
 
 def built(segments: int) -> tuple[States, float]:
-    """Shards with about so many segments, and the CPU seconds that applying them took."""
     shards = {number: PythonShard(number) for number in range(METADATA_PARTITIONS)}
     states = States(shards)
     applying_s = 0.0
@@ -100,7 +91,6 @@ def built(segments: int) -> tuple[States, float]:
 
 
 def plain_write(files: Sequence[bytes], folder: Path) -> float:
-    """Seconds to write and sync as many files, the folder of each included."""
     begin = time.perf_counter()
     for number, content in enumerate(files):
         path = folder / str(number)
@@ -122,14 +112,12 @@ def plain_read(paths: Sequence[Path]) -> float:
 
 
 def store_in(root: Path) -> SnapshotStore:
-    """A store that keeps to its defaults."""
     return SnapshotStore(root, IDENTITY, PythonShard, SnapshotSettings(free_bytes_min=0))
 
 
 async def compare_saving(
     run: Run, states: States, root: Path, plain: Path, rounds: int = ROUNDS
 ) -> list[Path]:
-    """Snapshots of all shards beside writing the same bytes; the paths of the newest."""
     store = store_in(root)
     writer = SnapshotWriter(states, store)
     saved_s, plain_s = [], []
@@ -163,7 +151,6 @@ async def compare_loading(
     replay_s: float,
     rounds: int = ROUNDS,
 ) -> None:
-    """Restoring all shards beside reading the same bytes, and beside the replay."""
     loaded_s, cpu_s, read_s = [], [], []
     for _ in range(rounds):
         store = store_in(root)
@@ -189,7 +176,6 @@ async def compare_loading(
 
 
 async def notice(run: Run, states: States, root: Path, idle_s: float) -> None:
-    """What the loop notices, beside idle."""
     writer = SnapshotWriter(states, store_in(root))
     ask = asker(states.shards)
     run.section(f"what the loop notices at {states.segments} segments")
@@ -213,7 +199,6 @@ async def notice(run: Run, states: States, root: Path, idle_s: float) -> None:
 
 
 def asker(shards: Mapping[int, PythonShard]) -> Callable[[], object]:
-    """Asks for a segment of any user partition."""
     asked = [(shard, partition) for shard in shards.values() for partition in shard.partitions()]
     rng = random.Random(1)
 
@@ -225,7 +210,6 @@ def asker(shards: Mapping[int, PythonShard]) -> Callable[[], object]:
 
 
 async def compare(run: Run, segments: int, place: Path) -> None:
-    """Everything, over one state."""
     root, plain = place / "snapshots", place / "plain"
     plain.mkdir()
     states, replay_s = built(segments)
@@ -235,8 +219,6 @@ async def compare(run: Run, segments: int, place: Path) -> None:
 
 
 def peak_of_loading(root: Path, partitions: int) -> tuple[int, int, int]:
-    """Resident bytes of a process before it restores, at most, and afterwards."""
-
     async def load() -> list[object]:
         store = store_in(root)
         return [await store.restore(partition, 0, END) for partition in range(partitions)]
@@ -251,14 +233,12 @@ def peak_of_loading(root: Path, partitions: int) -> tuple[int, int, int]:
 
 
 def peak_bytes() -> int:
-    """The most memory that was ever resident in this process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     found = next(line for line in lines if line.startswith("VmHWM"))
     return int(found.split()[1]) * 1024
 
 
 def compare_memory(run: Run, root: Path) -> None:
-    """What loading needs at most beside what is held afterwards, in a process of its own."""
     before, peak, after = run.apart(peak_of_loading, root, METADATA_PARTITIONS)
     run.section("memory of a process that loads them")
     run.add(Figure("held afterwards", (after - before) / 2**20, "MiB"))

@@ -1,10 +1,7 @@
 """
 `python -m bench spark`: a copy job on Spark beside plain clients of boto3 that put the same files,
-what its driver adds to the same tasks without a job, and the memory of a task.
-
-All of them write to a store of our own (`fast_store`), so that no store is what is measured. Both
-sides of a ratio take turns, with as many processes each. Each measurement is explained where it is
-made.
+the overhead of its driver, and the memory of a task. All write to `fast_store`; both sides take
+turns with as many processes each.
 """
 
 from __future__ import annotations
@@ -49,20 +46,15 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
-
     partitions: int
     segments: int
-    """In each partition."""
     segment_bytes: int
     passes: int
     small_partitions: int
     small_segments: int
-    """In each partition."""
     small_bytes: int
     small_passes: int
     large_bytes: int
-    """Of the segment whose copy's memory is looked at."""
 
 
 FULL = Sizes(
@@ -77,8 +69,6 @@ QUICK = Sizes(
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all measurements stand on."""
-
     run: Run
     sizes: Sizes
     engine: Passing
@@ -87,7 +77,6 @@ class Ground:
 
 
 def measure(run: Run, sizes: Sizes, place: Path, processes: int) -> None:
-    """Everything; memory in a second session of Spark, whose workers do one task each."""
     settings = ExecutionSettings(f"local[{processes}]", conf={"spark.local.dir": str(place)})
     with environment(), fast_store() as endpoint, open_engine(settings) as engine:
         ground = Ground(run, sizes, Passing(engine), endpoint, place)
@@ -103,13 +92,9 @@ def measure(run: Run, sizes: Sizes, place: Path, processes: int) -> None:
 
 def compare_copies(ground: Ground, plain: PlainClients) -> None:
     """
-    The same segments by a job, and by processes that put their files and do nothing else.
-
-    Of the job the copying alone is compared, from before the first STARTED until the last FINISHED,
-    receipts and report are written: each log is read and judged, written, asked for again, and
-    described by a manifest. What its plan reads comes before. Plain clients are boto3's as they
-    come; beside them stands what is fastest with it, a checksum of ours and no signature of the
-    body.
+    Compare a job on Spark with processes that only put the same files. Of the job only the copying
+    counts, from before the first STARTED to the last FINISHED: reading, judging, writing,
+    manifests.
     """
     sizes = ground.sizes
     folder = write_log_folder(
@@ -149,14 +134,12 @@ def compare_copies(ground: Ground, plain: PlainClients) -> None:
 
 
 def warm_up(ground: Ground, plain: PlainClients, segments: Sequence[Sequence[Path]]) -> None:
-    """Every process has its client, and everything is imported, before anything is counted."""
     plain.put(segments[: 2 * ground.engine.slots], "warm", is_tuned=False)
     folder = write_log_folder(ground.place / "warm", 1, 2 * ground.engine.slots, MB)
     _copy(ground, folder, "warm-job")
 
 
 def _ratio(other_s: Sequence[float], our_s: Sequence[float]) -> float:
-    """How fast ours is beside the other, by the pass in the middle."""
     return median(other / ours for other, ours in zip(other_s, our_s, strict=True))
 
 
@@ -169,12 +152,9 @@ def _copy(ground: Ground, folder: Path, name: str) -> Copied:
 
 def measure_overhead(ground: Ground) -> None:
     """
-    What a job adds to its tasks: events, claims, waves, receipts.
-
-    The tasks of a whole job are run again as one job of Spark's, into another prefix and with
-    nobody who decides or publishes anything; what the carrying out takes longer is the driver's.
-    What Spark takes to schedule them is in both, and so not in the difference; a job is more than
-    it by the copies themselves.
+    Measure what a job adds to its tasks: events, claims, waves, receipts. The tasks run a second
+    time as one job of Spark into another prefix, without events; the difference is the driver's
+    work.
     """
     sizes = ground.sizes
     count = sizes.small_partitions * sizes.small_segments

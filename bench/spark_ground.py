@@ -1,6 +1,6 @@
 """
-What copies are measured on: a broker's log folder with made segments, the job that copies them, and
-plain clients of boto3 that put the same files. Nothing is judged here.
+Ground for copies: a broker's log folder with made segments, the job that copies them, and plain
+clients of boto3 that put the same files.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ from spark_tiering.segments.segment_listing import SNAPSHOT
 from spark_tiering.stores.content import FileContent
 from spark_tiering.stores.s3_settings import S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from spark_tiering.copy_job.progress import Progress
@@ -58,7 +57,6 @@ KINDS = 64
 
 @contextmanager
 def environment() -> Iterator[None]:
-    """Credentials, and a path on which workers find what is only in this tree."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
     said = {**CREDENTIALS, "PYTHONPATH": path}
     before = {name: os.environ.get(name) for name in said}
@@ -77,10 +75,6 @@ def environment() -> Iterator[None]:
 
 
 def write_log_folder(folder: Path, partitions: int, segments: int, segment_bytes: int) -> Path:
-    """
-    A broker's log folder with so many rolled segments in each partition, every one as long as whole
-    batches allow, and an active one behind them.
-    """
     asyncio.run(_write(folder, partitions, segments, segment_bytes))
     for partition in folder.glob("*-*/"):
         # A broker writes one whenever it rolls a segment; nobody here has an id.
@@ -108,7 +102,6 @@ async def _write(folder: Path, partitions: int, segments: int, segment_bytes: in
 
 
 def segments_of(folder: Path) -> list[list[Path]]:
-    """The files of each rolled segment, as a broker would tier them."""
     found = []
     for partition in sorted(folder.glob("*-*/")):
         logs = sorted(partition.glob(f"*{LOG}"))
@@ -127,8 +120,6 @@ def log_bytes(segments: Sequence[Sequence[Path]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """One job, and how long its phases took."""
-
     report: JobReport
     plan_s: float
     """Until its plan stood: segments read and judged, topics claimed."""
@@ -139,14 +130,12 @@ class Copied:
 
     @property
     def task_s(self) -> float:
-        """The time in tasks, all of them added up."""
         return sum(one.seconds for one in self.report.receipts)
 
 
 def run_copy(
     engine: ExecutionEngine, endpoint: str, folder: Path, place: Path, name: str
 ) -> Copied:
-    """Copy everything in *folder*, under a prefix and into a metadata log of its own."""
     request = JobRequest(
         CopyMode.ARCHIVE,
         LogDirSettings((str(folder),)),
@@ -176,13 +165,10 @@ def run_copy(
 
 
 def store_settings(endpoint: str) -> S3Settings:
-    """The fast store, as jobs are told of it."""
     return S3Settings(BUCKET, endpoint=endpoint, region=REGION, is_path_style=True)
 
 
 class Passing:
-    """An engine that keeps the copies that pass through it, so that they can be made once more."""
-
     def __init__(self, engine: ExecutionEngine) -> None:
         self._engine = engine
         self._tasks: list[CopyTask] = []
@@ -201,11 +187,9 @@ class Passing:
         return self._engine.run_units(units, fn, on_result)
 
     def forget(self) -> None:
-        """Keep only what comes from now on."""
         self._tasks.clear()
 
     def run_again(self, prefix: str) -> None:
-        """All of it in one call, under another prefix; nobody hears of it while it runs."""
         tasks = [replace(task, prefix=prefix) for task in self._tasks]
         for outcome in self._engine.run_units(tasks, copy_segment):
             if isinstance(outcome, UnitLost) or not outcome.outcome.is_done:
@@ -214,18 +198,12 @@ class Passing:
     def cancel(self) -> None:
         self._engine.cancel()
 
-    def close(self) -> None:
-        """Nothing: the engine is somebody else's."""
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -233,14 +211,11 @@ class Passing:
 
 
 class PlainClients:
-    """Processes that put files by boto3, one segment at a time each."""
-
     def __init__(self, endpoint: str, count: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._pool = context.Pool(count, _open_clients, (endpoint,))
 
     def put(self, segments: Sequence[Sequence[Path]], name: str, *, is_tuned: bool) -> float:
-        """Put every file of *segments* under a prefix; how long it took all of them together."""
         tasks = [(files, name, is_tuned) for files in segments]
         begin_s = time.perf_counter()
         for _ in self._pool.imap_unordered(_put, tasks):
@@ -256,7 +231,6 @@ class PlainClients:
 
 
 _clients: dict[bool, Any] = {}
-"""Of a process: one as boto3 makes it, and one as is best known, by whether it is that."""
 
 
 def _open_clients(endpoint: str) -> None:

@@ -1,8 +1,6 @@
 """
-What the process of a task holds while it copies a large segment, which is made while it is read.
-
-The task runs on Spark as every copy does. It copies a small segment first: whatever stays after
-that is the baseline.
+Memory of a task's process while it copies a large segment on Spark, above the baseline that a small
+segment leaves.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.executor.segment_copy import copy_segment
 from spark_tiering.executor.tasks import CopyOptions
-from tests.support.inspecting_process import peak_bytes
-from tests.support.large_copy_process import VariedLog, store_of, task_of
-from tests.support.object_sink import open_sink
+from tests.support.partitions.inspection_process import peak_bytes
+from tests.support.stores.s3_sink import open_sink
+from tests.support.tier.large_copy_process import VariedLog, store_of, task_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +35,6 @@ WAYS = {
 
 
 class Large(NamedTuple):
-    """A task: where to, how much, how, and the number of its first segment."""
-
     endpoint: str
     log_bytes: int
     is_compressed: bool
@@ -47,10 +43,7 @@ class Large(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What came of it."""
-
     detail: str
-    """Empty where both segments were copied."""
     log_bytes: int
     seconds: float
     baseline_bytes: int
@@ -58,7 +51,6 @@ class Held(NamedTuple):
 
 
 def copy_large(asked: Large) -> Held:
-    """In a task: a small segment, and what is held then; the large one, and the most ever held."""
     store = store_of(asked.endpoint, asked.single_put_bytes)
     options = CopyOptions(is_compressed=asked.is_compressed)
     small = copy_segment(task_of(VariedLog(SMALL_BYTES), store, options, asked.number))
@@ -71,7 +63,6 @@ def copy_large(asked: Large) -> Held:
 
 
 def measure_memory(run: Run, log_bytes: int, place: Path) -> None:
-    """One task after the other, each above its own baseline and in a process of its own."""
     run.section(f"A task that copies one segment of {log_bytes / 1e6:,.0f} MB")
     conf = {"spark.local.dir": str(place), "spark.python.worker.reuse": "false"}
     with open_sink() as sink, open_engine(ExecutionSettings("local[1]", conf=conf)) as engine:

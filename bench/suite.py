@@ -1,8 +1,6 @@
 """
-What one run measures, in its order: every figure that is asked of the pure-Python engine, beside
-those that explain it.
-
-How each is measured stands in the other modules.
+Measurements of one run in their order: every asked figure of the pure-Python engine beside those
+that explain it.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ _NAIVE_CHUNKS = 40
 
 
 def measure_all(run: Run, sizes: list[int], listed_segments: int) -> None:
-    """Measure and print everything; *sizes* rise."""
     for mode in Collector:
         compare_decoding(run, sizes[0], mode)
     loaded = {size: load(run, size, sizes) for size in sizes}
@@ -39,7 +36,6 @@ def measure_all(run: Run, sizes: list[int], listed_segments: int) -> None:
 
 
 def compare_decoding(run: Run, size: int, mode: Collector) -> None:
-    """Every way of decoding, and decode + apply, over the smallest history."""
     what_it_does = "off" if mode is Collector.OFF else "on, nothing old to walk"
     at = f"collector {mode}, {size:,} events"
     run.section(f"Side by side, {size:,} events, collector {what_it_does}")
@@ -53,7 +49,6 @@ def compare_decoding(run: Run, size: int, mode: Collector) -> None:
 
 
 def load(run: Run, size: int, sizes: list[int]) -> Replayed:
-    """One history into 50 shards: cost, memory, and the naive reader beside it."""
     run.section(
         f"{size:,} events, {user_partition_count(size):,} user partitions, {METADATA_PARTITIONS} "
         f"shards, {RECORDS_PER_SET} records a batch, collector off while loading, then frozen"
@@ -83,7 +78,6 @@ def load(run: Run, size: int, sizes: list[int]) -> Replayed:
 
 
 def judge_growth(run: Run, loaded: dict[int, Replayed], sizes: list[int]) -> None:
-    """What an event costs in the largest history, against the smallest."""
     run.section(f"Growth from {sizes[0]:,} to {sizes[-1]:,} events")
     least, most = loaded[sizes[0]], loaded[sizes[-1]]
     growths = {
@@ -96,7 +90,6 @@ def judge_growth(run: Run, loaded: dict[int, Replayed], sizes: list[int]) -> Non
 
 
 def compare_collector(run: Run, loaded: dict[int, Replayed], sizes: list[int]) -> None:
-    """The same histories with the collector on all the time, and the pauses of both ways."""
     running = {
         size: _replay(run, Plan(size, collector=Collector.ON, naive_every=0)) for size in sizes
     }
@@ -122,7 +115,6 @@ def compare_collector(run: Run, loaded: dict[int, Replayed], sizes: list[int]) -
 
 
 def compare_layouts(run: Run, sizes: list[int]) -> None:
-    """The same histories in batches of one record, and all in one shard."""
     run.section("Decode + apply in other layouts, collector off")
     for records, shards in ((RECORDS_PER_SET, 1), (1, METADATA_PARTITIONS), (1, 1)):
         for size in sizes:
@@ -136,7 +128,6 @@ def compare_layouts(run: Run, sizes: list[int]) -> None:
 def show_answers(
     run: Run, loaded: dict[int, Replayed], sizes: list[int], listed_segments: int
 ) -> None:
-    """Questions, state images and a long listing."""
     for size in sizes:
         run.section(f"Questions to shards of {size:,} events, one at a time")
         for figure in loaded[size].answers:
@@ -153,14 +144,12 @@ def _ask_ratio(run: Run, ratio: float, at: str) -> None:
 
 
 def _explain(run: Run, figure: Figure, size: int) -> None:
-    """Print where the time goes when *figure* was missed."""
     if not figure.is_met:
         events = min(size, _SMALL_EVENTS_MAX)
         run.add_profile(figure.name, run.apart(yardstick.profile_apply, events))
 
 
 def _replay(run: Run, plan: Plan) -> Replayed:
-    """The replay of *plan*; small ones are done several times, and the middle one counts."""
     times = _REPLAYS_OF_SMALL if plan.event_count <= _SMALL_EVENTS_MAX else 1
     done = [run.apart(replay, plan) for _ in range(times)]
     return sorted(done, key=lambda replayed: replayed.apply_ns)[times // 2]

@@ -1,4 +1,4 @@
-"""What else is on an event loop while something works there: it ticks, asks, and notes how late."""
+"""A ticker on an event loop: it ticks, asks questions, and notes delays."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ ASKED_PER_TICK = 5
 
 @dataclass
 class Noticed:
-    """How far apart the turns of a ticker were, and how long its questions took."""
-
     turns_us: list[int] = field(default_factory=list)
     cpu_us: list[int] = field(default_factory=list)
     """What this process computed between two turns, whatever others did to the machine."""
@@ -29,7 +27,6 @@ class Noticed:
     """From the tick that was due to the answer: what somebody who asks waits."""
 
     def figures(self, when: str, asked_ms: float | None = None) -> list[Figure]:
-        """Half, nearly all, and the worst."""
         found = []
         for percent, label in ((50, "p50"), (99, "p99"), (100, "max")):
             turn = percentile(self.turns_us, percent) / 1_000
@@ -44,7 +41,6 @@ class Noticed:
 
 @asynccontextmanager
 async def ticking(ask: Callable[[], object]) -> AsyncIterator[Noticed]:
-    """Tick beside a block, and call *ask* a few times each time."""
     noticed = Noticed()
     ticker = asyncio.create_task(_tick(ask, noticed))
     try:

@@ -31,7 +31,6 @@ NAIVE, NAIVE_KEPT, WALK, DECODE, APPLY = (
 
 
 def compare(event_count: int, repeats: int, mode: Collector) -> dict[str, float]:
-    """Nanoseconds per event of each way, the median of *repeats* rounds."""
     sets = _history(event_count)
     events = len(sets) * RECORDS_PER_SET
     batches = values_of(sets)
@@ -51,7 +50,6 @@ def compare(event_count: int, repeats: int, mode: Collector) -> dict[str, float]
 
 
 def profile_apply(event_count: int) -> list[str]:
-    """Where decode + apply spends its time."""
     sets = _history(event_count)
     return profile_of(lambda: _apply(sets))
 

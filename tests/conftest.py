@@ -11,9 +11,9 @@ from hypothesis import settings
 pytest_plugins = [
     "pytester",
     "tests.kafka.fixtures",
-    "tests.support.capabilities",
-    "tests.support.shards",
-    "tests.support.spark_sessions",
+    "tests.support.repository.capabilities",
+    "tests.support.engine.shards",
+    "tests.support.spark.sessions",
 ]
 
 # The short forms try the same examples every time, so that a red run is red again when it is

@@ -23,7 +23,6 @@ DELETE_FINISHED = "DELETE_SEGMENT_FINISHED"
 
 
 def add(label: str, start: int, end: int, epochs: dict[str, Json] | None = None) -> Step:
-    """A copy starts, and is applied; by default with one epoch 0."""
     listed: dict[str, Json] = {"0": start} if epochs is None else epochs
     return {
         "op": "add", "id": label, "start": start, "end": end, "epochs": listed, "expect": "applied",
@@ -31,7 +30,6 @@ def add(label: str, start: int, end: int, epochs: dict[str, Json] | None = None)
 
 
 def update(label: str, state: str, expect: Json = "applied") -> Step:
-    """A segment moves on to *state*."""
     return {"op": "update", "id": label, "state": state, "expect": expect}
 
 
@@ -48,7 +46,6 @@ def ask(op: str, expect: Json, **arguments: Json) -> Step:
 
 
 def scenario(*steps: Step, level: str = "cache") -> Scenario:
-    """A scenario of *steps*; a cache is initialised."""
     entry: Step = {"name": "by_hand", "level": level, "steps": list(steps)}
     if level == "cache":
         entry["initialized"] = True
@@ -58,19 +55,15 @@ def scenario(*steps: Step, level: str = "cache") -> Scenario:
 def differences(
     engine: EngineUnderTest, *steps: Step, level: str = "cache"
 ) -> list[AnswerDifference]:
-    """What *engine* answers differently from the expectations of *steps*."""
     return list(run_scenario(engine, scenario(*steps, level=level)))
 
 
 class Liar(ModelEngine):
-    """The model, but for one operation, which it always answers with the same."""
-
     def __init__(self, rules: Rules, op: str, lie: Json) -> None:
         super().__init__(rules)
         self._op = op
         self._lie = lie
 
     def step(self, operation: Operation) -> Json:
-        """The model's answer, or the lie."""
         answer = super().step(operation)
         return self._lie if operation.op == self._op else answer

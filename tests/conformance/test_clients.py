@@ -1,4 +1,4 @@
-"""The corpus of Kafka's own answers, asked by every kind of client."""
+"""The corpus of Kafka's own answers, put to every kind of client."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rlmm_conformance.steps import (
     UpdateFields,
     UpdateStep,
 )
-from tests.support.client_engine import BESIDE, NOT_ON_THE_WIRE, ClientEngine
-from tests.support.metadata_clients import KINDS, cluster_of
+from tests.support.server.client_engine import BESIDE, NOT_ON_THE_WIRE, ClientEngine
+from tests.support.server.metadata_clients import KINDS, cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm_conformance.corpus import Scenario, ScenarioStep
-    from tests.support.metadata_clients import Cluster
+    from tests.support.server.metadata_clients import Cluster
 
 CORPUS = load_packaged()
 NAMED = {
@@ -40,11 +40,9 @@ NAMED = {
     "a deleted partition stays assigned": 4,
     "custom metadata outlives deletion": 1,
 }
-"""How often which difference is met, and no other."""
 
 
 def reason_of(step: ScenarioStep, expected: Any, actual: Any) -> str:
-    """Why a client is answered otherwise than the engine in this process; empty: no reason."""
     operation = step.operation
     match operation:
         case UpdateStep(update=UpdateFields(state=SegmentState.COPY_SEGMENT_STARTED)):
@@ -71,7 +69,6 @@ def reason_of(step: ScenarioStep, expected: Any, actual: Any) -> str:
 async def answers(
     cluster: Cluster, scenario: Scenario
 ) -> AsyncIterator[tuple[ScenarioStep, Any, Any]]:
-    """Each step on the wire with the engine's own answer and the client's."""
     reference = PythonEngine()
     reference.begin(scenario.name, scenario.level, initialized=scenario.initialized)
     engine = ClientEngine(
@@ -93,8 +90,8 @@ async def test_corpus_when_asked_by_a_client_then_answered_as_by_the_engine_in_p
     kind: str,
 ) -> None:
     """
-    Every step whose operation is on the wire has the answer that the engine itself gives, but for
-    a few whose reason is named here.
+    A client gets the engine's answer for every step on the wire, except for a few with a reason
+    named here.
     """
     counts: Counter[str] = Counter()
     differing = []

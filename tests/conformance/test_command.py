@@ -17,7 +17,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
 
 @pytest.fixture
 def vectors(tmp_path: Path) -> Path:
-    """One scenario of which one step passes, one is a documented difference, and one fails."""
     steps = [
         *copied("a", 0, 200),
         *copied("b", 0, 100),
@@ -93,7 +92,7 @@ def test_run_when_given_several_files_runs_them_all(vectors: Path, tmp_path: Pat
 
 
 def test_run_when_given_a_suite_runs_that_alone() -> None:
-    """Records and partitioner can be asked for by themselves."""
+    """The command runs only the records or the partitioner where the caller names them."""
     options = ["--suite", "partitioner", "--suite", "records", "--output", "json"]
     result = CliRunner().invoke(cli, ["conformance", "run", *options])
     report = json.loads(result.stdout)
@@ -104,7 +103,7 @@ def test_run_when_given_a_suite_runs_that_alone() -> None:
 
 
 def test_run_when_files_are_given_for_another_suite_is_a_usage_error(vectors: Path) -> None:
-    """Scenario files that nobody would read are not passed over."""
+    """The command refuses scenario files that no suite would read."""
     options = ["--vectors", str(vectors), "--suite", "records"]
     result = CliRunner().invoke(cli, ["conformance", "run", *options])
     assert result.exit_code == 2

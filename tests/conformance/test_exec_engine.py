@@ -38,7 +38,6 @@ SOON_MS = 200
 
 
 def child(*replies: str, then: str = "") -> str:
-    """The command of a child that gives *replies* one by one, and then does something else."""
     program = (
         "import os, sys\n"
         f"for reply in {list(replies)!r}:\n"
@@ -52,7 +51,6 @@ def child(*replies: str, then: str = "") -> str:
 
 
 def run_all(engine: EngineUnderTest) -> ConformanceReport:
-    """The whole packaged corpus, all that *engine* offers; *engine* is closed."""
     try:
         corpora = [load_packaged()]
         return run(engine, corpora, load_record_vectors(), list(Suite), skip_missing=True)
@@ -68,7 +66,7 @@ def test_engine_when_behind_a_pipe_gives_the_same_report() -> None:
 
 
 def test_served_model_when_run_offers_scenarios_only() -> None:
-    """What an engine does not offer is left out and said."""
+    """The report names what an engine does not offer and leaves it out."""
     report = run_all(ExecEngine(f"{SERVE} --engine model"))
     assert not report.failed
     assert not report.documented
@@ -77,7 +75,7 @@ def test_served_model_when_run_offers_scenarios_only() -> None:
 
 
 def test_engine_when_without_white_box_operations_is_not_asked_for_them() -> None:
-    """White-box steps that an engine cannot answer are counted as not asked, not as passed."""
+    """White-box steps that an engine cannot answer count as not asked, not as passed."""
     serving = (
         "import json, sys\n"
         "from rlmm_conformance.python_engine import PythonEngine\n"
@@ -125,7 +123,7 @@ DEATHS = {
 
 @pytest.mark.parametrize(("command", "says"), DEATHS.values(), ids=DEATHS)
 def test_child_when_it_cannot_be_greeted_ends_the_run_with_three(command: str, says: str) -> None:
-    """One line says what the child did; nothing hangs and nothing is printed as a result."""
+    """The command prints one line about the child's failure, no result, and does not hang."""
     result = CliRunner().invoke(cli, ["conformance", "run", "--engine", f"exec:{command}"])
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("rlmm: engine-failed: engine exec:")
@@ -160,7 +158,7 @@ def test_child_when_it_fails_on_the_way_names_scenario_and_step(
 
 @pytest.mark.parametrize("lie", ["5", "true", '"zz"', "[1]", '{"error": "bang"}', "1e999"])
 def test_child_when_it_answers_wrongly_fails_the_step(tmp_path: Path, lie: str) -> None:
-    """A wrong answer, of whatever type, is a failed step: exit code 1 and one line of it."""
+    """A wrong answer of any type is a failed step: exit code 1 and one line for it."""
     vectors = tmp_path / "v.json"
     steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
     vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
@@ -172,7 +170,7 @@ def test_child_when_it_answers_wrongly_fails_the_step(tmp_path: Path, lie: str) 
 
 
 def test_child_when_it_cannot_be_started_ends_the_run_with_three() -> None:
-    """A command that does not exist is named."""
+    """The command names a program that does not exist."""
     result = CliRunner().invoke(cli, ["conformance", "run", "--engine", "exec:no-such-program x"])
     assert result.exit_code == 3
     assert "cannot be started" in result.stderr
@@ -204,7 +202,7 @@ def test_child_when_it_never_greets_is_given_up() -> None:
 
 
 def test_child_when_it_does_not_read_is_given_up() -> None:
-    """A request that nobody takes does not block the run."""
+    """A child that does not read a request does not block the run."""
     command = child(HELLO, then="os.close(0)\nimport signal\nsignal.pause()")
     waiting = child(HELLO, then="import signal\nsignal.pause()")
     long_name = "n" * 1_000_000
@@ -225,7 +223,7 @@ def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
 def test_child_when_it_floods_its_error_stream_still_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever is written to the error stream is taken off, and only its end is kept."""
+    """The command drains the child's error stream and keeps only its end."""
     monkeypatch.setattr(children, "EXIT_GRACE_S", 30.0)
     flood = "sys.stderr.write('x' * 1_000_000)\nsys.stderr.flush()\n"
     engine = ExecEngine(
@@ -246,7 +244,7 @@ def test_child_when_its_answer_has_no_end_is_given_up() -> None:
 
 
 def test_suite_when_asked_for_by_name_and_not_offered_is_a_usage_error() -> None:
-    """Nothing is silently left out that was asked for."""
+    """The command refuses a requested suite that the engine does not offer."""
     engine = ExecEngine(child(HELLO))
     with pytest.raises(ConfigError, match="does not offer records"):
         run(engine, [], load_record_vectors(), [Suite.RECORDS], skip_missing=False)
@@ -278,7 +276,7 @@ def test_served_engine_when_asked_nonsense_says_so_and_goes_on(request_line: byt
 
 
 def test_documented_session_when_repeated_gives_the_documented_replies() -> None:
-    """The example session of the document is what the serving side says, line by line."""
+    """The serving side gives the example session of the document, line by line."""
     lines = re.findall(r"^([<>]) (.*)$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
     assert len(lines) >= 20
     session = ConformanceSession(PythonEngine())

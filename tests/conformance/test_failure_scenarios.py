@@ -1,6 +1,6 @@
 """
-What the numbered failure scenarios of events and queries come to, as histories that any
-implementation can be held against; here the real engine is.
+Numbered failure scenarios of events and queries, as histories that any implementation can play;
+here the real engine plays them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ READY = [ask("load", "ok"), ask("mark_initialized", "ok")]
 
 
 def rules_of(*steps: Step, level: str = "cache") -> list[str]:
-    """The named rules of every difference; FAILED where there is none."""
     engine = PythonEngine()
     found = [one.rule_names or "FAILED" for one in differences(engine, *steps, level=level)]
     assert not engine.violations()
@@ -181,7 +180,7 @@ def test_f82_partition_deletion_when_finished_again_removes_what_came_since() ->
 
 
 def test_f83_partition_when_unknown_unready_or_empty_gives_three_answers() -> None:
-    """Not loaded, not ready and without segments are told apart."""
+    """The engine distinguishes a partition that is not loaded, not ready, and without segments."""
     steps = [
         ask("list", {"error": "not_found"}),
         ask("load", "ok"),

@@ -20,7 +20,7 @@ from rlmm.metadata.segment import SegmentMetadata
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from rlmm_demo.history import recorded_history
-from tests.support.kafka_text import as_kafka_prints
+from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet

@@ -1,4 +1,7 @@
-"""Jobs that die in each of the nine steps on a stock broker, and whoever takes up their windows."""
+"""
+Jobs that die in each of the nine steps on a stock broker, and the commands that close their
+windows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from spark_tiering.stores.opening import open_store
 from tests.kafka.clients import until
 from tests.kafka.node import PATIENT
 from tests.kafka.tiered import TieredKafka, tiered_node
-from tests.support.adopted_kafka import (
+from tests.support.tier.adopted_broker import (
     ADOPTED_TOPIC,
     PREFIX,
     SLOW_COPYING,
@@ -27,8 +30,8 @@ from tests.support.adopted_kafka import (
     producing,
     values_of,
 )
-from tests.support.tier_places import LATER_MS
-from tests.support.tier_process import WRITING, Drivers, Ended, Point
+from tests.support.tier.driver_process import WRITING, Drivers, Ended, Point
+from tests.support.tier.job_folders import LATER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
 
 RECORDS = 120
 MOST_RECORDS = 1_500
-"""For jobs that copy until nothing is left: one producer can be faster than they are."""
 DEATHS = {
     "journalled": Death("write", 1),
     "opened": Death("change", 2),
@@ -55,7 +57,6 @@ DEATHS = {
 }
 """After which effect the driver dies; the first change is only asked about."""
 JOURNAL = "{:020d}".format
-"""What an entry of the journal is, among what a driver writes."""
 SIGKILLS = {
     "journalled": Point(JOURNAL(1)),
     "writing": Point(f"{WRITING}rsm-manifest"),
@@ -63,12 +64,10 @@ SIGKILLS = {
     "closing": Point(JOURNAL(3)),
     "restoring": Point(JOURNAL(4)),
 }
-"""After what a command is killed."""
 QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
 def cases() -> list[object]:
-    """Every death with each of the two ways out of it; most of them are long."""
     return [
         pytest.param(
             name, way, marks=() if (name, way) in QUICK_ONES else pytest.mark.long,
@@ -81,7 +80,6 @@ def cases() -> list[object]:
 
 @pytest.fixture(scope="module")
 def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
-    """One broker that copies slowly, for all of this module: a test uses a topic of its own."""
     folder = tmp_path_factory.mktemp("kafka") / "slow"
     with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
         yield TieredKafka(node.start())
@@ -89,7 +87,6 @@ def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def windows_of(store: Path) -> list[OpenWindow]:
-    """What `rlmm tier status` would show."""
     with open_store(LocalSettings(store)) as opened:
         return windows(JobStore(opened, PREFIX))
 
@@ -99,8 +96,8 @@ async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_noth
     slow_kafka: TieredKafka, tmp_path: Path, name: str, way: str
 ) -> None:
     """
-    The window left open is shown; resuming copies the rest and aborting does not; either way the
-    settings are as before, each range is copied once, and every record is somewhere.
+    `adopt status` shows the open window; resuming copies the rest and aborting does not; both
+    restore the settings, copy each range once and lose no record.
     """
     topic = f"{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
@@ -124,7 +121,6 @@ async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_noth
 async def check_closed(
     kafka: TieredKafka, adopter: Adopter, topic: str, written: list[bytes]
 ) -> None:
-    """No window is left, each range is copied once, and every record is somewhere."""
     assert windows_of(adopter.store) == []
     image = await adopter.image(topic)
     ours = [one for one in image.segments if adopter.is_ours(one)]
@@ -141,7 +137,6 @@ async def check_closed(
 
 
 def kills() -> list[object]:
-    """A command killed in the middle of it, with either way out; most are long."""
     short = ("finished", "resume")
     return [
         pytest.param(
@@ -163,8 +158,8 @@ async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_
     slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
 ) -> None:
     """
-    The whole command ends by SIGKILL. Until its signs of life are overdue nobody takes its topic;
-    from then on a new adoption is refused, and resuming or aborting closes the window.
+    After a SIGKILL no job takes the topic before the heartbeats are overdue; then a new adoption is
+    refused, and resuming or aborting closes the window.
     """
     topic = f"sigkill-{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")

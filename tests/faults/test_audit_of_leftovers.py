@@ -22,13 +22,13 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.tier_metadata.embedded import EmbeddedMetadata
-from tests.support.audited_tiers import CF, CS, AuditedTier, codes, verdicts
 from tests.support.builders import update
-from tests.support.copy_tasks import PLAIN, PREFIX, ZSTD, copy_task, run
-from tests.support.failing_copies import StoreTrouble, failing
-from tests.support.segments import example_partition
-from tests.support.tier_places import LATER_MS, LISTED, ORDERS, TierPlace
-from tests.support.tier_process import SHORT, Point, kind_of
+from tests.support.partitions.segments import example_partition
+from tests.support.stores.failing_stores import StoreTrouble, failing
+from tests.support.tier.audited_tiers import CF, CS, AuditedTier, codes, verdicts
+from tests.support.tier.copy_tasks import PLAIN, PREFIX, ZSTD, copy_task, run
+from tests.support.tier.driver_process import SHORT, Point, kind_of
+from tests.support.tier.job_folders import LATER_MS, LISTED, ORDERS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,12 +44,12 @@ OLD_MS = 2 * DAY_MS
 
 
 class Died(BaseException):
-    """The driver is gone at this point."""
+    pass
 
 
 @contextmanager
 def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever reaches outside is counted; right after *point* nothing comes any more."""
+    """Count every call that reaches outside; the process ends right after call *point*."""
     counts: Counter[str] = Counter()
 
     def passed(name: str) -> None:
@@ -87,7 +87,6 @@ def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def audited(place: TierPlace) -> AuditReport:
-    """An audit of a place, two days later: what is left over has been so for long."""
     request = CareRequest(embedded=place.archive, store=place.store_settings, prefix=place.prefix)
     with (
         open_tier(request, now_ms=lambda: SYSTEM_CLOCK.now_ms() + OLD_MS) as tier,
@@ -99,7 +98,6 @@ def audited(place: TierPlace) -> AuditReport:
 
 
 def expected_codes(place: TierPlace) -> Counter[str]:
-    """What is to be found, from what metadata and store have."""
     found: Counter[str] = Counter()
     there = set(place.objects())
     for segment in place.segments():
@@ -114,7 +112,6 @@ def expected_codes(place: TierPlace) -> Counter[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """One partition with two segments that can be copied."""
     return TierPlace(tmp_path, partitions=(ORDERS,))
 
 
@@ -167,7 +164,7 @@ ENDING = [
 def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """A deletion that was begun, whatever of its objects is left; after DF nothing is."""
+    """The audit names what a begun deletion left of its objects; after DF it left nothing."""
     with dying_at(Point("indexes"), monkeypatch):
         place.run()
     for path in place.file("").glob("00000000000000000000.*"):
@@ -184,7 +181,7 @@ def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_n
 
 
 def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -> None:
-    """It is no object, and takes room all the same."""
+    """The audit names an open upload, which is no object but takes room."""
     place.run()
     left = place.folder / "store" / ".rlmm-writing" / "left" / "orders-x" / "y.log"
     left.parent.mkdir(parents=True)
@@ -203,7 +200,9 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
 def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(
     trouble: StoreTrouble, options: CopyOptions
 ) -> None:
-    """By what is lacking; and once the copy is resumed and finished, nothing is."""
+    """
+    The audit names what an unfinished copy lacks; once the copy is finished, it names nothing.
+    """
     for call in range(12):
         tier = AuditedTier(PREFIX)
         try:

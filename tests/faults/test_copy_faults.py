@@ -19,8 +19,12 @@ from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.batches import forge
-from tests.support.copy_tasks import (
+from tests.faults.conftest import SILENCE_MS
+from tests.support.partitions.inspection_process import LOG, MadeLog
+from tests.support.partitions.segments import MemoryFiles, example_partition
+from tests.support.records.batches import forge
+from tests.support.stores.s3_stub_requests import Trouble
+from tests.support.tier.copy_tasks import (
     PLAIN,
     ZSTD,
     Time,
@@ -29,67 +33,26 @@ from tests.support.copy_tasks import (
     digest_read_back,
     run,
 )
-from tests.support.inspecting_process import LOG, MadeLog
-from tests.support.object_places import Bucket, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Trouble
-from tests.support.segments import MemoryFiles, example_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from spark_tiering.executor.tasks import CopyTask
     from spark_tiering.segments.partition_files import SourceFileFacts
     from spark_tiering.stores.s3 import S3Store
+    from tests.support.stores.s3_stub import ObjectStub
+    from tests.support.stores.stores_under_test import Bucket
 
+pytestmark = pytest.mark.usefixtures("credentials")
 EXAMPLE = example_partition()
 LARGE_BYTES = 12 * MIB
-SILENCE_MS = 1_500
-"""How long an answer is waited for that never comes: all others have to come within it."""
 OPTIONS = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 NTH = pytest.mark.parametrize("nth", [0, 1, 2], ids=["log", "indexes", "manifest"])
 
 
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
-@pytest.fixture
-def bucket(stub: ObjectStub) -> Bucket:
-    return stub_bucket(stub)
-
-
-@pytest.fixture
-def store(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for its answers."""
-    with bucket.opened() as store:
-        yield store
-
-
-@pytest.fixture
-def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
-    with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
-        yield store
-
-
 def example_task(bucket: Bucket, options: CopyOptions = PLAIN) -> CopyTask:
-    """The task of a small segment."""
     return copy_task(EXAMPLE, store=bucket.settings, options=options)
 
 
 def large_task(bucket: Bucket, log: MadeLog | None = None) -> CopyTask:
-    """The task of a segment that is sent in parts."""
     made = MadeLog(LARGE_BYTES, 16_384)
     listed = ListedSegment(0, made.next_offset)
     options = CopyOptions(chunk_bytes=MIB)
@@ -98,19 +61,15 @@ def large_task(bucket: Bucket, log: MadeLog | None = None) -> CopyTask:
 
 
 class _Rolled(MadeLog):
-    """The made log, and the segment that follows it."""
-
     def __init__(self, made: MadeLog) -> None:
         super().__init__(made.size, 16_384)
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """The log, and an active one."""
         log = super().facts()[LOG]
         return {LOG: log, f"{self.next_offset:020d}.log": log._replace(size_bytes=0)}
 
 
 def incompressible_task(bucket: Bucket) -> CopyTask:
-    """The task of a segment that stays large, whatever is tried."""
     rng = random.Random(7)
     batches = [
         forge(rng.randbytes(MIB), 10, base_offset=10 * number, leader_epoch=0)
@@ -122,12 +81,10 @@ def incompressible_task(bucket: Bucket) -> CopyTask:
 
 
 def fail(stub: ObjectStub, operation: str, nth: int, *troubles: Trouble) -> None:
-    """Let *troubles* happen from the *nth* request of *operation* on."""
     stub.befall(operation, *[Trouble.NOTHING] * nth, *troubles)
 
 
 def manifests(stub: ObjectStub) -> list[str]:
-    """The manifests that there are."""
     return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
@@ -190,7 +147,7 @@ def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can
 def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     stub: ObjectStub, store: S3Store, bucket: Bucket, options: CopyOptions
 ) -> None:
-    """A gibibyte that the attempt before sent is asked for by its checksum."""
+    """The writer compares a log of one GiB by checksum instead of sending it again."""
     fail(stub, "PutObject", 1, *[Trouble.THROTTLED] * 9)
     task = example_task(bucket, options)
     assert run(task, store).outcome is UnitOutcome.STORE_FAILED
@@ -218,7 +175,7 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     trouble: Trouble,
     outcome: UnitOutcome,
 ) -> None:
-    """It is said whether a repeat may help; what was begun is ended without a rest."""
+    """The outcome says whether a repeat may help, and the writer removes what it began."""
     fail(stub, "PutObject", nth, *[trouble] * 9)
     task = example_task(bucket)
     result = run(task, store)
@@ -234,7 +191,10 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
 def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """An endpoint that checks nothing is found out by what it tells, before the manifest."""
+    """
+    The writer detects an endpoint that checks nothing by the checksum it returns, before the
+    manifest.
+    """
     stub.ignores_sums = True
     stub.befall("PutObject", Trouble.DAMAGED)
     result = run(example_task(bucket), store)
@@ -247,7 +207,7 @@ def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict
 def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
     stub: ObjectStub, store: S3Store, bucket: Bucket, action: SegmentAction
 ) -> None:
-    """What was sent was checked by the store; what was there before is read."""
+    """The store checked what was sent; the writer reads back what was there before."""
     stub.tells_sums = False
     task = example_task(bucket)
     assert run(task, store).outcome is UnitOutcome.COPIED
@@ -262,7 +222,9 @@ def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_readin
 def test_objects_in_an_archive_when_found_are_named(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """A copy is there, and no broker can read it before it is restored: both are said."""
+    """
+    The check reports that the copy exists and that no broker can read it before it is restored.
+    """
     task = example_task(bucket)
     run(task, store)
     keys = object_keys(task.segment_id, task.start_offset, task.prefix)
@@ -300,7 +262,7 @@ def test_copy_in_parts_when_requests_fail_then_is_whole(
 def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_is_left(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """The upload is ended with the unit, whatever it is that ends it."""
+    """The writer ends its upload with the unit, for every kind of error."""
 
     class Failing(_Rolled):
         reads = 0
@@ -340,8 +302,6 @@ def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
 
 
 class _Calls:
-    """A list of pauses that lets time pass."""
-
     def __init__(self, append: object) -> None:
         self.append = append
 
@@ -363,7 +323,7 @@ def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
 def test_copy_at_a_pace_when_it_is_carried_out_then_takes_its_time(
     store: S3Store, bucket: Bucket
 ) -> None:
-    """Bytes and requests of a slot keep to its share, but for what it has not used for a second."""
+    """A slot keeps to its share of bytes and requests, and may save up one second of it."""
     time = Time()
     task = replace(large_task(bucket), pace=PaceLimits(bytes_per_s=2 * MIB))
     result = run(task, store, time)

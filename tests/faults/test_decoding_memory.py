@@ -1,4 +1,4 @@
-"""What a log can make a decoder hold: little more than its bytes, whatever they claim."""
+"""Memory of a decoder: little more than a log's bytes, whatever lengths they claim."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rlmm.records.compression import Compression, deflate
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch, records_of
 from spark_tiering.decoding import BatchDecoder, DecodingFaultKind
-from tests.support.batches import field, forge, record, varint
-from tests.support.decoded_rows import decode, in_small, wanted
+from tests.support.datasource.decoded_rows import decode, in_small, wanted
+from tests.support.records.batches import field, forge, record, varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,22 +23,18 @@ CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if
 
 
 class Memory:
-    """The most that is held from a moment on, by Python, numpy and Arrow together."""
-
     def begin(self) -> None:
         tracemalloc.start()
         self._arrow_bytes = pa.total_allocated_bytes()
 
     @property
     def peak_bytes(self) -> int:
-        """The most so far; what Arrow holds as far as it holds it now."""
         arrow_bytes: int = pa.total_allocated_bytes() - self._arrow_bytes
         return tracemalloc.get_traced_memory()[1] + arrow_bytes
 
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    """Counts nothing until it is told to."""
     yield Memory()
     tracemalloc.stop()
 
@@ -75,7 +71,7 @@ def test_section_when_it_is_a_bomb_then_it_is_refused_within_the_limit(
 def test_section_when_it_passes_the_limit_and_not_the_buffer_then_it_is_refused(
     codec: Compression,
 ) -> None:
-    """The limit is that of who asks, however much room there is."""
+    """The caller's limit holds even where the buffer has more room."""
     for size, is_read in ((99_000, True), (101_000, False)):
         log = build_batch([Record(0, 0, None, bytes(size))], 0, compression=codec)
         found = decode(log, wanted(inflated_bytes_max=100_000))
@@ -96,7 +92,7 @@ def test_section_when_it_fits_the_limit_and_no_buffer_then_it_is_read(codec: Com
 def test_section_when_it_is_one_of_zeros_then_its_records_are_not_reserved_for(
     memory: Memory,
 ) -> None:
-    """A count of 2^31 - 1 behind 20 MB of nothing: what is held follows the bytes."""
+    """A count of 2^31 - 1 before 20 MB of zeros reserves memory for the bytes alone."""
     bomb = forge(
         deflate(Compression.ZSTD, bytes(20_000_000)), 2**31 - 1,
         attributes=Compression.ZSTD, last_offset_delta=2**31 - 1,
@@ -154,7 +150,7 @@ def test_record_when_it_claims_headers_that_have_no_room_then_none_are_reserved_
 
 
 def test_window_when_it_is_large_then_rows_come_in_portions(memory: Memory) -> None:
-    """What is held is some times the window, however much its batches inflate to."""
+    """The decoder holds a few windows of memory, however large its batches inflate."""
     records = [Record(at, 0, None, 1_000 * b"v") for at in range(1_000)]
     batches = [
         build_batch(

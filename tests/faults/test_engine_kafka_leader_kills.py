@@ -1,7 +1,6 @@
 """
-An engine on three nodes whose leaders are killed while it writes and answers.
-
-What it told its writers, and what a second service told its readers, is held against the topic.
+An engine on three nodes whose leaders are killed while it writes and answers. The tests compare its
+verdicts and answers, and those of a second service, with the topic.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.pump.settings import PumpSettings
 from tests.conformance.log.under_test import ANSWER_S, read_until
 from tests.kafka.clients import create_topic, until, wait_for_leader
-from tests.support.claims import KINDS, Claims, Question, check, judge, user_partition
-from tests.support.copiers import Copier, ask
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.engine.broker_writers import Copier, ask
+from tests.support.engine.claims import KINDS, Claims, Question, check, judge, user_partition
+from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from tests.kafka.cluster import Cluster
-    from tests.support.claims import Stored
+    from tests.support.engine.claims import Stored
 
 _log = logging.getLogger(__name__)
 
@@ -47,18 +46,15 @@ SETTINGS = EngineSettings(
 )
 PATIENCE_S = 120.0
 IMPATIENT_S = 1.5
-"""Of a writer: less than it takes to miss a leader, so that there are writes of which nobody knows
-whether they were stored, and which are written again."""
+"""A writer gives up before a leader change ends, so that some writes have an unknown outcome."""
 
 
 def place_of(writer: int, generation: int) -> int:
-    """The metadata partition of a copier's user partition."""
     partition = user_partition(writer, generation)
     return metadata_partition_for(partition.topic_id, partition.partition, PLACES)
 
 
 async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: random.Random) -> None:
-    """Ask a second service for what was acknowledged last by the first, until cancelled."""
     heard = 0
 
     def is_news() -> bool:
@@ -87,8 +83,6 @@ async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: rando
 async def kill_leaders(
     cluster: Cluster, topic: str, claims: Claims, rng: random.Random, writes: int, kills: int
 ) -> None:
-    """Let so many events be acknowledged; meanwhile leaders die, one after another."""
-
     async def grown(count: int) -> None:
         wanted = len(claims.wrote) + count
         await until(
@@ -135,8 +129,8 @@ async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_tr
     kafka_cluster: Cluster, tmp_path: Path, writes: int, kills: int
 ) -> None:
     """
-    Failure scenario F40: whatever leader is killed, no acknowledged event is lost or applied twice,
-    and every verdict and every answer, of this service and of a second one, was right.
+    Failure scenario F40: leader kills lose or duplicate no acknowledged event, and every verdict
+    and answer of this service and a second one is right.
     """
     rng = random.Random(kills)
     topic = own_topic("kills")

@@ -1,7 +1,6 @@
 """
 An engine on the `files` log whose process is killed at any moment, again and again in one folder.
-
-What it told its writers and readers until then is held against the log that it left behind.
+The tests compare its verdicts and answers with the log that it left behind.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import ANSWER_S, read_until
-from tests.support import tree
-from tests.support.claims import (
+from tests.support.engine.claims import (
     KINDS,
     Claims,
     Question,
@@ -31,7 +29,7 @@ from tests.support.claims import (
     parse,
     user_partition,
 )
-from tests.support.copying_process import (
+from tests.support.logs.engine_process import (
     COPIERS,
     KEPT,
     LOG,
@@ -42,12 +40,13 @@ from tests.support.copying_process import (
     SETTINGS,
     SNAPSHOTS,
 )
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
-    from tests.support.claims import Judgement, Stored
+    from tests.support.engine.claims import Judgement, Stored
 
 _log = logging.getLogger(__name__)
 
@@ -56,17 +55,14 @@ EARLY_LINES = 60
 
 
 class Life(NamedTuple):
-    """What a process said beside its claims."""
-
     claims: int
     restored: int
     snapshots: int
 
 
 def live_and_die(folder: Path, life: int, lines_read: int, claims: Claims) -> Life:
-    """Let a process write until it has said that many lines, kill it, and take what it claimed."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.copying_process", str(folder), str(life)],
+        [sys.executable, "-m", "tests.support.logs.engine_process", str(folder), str(life)],
         cwd=tree.ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -109,7 +105,6 @@ async def read_folder(folder: Path) -> Stored:
 
 
 def questions_about(judgement: Judgement, lives: int) -> list[Question]:
-    """Something of every kind about every user partition that there is, and some that are not."""
     found = [
         (writer, generation)
         for shard in judgement.shards.values()
@@ -129,7 +124,6 @@ def questions_about(judgement: Judgement, lives: int) -> list[Question]:
 
 
 async def image_of(metadata: RemoteLogMetadata, place: int) -> bytes:
-    """The state of a metadata partition, as the engine holds it now."""
     gated = metadata._engine._gate.shards()[place]
     assert gated.shard is not None
     return gated.shard.image()
@@ -138,7 +132,6 @@ async def image_of(metadata: RemoteLogMetadata, place: int) -> bytes:
 async def check_service(
     folder: Path, judgement: Judgement, lives: int, *, is_from_snapshot: bool
 ) -> None:
-    """A service that starts in the folder answers as the model does, and holds the same state."""
     log = await FilesLog.open(folder / LOG, partition_count=PLACES, settings=LOG_SETTINGS)
     kept = folder / KEPT if is_from_snapshot else None
     try:
@@ -172,8 +165,8 @@ def test_engine_when_its_process_is_killed_then_every_claim_it_made_is_true(
     tmp_path: Path, writes: int, kills: int, seed: int
 ) -> None:
     """
-    Whenever the process is killed, no acknowledged event is lost or applied twice, every verdict
-    and every answer was right where it was given, and a start from snapshots equals a whole replay.
+    Process kills lose or duplicate no acknowledged event, every verdict and answer was right when
+    given, and a start from snapshots equals a full replay.
     """
     rng = random.Random(seed)
     claims = Claims()

@@ -18,8 +18,7 @@ from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 from tests.conformance.log.under_test import ANSWER_S, read_until
-from tests.support import tree
-from tests.support.appending_process import (
+from tests.support.logs.files_log_process import (
     OPENING,
     PARTITIONS,
     SETTINGS,
@@ -29,7 +28,8 @@ from tests.support.appending_process import (
     parse,
     value_of,
 )
-from tests.support.partition_logs import FIRST_MS, copied
+from tests.support.logs.partition_logs import FIRST_MS, copied
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,19 +37,17 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity
 
 Stored = dict[int, list[tuple[int, bytes]]]
-"""Metadata partition to its records, offset and value, as they are read."""
 
 ACKNOWLEDGED_MAX = 300
 
 
 def live_and_die(folder: Path, life: int, lines_read: int) -> list[Acknowledged]:
     """
-    Let a process append until it has said that many lines, and kill it. All that it has said.
-
-    With no line to wait for it is killed while it opens the folder.
+    Let a process append until it printed that many lines, and kill it. Without a line to wait for,
+    kill it while it opens the folder. Returns its lines.
     """
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.appending_process", str(folder), str(life)],
+        [sys.executable, "-m", "tests.support.logs.files_log_process", str(folder), str(life)],
         cwd=tree.ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -70,7 +68,6 @@ def live_and_die(folder: Path, life: int, lines_read: int) -> list[Acknowledged]
 
 
 async def read_folder(folder: Path) -> tuple[LogIdentity, Stored]:
-    """Open the folder as the service would, and read all of it."""
     log = await FilesLog.open(folder, partition_count=PARTITIONS, settings=SETTINGS)
     stored: Stored = {}
     try:
@@ -86,7 +83,6 @@ async def read_folder(folder: Path) -> tuple[LogIdentity, Stored]:
 
 
 def tear_tail(folder: Path, rng: random.Random) -> None:
-    """Put what a power cut may leave behind the active segment of one partition."""
     partition = rng.randrange(PARTITIONS)
     files = sorted((folder / f"{TOPIC}-{partition}").glob("*.log"))
     if not files:
@@ -111,8 +107,10 @@ def tear_tail(folder: Path, rng: random.Random) -> None:
 
 
 def check_stored(stored: Stored, acknowledged: dict[tuple[int, int], str], before: Stored) -> None:
-    """Each partition is dense, holds what it held before, all that was acknowledged, and each
-    value once, unchanged and in its writer's order."""
+    """
+    Each partition is dense and holds what it held before and every acknowledged value, each once,
+    unchanged and in its writer's order.
+    """
     for partition, records in stored.items():
         assert [offset for offset, _ in records] == list(range(len(records)))
         assert records[: len(before.get(partition, []))] == before.get(partition, [])
@@ -131,7 +129,6 @@ def check_stored(stored: Stored, acknowledged: dict[tuple[int, int], str], befor
 def count_unacknowledged(
     stored: Stored, life: int, acknowledged: list[Acknowledged]
 ) -> Counter[int]:
-    """How many events of each writer are there in this life that were not acknowledged."""
     known = {(each.writer, each.number) for each in acknowledged}
     return Counter(
         writer
@@ -150,8 +147,8 @@ def test_files_log_when_its_process_is_killed_then_keeps_all_that_it_acknowledge
     tmp_path: Path, seed: int, kills: int
 ) -> None:
     """
-    Whenever the process is killed, and whatever tail it leaves, the folder opens, every event that
-    was acknowledged is there once at its offset with its bytes, and the log goes on behind them.
+    After any kill and with any tail the folder opens, every acknowledged event stands once at its
+    offset, and the log goes on after them.
     """
     rng = random.Random(seed)
     folder = tmp_path / "log"

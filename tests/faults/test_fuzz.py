@@ -15,7 +15,7 @@ from rlmm.metadata.decoding import decode
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
 from rlmm.records.damage import DamageReason
-from tests.support import fuzz, fuzz_cases
+from tests.support.fuzzing import cases, fuzz
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """Exit code and output of the fuzzer, in this process."""
     done = CliRunner().invoke(fuzz.main, ["--workers", "1", *arguments])
     return done.exit_code, done.output
 
@@ -33,7 +32,7 @@ def test_readers_when_fed_damaged_bytes_never_crash() -> None:
     code, output = run("--count", "5000", "--seed", "7")
     assert code == 0, output
     assert "0 crashes" in output
-    for kind in fuzz_cases.KINDS:
+    for kind in cases.KINDS:
         assert f"cases: {kind}" in output
     for reached in ("decoded: SegmentMetadata", "events applied", "image accepted", "walk: batch"):
         assert reached in output
@@ -56,14 +55,14 @@ def test_crash_when_planted_is_found_and_repeated_from_what_is_printed(
             raise IndexError("planted")
         return decode(value)
 
-    monkeypatch.setattr(fuzz_cases, "decode", decode_with_a_fault)
+    monkeypatch.setattr(cases, "decode", decode_with_a_fault)
     code, output = run("--count", "6000", "--seed", "3")
     assert code == 1
     assert "IndexError: planted" in output
     crash = next(line for line in output.splitlines() if line.startswith("crash: values"))
     assert crash.endswith("fe")
     again = next(line for line in output.splitlines() if line.startswith("again: "))
-    code, repeated = run(*again.split("tests.support.fuzz ")[1].split())
+    code, repeated = run(*again.split("tests.support.fuzzing.fuzz ")[1].split())
     assert code == 1
     assert crash in repeated
 
@@ -75,11 +74,11 @@ def test_cut_when_it_disagrees_with_decode_is_found(monkeypatch: pytest.MonkeyPa
         parts = cut(value)
         return parts if parts is None or len(parts) == 3 else (*parts[:4], b"\x02!")
 
-    monkeypatch.setattr(fuzz_cases, "cut", cut_with_a_fault)
+    monkeypatch.setattr(cases, "cut", cut_with_a_fault)
     code, output = run("--count", "2000", "--seed", "5")
     assert code == 1
     assert "cut and decode disagree" in output
-    monkeypatch.setattr(fuzz_cases, "cut", cut)
+    monkeypatch.setattr(cases, "cut", cut)
     monkeypatch.setattr(python_shard, "cut", cut_with_a_fault)
     code, output = run("--count", "2000", "--seed", "5")
     assert code == 1
@@ -88,7 +87,7 @@ def test_cut_when_it_disagrees_with_decode_is_found(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.breaks_shards
 def test_state_when_an_event_is_half_applied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handler that forgets what it derives leaves a state that the checker objects to."""
+    """The checker rejects the state that a handler leaves when it forgets derived fields."""
 
     def add_without_counting(state: PartitionState, uuid: bytes, row: bytes) -> Verdict:
         verdict = sound(state, uuid, row)
@@ -104,9 +103,9 @@ def test_state_when_an_event_is_half_applied_is_found(monkeypatch: pytest.Monkey
 
 
 def test_values_when_damaged_reach_every_reason_to_refuse_one() -> None:
-    """Nothing that decoding may say of a damaged value is left untried."""
-    case = fuzz_cases.Case(Counter())
-    fuzz_cases.values(Random(1), case, 20_000)
+    """The damaged values reach every reason to refuse one."""
+    case = cases.Case(Counter())
+    cases.values(Random(1), case, 20_000)
     from_elsewhere = {
         UndecodableReason.TOMBSTONE,
         UndecodableReason.DAMAGED_BATCH,
@@ -118,8 +117,8 @@ def test_values_when_damaged_reach_every_reason_to_refuse_one() -> None:
 
 def test_record_sets_when_damaged_reach_damage_inside_sealed_batches() -> None:
     """Damage under a sound CRC reaches the readers of records and the decompressors."""
-    case = fuzz_cases.Case(Counter())
-    fuzz_cases.record_sets(Random(1), case, 1500)
+    case = cases.Case(Counter())
+    cases.record_sets(Random(1), case, 1500)
     reached = {what.partition(": ")[2] for what in case.counts}
     assert {
         DamageReason.BAD_RECORD,

@@ -30,8 +30,8 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.histories import DenseHistory
-from tests.support.shards import batch_of, check_report, new_shard, record_set
+from tests.support.engine.shards import batch_of, check_report, new_shard, record_set
+from tests.support.records.histories import DenseHistory
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -51,7 +51,6 @@ MARKED, _, FINISHED = PartitionDeleteState
 
 @pytest.fixture(autouse=True)
 def _stretches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What searches for transaction indexes leave behind is there when an event fails."""
     monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", 0)
 
 
@@ -60,8 +59,6 @@ class Injected(BaseException):
 
 
 class FailingStep:
-    """While it is entered, the *at*-th step in the state machine's files raises."""
-
     def __init__(self, at: int, step: str = "line") -> None:
         self.left = at
         self.step = step
@@ -92,8 +89,6 @@ class FailingStep:
 
 @dataclass(frozen=True)
 class Case:
-    """A history, and the event behind it that fails."""
-
     name: str
     history: tuple[Event, ...]
     event: Event
@@ -170,7 +165,6 @@ CASES = [
 
 
 def shard_of(case: Case) -> PythonShard:
-    """A shard behind the history of *case*."""
     shard = new_shard()
     for event in case.history:
         shard.apply_event(event)
@@ -178,7 +172,6 @@ def shard_of(case: Case) -> PythonShard:
 
 
 def ask_everything(shard: PythonShard) -> list[object]:
-    """The answers of every query, so that an index made between two events would show."""
     epochs = range(4)
     return [
         shard.segments(tp()),
@@ -198,8 +191,6 @@ def ask_everything(shard: PythonShard) -> list[object]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the event leads to when nothing fails."""
-
     verdict: Verdict
     before: bytes | None
     after: bytes | None
@@ -208,7 +199,6 @@ class Outcome:
 
 
 def outcome_of_case(case: Case) -> Outcome:
-    """Apply the event undisturbed."""
     shard = shard_of(case)
     before = shard.partition_image(tp())
     verdict = shard.apply_event(case.event)
@@ -217,7 +207,6 @@ def outcome_of_case(case: Case) -> Outcome:
 
 
 def check_whole(shard: PythonShard, case: Case, expected: Outcome) -> None:
-    """The state is the one before or after, and the event that failed can be given again."""
     assert shard.position == len(case.history)
     now = shard.partition_image(tp())
     assert now in (expected.before, expected.after)
@@ -253,7 +242,9 @@ def test_f87_error_at_any_step_of_any_event_then_leaves_nothing_half_applied(
 
 
 def failing_calls(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
-    """From now on the *at*-th change of any `Slots` has no memory left; how many calls are left."""
+    """
+    From now on the *at*-th change of any `Slots` raises MemoryError; yield how many calls are left.
+    """
     left = [at]
 
     def wrap(name: str) -> None:

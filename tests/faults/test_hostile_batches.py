@@ -1,4 +1,6 @@
-"""Record sets that were cut, flipped, zeroed or forged: values that say so, and bounded work."""
+"""
+Record sets that were cut, flipped, zeroed or forged: values that name the damage, and bounded work.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from rlmm.records.damage import DamagedBatch, DamagedRecords, DamageReason, Part
 from rlmm.records.header import CRC_FROM, HEADER_BYTES
 from rlmm.records.records import PADDING_BYTES, Record, compiled_values
 from rlmm.records.writer import build_batch, records_of
-from tests.support.batches import field, forge, record, varint
+from tests.support.records.batches import field, forge, record, varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +46,6 @@ CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if
 
 @pytest.fixture
 def peak_bytes() -> Iterator[list[int]]:
-    """Filled at the end with the largest amount of memory that Python objects took."""
     peak: list[int] = []
     tracemalloc.start()
     yield peak
@@ -52,13 +53,11 @@ def peak_bytes() -> Iterator[list[int]]:
 
 
 def values_of(data: bytes) -> list[tuple[int, bytes | None]]:
-    """Every good value of *data*."""
     batches = (found for found in walk(data) if isinstance(found, Batch))
     return [pair for batch in batches for pair in batch.values()]
 
 
 def damage_of(data: bytes, **limits: int) -> DamagedRecords:
-    """The damage in the records of the only batch of *data*."""
     (batch,) = walk(data)
     assert isinstance(batch, Batch)
     damage = batch.values(**limits).damage
@@ -84,7 +83,10 @@ def test_batch_when_any_covered_byte_is_flipped_then_the_crc_tells(at: int) -> N
 
 @pytest.mark.parametrize("at", range(CRC_FROM))
 def test_batch_when_any_uncovered_byte_is_flipped_then_nothing_before_it_is_lost(at: int) -> None:
-    """Offsets and epoch may lie unseen, the rest may end the walk; what came before is read."""
+    """
+    Offsets and epoch may change unseen and other flips may end the walk, but earlier batches are
+    read.
+    """
     for bit in (0x01, 0x80):
         flipped = bytearray(TWO)
         flipped[at] ^= bit
@@ -254,7 +256,7 @@ def test_batch_when_a_bomb_then_is_refused_within_the_limit(
 
 
 def test_batch_when_a_bomb_passes_the_default_limit_then_is_refused() -> None:
-    """There is a limit when nobody names one."""
+    """The reader has a limit where the caller names none."""
     section = deflate(Compression.ZSTD, bytes(INFLATED_BYTES_MAX + 1))
     assert len(section) < 10_000
     damage = damage_of(forge(section, 1, attributes=Compression.ZSTD))
@@ -289,7 +291,7 @@ def test_batch_when_a_compressed_section_ends_in_damage_then_good_records_are_de
 
 @pytest.mark.parametrize("codec_id", [5, 6, 7])
 def test_batch_when_its_codec_is_unknown_then_its_records_are_lost(codec_id: int) -> None:
-    """The format has room for codecs that nobody has defined."""
+    """The reader loses the records of a batch whose codec the format does not define."""
     damage = damage_of(forge(record(0, b"x"), 1, attributes=codec_id))
     assert damage.reason is DamageReason.UNKNOWN_COMPRESSION
     assert str(codec_id) in damage.detail

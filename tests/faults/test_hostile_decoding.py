@@ -10,14 +10,13 @@ from rlmm.records.compression import Compression
 from rlmm.records.header import CONTROL_BIT, CRC_FROM
 from rlmm.records.writer import build_batch, records_of
 from spark_tiering.decoding import DecodingFault, DecodingFaultKind
-from tests.support.batches import field, forge, record, varint
-from tests.support.decoded_rows import Decoded, decode, in_small, wanted
+from tests.support.datasource.decoded_rows import Decoded, decode, in_small, wanted
+from tests.support.records.batches import field, forge, record, varint
 
 ONE = build_batch(records_of([b"one"], 0, 1_000), 0)
 TWO = build_batch(records_of([b"two", b"three"], 1, 1_000), 1)
 FOUR = build_batch(records_of([b"four"], 3, 1_000), 3)
 HEADER = varint(1) + field(b"k") + field(b"v")
-"""The headers of a record that has one."""
 CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if codec]
 HUGE = [2**31 - 1, 2**31, 2**62, 2**63 - 1, -(2**63), -2, -(2**31)]
 
@@ -27,7 +26,6 @@ def values(found: Decoded) -> list[bytes | None]:
 
 
 def fault_of(log: bytes, **asked: Any) -> DecodingFault:
-    """The fault of a log, which is the same by the ways of many records and of few."""
     found = decode(log, wanted(**asked))
     with in_small():
         assert decode(log, wanted(**asked))[:2] == found[:2]
@@ -48,7 +46,7 @@ def test_batch_when_any_covered_byte_is_flipped_then_is_a_fault_with_its_place(a
 
 
 def test_batch_when_a_control_bit_is_flipped_then_it_is_no_marker_that_is_left_out() -> None:
-    """What is left out is looked at first: nothing is lost in silence."""
+    """The reader checks a batch before it leaves it out, so that no record is lost silently."""
     flipped = bytearray(TWO)
     flipped[22] ^= CONTROL_BIT
     assert fault_of(ONE + bytes(flipped)).kind is DecodingFaultKind.CRC_MISMATCH
@@ -57,7 +55,9 @@ def test_batch_when_a_control_bit_is_flipped_then_it_is_no_marker_that_is_left_o
 
 @pytest.mark.parametrize("size", range(1, len(TWO)))
 def test_log_when_it_is_cut_then_it_is_torn_unless_the_rest_was_not_asked_for(size: int) -> None:
-    """A cut within a batch is said at the end; a header that was read whole is enough for it."""
+    """
+    The reader reports a cut within a batch; a whole header is enough where only that was requested.
+    """
     log = ONE + TWO[:size]
     fault = fault_of(log)
     kinds = (DecodingFaultKind.ZEROS,) if not any(TWO[:size]) else (DecodingFaultKind.TORN,)
@@ -69,7 +69,10 @@ def test_log_when_it_is_cut_then_it_is_torn_unless_the_rest_was_not_asked_for(si
 
 @pytest.mark.parametrize("size", [1, 60, 61, 5_000])
 def test_log_when_it_ends_in_zeros_then_they_are_named(size: int) -> None:
-    """A file that was allocated and not closed; whoever reads one that is written may pass it."""
+    """
+    The reader names trailing zeros, as of a file that was allocated and not closed; a caller that
+    follows a log may ignore them.
+    """
     for piece_bytes in (50, 1 << 20):
         found = decode(ONE + bytes(size), piece_bytes=piece_bytes)
         assert values(found) == [b"one"]
@@ -126,7 +129,9 @@ def test_log_when_zeros_are_not_the_end_then_they_are_no_length() -> None:
 def test_batch_when_it_lies_under_a_right_crc_then_the_lie_has_a_name(
     change: dict[str, Any], kind: DecodingFaultKind
 ) -> None:
-    """Whatever a header or a record claims: the rows before it, then what is wrong, and where."""
+    """
+    The reader gives the rows before a lie in a header or record, then the fault and its place.
+    """
     says: dict[str, Any] = {"section": record(0, b"x"), "record_count": 1, "base_offset": 1}
     says |= {"last_offset_delta": 0, **change}
     # What follows may not be read as if nothing were wrong.
@@ -156,7 +161,7 @@ def test_records_when_their_offsets_do_not_rise_then_those_before_are_given() ->
     ["record", "offset", "key", "value", "header-count", "header-key", "header-value"],
 )
 def test_record_when_a_length_is_absurd_then_it_is_not_followed(place: str, length: int) -> None:
-    """Wherever it stands, and whatever stands behind the batch; only -1 means null."""
+    """The reader follows no absurd length, wherever it stands; only -1 means null."""
     lie = varint(length)
     start = b"\x00\x00" + varint(1)
     bodies = {
@@ -184,7 +189,7 @@ def test_record_when_a_length_is_absurd_then_it_is_not_followed(place: str, leng
 def test_columns_when_others_are_left_out_then_what_they_need_is_still_judged(
     columns: tuple[str, ...],
 ) -> None:
-    """A field that leaves its record is no field, whoever asks for it alone."""
+    """A field that leaves its record is a fault even if the caller reads only that column."""
     start = b"\x00\x00" + varint(1)
     bodies = {
         "offset": b"\x00\x00" + b"\x80\x80",
@@ -208,7 +213,7 @@ def test_columns_when_others_are_left_out_then_what_they_need_is_still_judged(
 
 @pytest.mark.parametrize("place", ["length", "offset", "key", "value", "header-count"])
 def test_varint_when_it_has_more_bytes_than_any_then_is_a_fault(place: str) -> None:
-    """Five bytes say any int32; what pads a number further is no record of Kafka's."""
+    """The reader refuses a varint of more than five bytes, which Kafka never writes."""
 
     def padded(number: int, size: int) -> bytes:
         short = bytearray(varint(number))
@@ -243,14 +248,14 @@ def test_time_when_its_delta_has_ten_bytes_then_it_is_read_and_with_eleven_it_is
 
 
 def test_time_when_its_column_cannot_hold_it_then_other_columns_are_read() -> None:
-    """A fault is where something that was asked for cannot be told."""
+    """A value that its column cannot hold is a fault only if the caller reads that column."""
     log = forge(record(0, b"v", timestamp_delta=2**60), 1)
     assert values(decode(log, wanted(columns=("value",)))) == [b"v"]
     assert decode(log).fault is not None
 
 
 def test_header_when_its_key_is_no_utf8_then_it_is_shown_as_clients_show_it() -> None:
-    """Kafka's own clients put the sign for what is no text."""
+    """The reader replaces malformed bytes in a key as Kafka's clients do."""
     headers = varint(2) + field(b"a\xffb") + field(b"1") + field("é".encode()) + field(None)
     (row,) = decode(forge(record(0, b"v", headers=headers), 1)).rows
     assert row.headers == (("a\N{REPLACEMENT CHARACTER}b", b"1"), ("é", None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import sys
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,9 @@ import pytest
 from rlmm.errors import AppendRefused, AppendUncertain, LogDamaged, LogUnavailable
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
-from tests.support import tree
 from tests.support.blocking import nothing_blocks
-from tests.support.disks import FaultyDisk
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk
+from tests.support.logs.partition_logs import (
     FAST,
     TOPIC,
     batch,
@@ -25,25 +25,27 @@ from tests.support.partition_logs import (
     open_log,
     values_of,
 )
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.partition_log.partition import PartitionLog
+    from rlmm.partition_log.settings import LogSettings
 
 __all__ = ["nothing_blocks"]
 
 EACH = replace(FAST, sync=SyncPolicy.EACH_GROUP)
 TWO = batch(b"second") + batch(b"third")
 LARGE = b"".join(batch(bytes(500_000)) for _ in range(3))
-"""Is written by a thread."""
 
 FULL_FOR_REAL = """
 import asyncio, resource, sys
 from pathlib import Path
 from rlmm.errors import AppendRefused
 from rlmm.partition_log.settings import LogSettings
-from tests.support.partition_logs import batch, open_log, values_of
+from tests.support.logs.partition_logs import batch, open_log, values_of
 
 async def main(root):
     registry, log = await open_log(root, LogSettings())
@@ -65,15 +67,25 @@ asyncio.run(main(Path(sys.argv[1])))
 
 
 def break_write(disk: FaultyDisk, how: int | str) -> None:
-    """Let the next write fail with an error code, or stop within or between two batches."""
     if isinstance(how, int):
         disk.fail("write", how)
     else:
         disk.shorten({"short": 30, "between": len(batch(b"second")), "none": 0}[how])
 
 
+@asynccontextmanager
+async def faulty_log(
+    root: Path, settings: LogSettings = EACH
+) -> AsyncIterator[tuple[FaultyDisk, LogRegistry, PartitionLog]]:
+    """Open a log with one record, `first`, on a disk that fails on command."""
+    disk = FaultyDisk()
+    registry, log = await open_log(root, settings, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        yield disk, registry, log
+
+
 async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes | None]) -> None:
-    """The log holds *stored* and nothing else, takes appends, and so does a reopened one."""
     await log.append(batch(b"after"))
     expected = stored | {len(stored): b"after"}
     assert await values_of(log) == expected
@@ -92,10 +104,7 @@ async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
     tmp_path: Path, how: int | str
 ) -> None:
     """A failed or short write leaves nothing of the append, on disk or for readers."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path / "root") as (disk, _, log):
         size = log_files(tmp_path / "root")[0].stat().st_size
         break_write(disk, how)
         with pytest.raises(AppendRefused, match="nothing written at offset 1"):
@@ -110,10 +119,7 @@ async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
     tmp_path: Path,
 ) -> None:
     """Large appends, which a thread writes, fail in the same way."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(700_000)
         with pytest.raises(AppendRefused, match="short write, 700000 of"):
             await log.append(LARGE)
@@ -124,10 +130,7 @@ async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
     tmp_path: Path,
 ) -> None:
     """A refused append uses no offset; those beside it are stored without a gap."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(40)
         results = await asyncio.gather(
             *(log.append(batch(b"%d" % n)) for n in range(5)), return_exceptions=True
@@ -144,13 +147,10 @@ async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_parti
     tmp_path: Path, sent: bytes
 ) -> None:
     """
-    With bytes at its end that nobody can remove, a partition takes and gives nothing; a recovery
-    may find them whole, so nobody can say that the append was not stored.
+    A partition that cannot cut back its tail takes and gives nothing; the append is uncertain,
+    because a recovery may find it whole.
     """
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path / "root") as (disk, registry, log):
         disk.shorten(len(sent) - 10)
         disk.fail("truncate")
         with pytest.raises(AppendUncertain, match="could not be cut back"):
@@ -173,10 +173,7 @@ async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
     tmp_path: Path,
 ) -> None:
     """An offline partition is not marked as cleanly closed."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path) as (disk, registry, log):
         disk.shorten(40)
         disk.fail("truncate")
         with pytest.raises(AppendUncertain):
@@ -191,11 +188,11 @@ async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
 async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_follows(
     tmp_path: Path,
 ) -> None:
-    """After a failed sync nobody knows what is on the medium: offline, and no further sync."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    """
+    After a failed sync the content of the medium is unknown: the partition goes offline and does
+    not sync again.
+    """
+    async with faulty_log(tmp_path) as (disk, _, log):
         follower = asyncio.create_task(log.wait_past(1, 30))
         await asyncio.sleep(0)
         disk.fail("sync", errno.EIO)
@@ -218,10 +215,7 @@ async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
     tmp_path: Path,
 ) -> None:
     """A process that is short of descriptors has lost nothing: no partition goes offline."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path) as (disk, _, log):
         await log.roll()  # with everything that is noted once
         await log.append(batch(b"second"))
         disk.fail("sync_folder", errno.EMFILE)
@@ -235,12 +229,9 @@ async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
 async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
     tmp_path: Path,
 ) -> None:
-    """A sync that nobody waits for is not less serious."""
-    disk = FaultyDisk()
+    """A failed sync at an interval puts the partition offline, too."""
     settings = replace(FAST, sync=SyncPolicy.INTERVAL, sync_interval_ms=1)
-    registry, log = await open_log(tmp_path, settings, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path, settings) as (disk, _, log):
         await log.sync()
         disk.fail("sync", errno.EIO)
         await log.append(batch(b"second"))
@@ -250,11 +241,8 @@ async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
 
 async def test_roll_when_no_segment_can_be_made_then_the_append_is_refused(tmp_path: Path) -> None:
     """Without room for a new segment the old one stays, and serves on."""
-    disk = FaultyDisk()
     settings = replace(EACH, segment_bytes=150)
-    registry, log = await open_log(tmp_path / "root", settings, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path / "root", settings) as (disk, _, log):
         disk.fail("create", errno.ENOSPC)
         with pytest.raises(AppendRefused, match="no new segment"):
             await log.append(batch(bytes(80)))
@@ -264,11 +252,8 @@ async def test_roll_when_no_segment_can_be_made_then_the_append_is_refused(tmp_p
 
 async def test_roll_when_nothing_can_be_noted_then_the_append_is_refused(tmp_path: Path) -> None:
     """No segment is closed before a recovery point of the partition stands on disk."""
-    disk = FaultyDisk()
     settings = replace(EACH, segment_bytes=150)
-    registry, log = await open_log(tmp_path / "root", settings, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path / "root", settings) as (disk, _, log):
         disk.fail("replace_file", errno.ENOSPC)
         with pytest.raises(AppendRefused, match="check points not written"):
             await log.append(batch(bytes(80)))
@@ -279,10 +264,7 @@ async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
     tmp_path: Path,
 ) -> None:
     """An index is derived: without room for it appends go on, and it comes with a later sync."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, replace(EACH, segment_bytes=150), disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    async with faulty_log(tmp_path, replace(EACH, segment_bytes=150)) as (disk, registry, log):
         await registry.checkpoint()
         disk.fail("replace_file", errno.ENOSPC)
         await log.append(batch(bytes(80)))
@@ -298,7 +280,7 @@ async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
 async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
     tmp_path: Path,
 ) -> None:
-    """A disk that cannot be read now says nothing about what is on it."""
+    """A disk that cannot be read now leads to no cut."""
     registry, log = await open_log(tmp_path / "root", EACH)
     async with registry:
         await log.append(batch(b"first"))
@@ -348,7 +330,7 @@ async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
 async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
     tmp_path: Path,
 ) -> None:
-    """The kernel itself stops a write half-way: what it wrote is cut back."""
+    """The kernel stops a write half-way, and the log cuts back the part that was written."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FULL_FOR_REAL, str(tmp_path),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=tree.ROOT,
@@ -363,11 +345,11 @@ async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
 async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Failure scenario F17: it is told and counted; reads go on, writes are refused by name."""
-    disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
-        await log.append(batch(b"first"))
+    """
+    Failure scenario F17: the log counts and logs the full disk; reads go on, writes are refused by
+    name.
+    """
+    async with faulty_log(tmp_path) as (disk, registry, log):
         disk.fail("replace_file", errno.ENOSPC, times=100)
         disk.fail("write", errno.ENOSPC, times=100)
         for failures in (1, 2):

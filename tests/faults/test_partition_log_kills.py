@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.partition_log.registry import LogRegistry
-from tests.support import tree
-from tests.support.appender import SETTINGS
-from tests.support.partition_logs import TOPIC, batch, log_files, values_of
+from tests.support.logs.partition_log_process import SETTINGS
+from tests.support.logs.partition_logs import TOPIC, batch, log_files, values_of
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +24,8 @@ Acknowledged = dict[int, tuple[int, int, int]]
 
 
 async def append_until_killed(root: Path, acknowledgements: int) -> Acknowledged:
-    """Let a process append until so many were acknowledged, kill it, and say what it was told."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.appender", str(root), str(WRITERS),
+        sys.executable, "-m", "tests.support.logs.partition_log_process", str(root), str(WRITERS),
         stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
     )  # fmt: skip
     assert process.stdout is not None
@@ -43,7 +42,6 @@ async def append_until_killed(root: Path, acknowledgements: int) -> Acknowledged
 
 
 def tear(root: Path, rng: random.Random) -> None:
-    """Add to the last segment what a crash of the machine may leave there."""
     with log_files(root)[-1].open("ab") as file:
         torn = batch(b"torn" * 50)
         file.write(
@@ -52,7 +50,6 @@ def tear(root: Path, rng: random.Random) -> None:
 
 
 def check(stored: dict[int, bytes | None], told: Acknowledged) -> None:
-    """Nothing acknowledged is missing, nothing is there twice or out of its writer's order."""
     events = {
         offset: tuple(map(int, (value or b"").split()[:3])) for offset, value in stored.items()
     }

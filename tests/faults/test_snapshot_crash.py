@@ -19,9 +19,7 @@ import pytest
 from rlmm.base.background_work import BackgroundWork
 from rlmm.snapshot.atomic import SnapshotDisk, write_atomically
 from rlmm.snapshot.folder_check import examine, stored_below
-from tests.support import tree
-from tests.support.snapshots import PARTITION, Crash, CrashingDisk, files_below
-from tests.support.snapshotting_process import (
+from tests.support.engine.snapshot_process import (
     FIRST,
     SECOND,
     large_shard_at,
@@ -29,6 +27,8 @@ from tests.support.snapshotting_process import (
     shard_at,
     shelf_in,
 )
+from tests.support.engine.snapshots import PARTITION, Crash, CrashingDisk, files_below
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,13 +40,11 @@ ENDS = ("create", "write", "sync", "rename", "sync_folder", "remove")
 
 
 def kinds_of(steps: list[str]) -> tuple[str, ...]:
-    """The steps, each kind once, without those that force the names of the folders before."""
     written = itertools.dropwhile(lambda step: step == "sync_folder", steps)
     return tuple(dict.fromkeys(written))
 
 
 def restored(root: Path) -> tuple[int, Shard]:
-    """What the next start finds, and that nothing unfinished is left then."""
     shelf = shelf_in(root, SnapshotDisk())
     found, refusals = shelf.restore(BackgroundWork(), PARTITION, 0, 1_000_000)
     assert found is not None
@@ -56,7 +54,6 @@ def restored(root: Path) -> tuple[int, Shard]:
 
 
 def assert_old_or_new(root: Path, step: int, steps: list[str]) -> None:
-    """Every file that counts is whole, at most one is unfinished, and the state is right."""
     left = [name for name in files_below(root) if not name.endswith(".snapshot")]
     assert len(left) <= 1
     assert all(examine(stored).is_good for stored in stored_below(root))
@@ -137,7 +134,7 @@ async def test_f16_snapshot_when_killed_at_any_step_then_is_the_old_or_the_new_o
 ) -> None:
     """SIGKILL at each call of the system leaves whole files."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.snapshotting_process", "steps", str(tmp_path),
+        sys.executable, "-m", "tests.support.engine.snapshot_process", "steps", str(tmp_path),
         stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
     )  # fmt: skip
     output, _ = await process.communicate()
@@ -149,10 +146,9 @@ async def test_f16_snapshot_when_killed_at_any_step_then_is_the_old_or_the_new_o
 
 
 async def killed(root: Path, first: int, snapshots: int) -> int:
-    """Let a process write until so many are on the medium, kill it, and say the last one."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.support.snapshotting_process", "life", str(root), str(first),
-        stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
+        sys.executable, "-m", "tests.support.engine.snapshot_process", "life", str(root),
+        str(first), stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,
     )  # fmt: skip
     assert process.stdout is not None
     last = first - 1
@@ -174,7 +170,9 @@ async def killed(root: Path, first: int, snapshots: int) -> int:
 async def test_f16_snapshots_when_killed_at_random_moments_then_the_last_told_is_there(
     tmp_path: Path, kills: int
 ) -> None:
-    """After each kill what was said to be written is restored, and nothing piles up."""
+    """
+    After each kill the process restores the last snapshot that it reported, and no files pile up.
+    """
     rng = random.Random(kills)
     first = 1
     for _ in range(kills):

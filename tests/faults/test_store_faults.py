@@ -1,4 +1,4 @@
-"""What becomes of an object when requests are refused, lost, cut and damaged on their way."""
+"""Objects whose requests are refused, lost, cut and damaged on their way."""
 
 from __future__ import annotations
 
@@ -23,57 +23,27 @@ from spark_tiering.stores.results import (
 from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.object_places import Bucket, bucket_at, bytes_of, content, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Kept, Trouble
-from tests.support.s3_servers import free_ports
+from tests.support.stores.s3_servers import free_ports
+from tests.support.stores.s3_stub_requests import Kept, Trouble
+from tests.support.stores.stores_under_test import (
+    Bucket,
+    bucket_at,
+    bytes_of,
+    content,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from spark_tiering.stores.s3 import S3Store
+    from tests.support.stores.s3_stub import ObjectStub
 
+pytestmark = pytest.mark.usefixtures("credentials")
 KEY = "topic-id/0/segment.log"
 PIECE, REQUEST, PARTS = 100_000, 2 * MIB, 11 * MIB
-SILENCE_MS = 1_500
-"""How long an answer is waited for that never comes: all others have to come within it."""
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
-@pytest.fixture
-def bucket(stub: ObjectStub) -> Bucket:
-    return stub_bucket(stub)
-
-
-@pytest.fixture
-def store(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for its answers."""
-    with bucket.opened() as store:
-        yield store
-
-
-@pytest.fixture
-def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
-    with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
-        yield store
 
 
 def count(stub: ObjectStub, operation: str) -> int:
-    """How often an operation was asked for."""
     return stub.operations().count(operation)
 
 
@@ -85,7 +55,10 @@ def count(stub: ObjectStub, operation: str) -> int:
 def test_put_when_a_request_fails_is_repeated_until_it_is_written(
     stub: ObjectStub, store: S3Store, bucket: Bucket, trouble: Trouble, size_bytes: int
 ) -> None:
-    """A refusal, a cut and damage cost a repeat and a pause; the object is what was sent."""
+    """
+    A refused, cut or damaged request costs a repeat and a pause; the object is the one that was
+    sent.
+    """
     stub.befall("PutObject", trouble, trouble)
     given = content(size_bytes)
     assert store.put(KEY, given) == ObjectWritten(*given.sum)
@@ -109,7 +82,7 @@ def test_f126_put_when_the_answer_is_lost_is_looked_for_and_not_repeated(
 def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict(
     stub: ObjectStub, hasty: S3Store
 ) -> None:
-    """What is found is compared, never taken for one's own."""
+    """The store compares the object that it finds, and reports a conflict."""
     stub.befall("PutObject", Trouble.NOT_DONE_LATE)
     hasty.head(KEY)
     stub.objects[KEY] = Kept(bytes_of(content(PIECE, 1)))
@@ -156,7 +129,7 @@ def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_th
 def test_put_when_bytes_are_damaged_again_and_again_is_refused(
     stub: ObjectStub, store: S3Store
 ) -> None:
-    """The store never keeps what does not have its checksum."""
+    """The store never keeps bytes that do not match their checksum."""
     stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
     outcome = store.put(KEY, content(PIECE))
     assert isinstance(outcome, PutRefused)
@@ -247,7 +220,7 @@ def test_f122_upload_when_it_cannot_go_on_is_ended(
 def test_completion_when_nobody_answers_and_the_end_is_not_confirmed_is_unknown(
     stub: ObjectStub, hasty: S3Store
 ) -> None:
-    """Where neither the completion nor the end of an upload was answered, nobody knows."""
+    """The outcome is unknown where the store answered neither the completion nor the abort."""
     stub.befall("CompleteMultipartUpload", *[Trouble.NOT_DONE_LATE] * 4)
     stub.befall("AbortMultipartUpload", *[Trouble.DENIED] * 2)
     assert isinstance(hasty.put(KEY, content(PARTS)), PutUnknown)
@@ -256,7 +229,7 @@ def test_completion_when_nobody_answers_and_the_end_is_not_confirmed_is_unknown(
 def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
     stub: ObjectStub, store: S3Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What stays open is in the log, and can be found."""
+    """The log names an upload that stays open, so that the sweep finds it."""
     stub.befall("UploadPart", *[Trouble.DAMAGED] * 3)
     stub.befall("AbortMultipartUpload", Trouble.DENIED)
     with caplog.at_level(logging.WARNING):
@@ -268,7 +241,7 @@ def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
 
 
 def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3Store) -> None:
-    """A writer whose upload was ended by others writes nothing and says so."""
+    """A writer whose upload another process ended writes nothing and reports that."""
     given = content(PARTS)
 
     def pieces() -> Iterator[bytes]:
@@ -296,7 +269,7 @@ def test_upload_of_more_parts_than_can_be_when_written_is_refused(
 def test_endpoint_that_ignores_conditions_when_probed_is_named(
     stub: ObjectStub, store: S3Store
 ) -> None:
-    """An endpoint that overwrites, or accepts what is damaged, is found out in one probe."""
+    """One probe detects an endpoint that overwrites objects or accepts damaged ones."""
     stub.ignores_conditions = stub.ignores_sums = True
     stub.tells_sums = False
     traits = store.probe("a/")
@@ -329,7 +302,7 @@ def test_put_where_conditions_are_ignored_looks_first(
 def test_f128_object_without_a_checksum_when_compared_is_read(
     stub: ObjectStub, store: S3Store
 ) -> None:
-    """Where the store does not tell the checksum, the bytes do."""
+    """The store compares bytes where it has no checksum."""
     stub.tells_sums = False
     store.put(KEY, content(PIECE))
     assert isinstance(store.put(KEY, content(PIECE)), ObjectIdentical)

@@ -13,22 +13,19 @@ import pytest
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.expiring import lives_in
-from tests.support.tier_places import LATER_MS, ORDERS, PLACES, TierPlace, states
-from tests.support.tier_process import Drivers, Point
+from tests.support.tier.driver_process import Drivers, Point
+from tests.support.tier.job_folders import LATER_MS, ORDERS, PLACES, TierPlace, states
+from tests.support.tier.simulated_expiry import lives_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.tier_process import Ended
+    from tests.support.tier.driver_process import Ended
 
 CS, CF, DS, DF = SegmentState
 WAIT_S = 10.0
 KEPT = "/00000000000000000120-"
-"""The segment that no limit comes to."""
 BYTES = "14842"
-"""As much as that one."""
 PHASES = [
     Point("claims"),
     Point("event:DS"),
@@ -47,15 +44,8 @@ DELETION = [
 ]
 
 
-@pytest.fixture(scope="module")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
-        yield drivers
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """One partition with two segments, copied."""
     place = TierPlace(tmp_path, partitions=(ORDERS,))
     assert place.run().is_fine
     return place
@@ -63,7 +53,6 @@ def place(tmp_path: Path) -> TierPlace:
 
 def expire(place: TierPlace, drivers: Drivers, *more: str, dies_at: Point | int | None = None,
            later_ms: int = 0) -> Ended:  # fmt: skip
-    """`rlmm tier expire --apply` as a process."""
     return drivers.run(
         "tier", "expire", "--embedded", str(place.archive), "--store",
         str(place.folder / "store"), "--no-spark", "--apply", *more,
@@ -72,7 +61,6 @@ def expire(place: TierPlace, drivers: Drivers, *more: str, dies_at: Point | int 
 
 
 def check_rerun(place: TierPlace, drivers: Drivers, objects: dict[str, int], *more: str) -> None:
-    """The next run, once it may, brings everything to its end; what stays is what it was."""
     ended = expire(place, drivers, *more, later_ms=LATER_MS)
     assert ended.exit_code == 0, ended.output
     assert place.objects() == {key: size for key, size in objects.items() if KEPT in key}
@@ -110,7 +98,10 @@ def test_f114_f118_run_when_killed_in_any_phase_then_the_next_one_ends_clean(
 def test_topic_of_a_killed_run_when_it_may_still_live_is_its_own(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """Until its beats are overdue nobody else begins, and who has the topic is named."""
+    """
+    No other job begins before the heartbeats are overdue, and the message names the owner of the
+    topic.
+    """
     expire(place, drivers, "--retention-bytes", BYTES, dies_at=Point("event:DS"))
     ended = expire(place, drivers, "--retention-bytes", BYTES)
     assert ended.exit_code == 4, ended.output
@@ -121,7 +112,7 @@ def test_topic_of_a_killed_run_when_it_may_still_live_is_its_own(
 def test_f115_open_copy_of_a_killed_job_when_its_end_is_killed_then_it_ends_clean(
     tmp_path: Path, drivers: Drivers
 ) -> None:
-    """CS, DS, DF, whatever happens; the objects that were half written go with it."""
+    """The segment passes CS, DS, DF through all kills, and its half-written objects go with it."""
     place = TierPlace(tmp_path, partitions=(ORDERS,))
     drivers.run(
         "tier", "run", "--log-dir", str(place.log_dir), "--offline", "--embedded",
@@ -144,7 +135,10 @@ def test_f115_open_copy_of_a_killed_job_when_its_end_is_killed_then_it_ends_clea
 def test_f116_deletion_of_a_partition_when_killed_at_any_step_then_is_brought_to_its_end(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """Marked, started, all segments gone, finished; one of them was begun by who marked it."""
+    """
+    The rerun passes marked, started, all segments deleted and finished, also where another process
+    began the deletion of a segment.
+    """
     assert place.metadata is not None
     first, *_ = place.segments()
     metadata = open_metadata_access(place.metadata)
@@ -170,7 +164,7 @@ def test_f116_deletion_of_a_partition_when_killed_at_any_step_then_is_brought_to
 def test_f114_f118_run_when_killed_at_every_single_point_then_the_next_one_ends_clean(
     tmp_path: Path, drivers: Drivers
 ) -> None:
-    """Between any two effects."""
+    """A kill between any two effects leaves a clean rerun."""
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))
     assert whole.run().is_fine

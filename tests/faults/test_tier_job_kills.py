@@ -14,14 +14,13 @@ from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import process_store
-from tests.support.copy_tasks import SECOND
-from tests.support.deadly_files import ALWAYS, DeadlySource
-from tests.support.spark_sessions import SLOTS, TIMEOUT_S
-from tests.support.tier_places import LATER_MS, LISTED, ORDERS, TierPlace, states
-from tests.support.tier_process import WRITING, Drivers, Point
+from tests.support.datasource.killed_readers import ALWAYS, KillingSource
+from tests.support.spark.sessions import SLOTS, TIMEOUT_S
+from tests.support.tier.copy_tasks import SECOND
+from tests.support.tier.driver_process import WRITING, Drivers, Point
+from tests.support.tier.job_folders import LATER_MS, LISTED, ORDERS, TierPlace, states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
 FAR_MS = 2**50
-"""Later than anything."""
 PHASES = [
     Point("beats"),
     Point("claims"),
@@ -51,20 +49,12 @@ PHASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
-        yield drivers
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """One partition with two segments that can be copied."""
     return TierPlace(tmp_path, partitions=(ORDERS,))
 
 
 def command(place: TierPlace, *more: str) -> list[str]:
-    """`rlmm tier run` for a place."""
     return [
         "tier", "run", "--log-dir", str(place.log_dir), "--offline",
         "--embedded", str(place.archive), "--store", str(place.folder / "store"),
@@ -73,7 +63,6 @@ def command(place: TierPlace, *more: str) -> list[str]:
 
 
 def check_rerun(place: TierPlace) -> None:
-    """What was killed left nothing false; the next job, once it may, ends clean."""
     opened = {one.id.uuid for one in place.check() if one.state is not CF}
     left = [one.key for one in uploads(place)]
     assert len(set(left)) <= 1, "one object at a time is written"
@@ -89,7 +78,6 @@ def check_rerun(place: TierPlace) -> None:
 
 
 def uploads(place: TierPlace) -> list[OpenUpload]:
-    """What `rlmm tier sweep` lists."""
     return list(left_behind(process_store(place.store_settings), "", FAR_MS))
 
 
@@ -108,7 +96,7 @@ def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
 def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """What is finished is whole, what lies in the store is known, and nothing is copied twice."""
+    """Every finished segment is whole, every object is known, and no offset is copied twice."""
     ended = drivers.run(*command(place, "--no-spark"), dies_at=point)
     assert ended.exit_code is None, ended.output
     check_rerun(place)
@@ -117,7 +105,10 @@ def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
 def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """Until its beats are overdue nobody else begins: who has the topics is named."""
+    """
+    No other job begins before the heartbeats are overdue, and the message names the owner of the
+    topics.
+    """
     drivers.run(*command(place, "--no-spark"), dies_at=Point("log"))
     before = place.objects()
     with pytest.raises(TopicBusy, match=r"orders: job \S+ on \S+ works on it"):
@@ -201,7 +192,7 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
 def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """Spark ends with its driver; what its tasks have written meanwhile is found or ended."""
+    """Spark ends with its driver; the rerun finds or ends what its tasks wrote meanwhile."""
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output
     drivers.wait_for_orphans()
@@ -213,10 +204,10 @@ def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_
 def test_worker_when_killed_in_the_middle_of_a_copy_then_nothing_is_copied_twice(
     place: TierPlace, spark_session: SparkSession, times: int
 ) -> None:
-    """A copy whose worker died is tried again; one whose workers all die stays open."""
+    """Spark tries a copy again after its worker died; a copy whose workers all die stays open."""
     marks = place.folder / "marks"
     with place.opened(engine_over(spark_session)) as at:
-        at.source = DeadlySource(at.source, str(marks), SECOND.file(".log"), times)
+        at.source = KillingSource(at.source, str(marks), SECOND.file(".log"), times)
         report = run_job(at)
     died = len(marks.read_text().splitlines())
     fates = [one.fate for one in report.receipts]

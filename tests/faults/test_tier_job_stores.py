@@ -1,4 +1,4 @@
-"""Whole jobs over a bucket that refuses, loses, cuts and throttles what it is asked for."""
+"""Whole jobs over a bucket that refuses, loses, cuts and throttles requests."""
 
 from __future__ import annotations
 
@@ -12,55 +12,35 @@ from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.stores.s3_faults import S3FaultKind
-from spark_tiering.stores.s3_policies import POLICIES, S3Retries
+from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.object_places import known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Trouble
-from tests.support.tier_places import ORDERS, PLAIN, ZSTD, TierPlace, WatchedUnits, states
+from tests.faults.conftest import SILENCE_MS
+from tests.support.stores.s3_stub_requests import Trouble
+from tests.support.stores.stores_under_test import stub_bucket
+from tests.support.tier.job_folders import ORDERS, PLAIN, ZSTD, TierPlace, WatchedUnits, states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from spark_tiering.copy_job.report import JobReport
     from spark_tiering.executor.tasks import CopyOptions, CopyTask
+    from tests.support.stores.s3_stub import ObjectStub
 
-SILENCE_MS = 1_500
-"""How long an answer is waited for that never comes: all others have to come within it."""
+pytestmark = pytest.mark.usefixtures("without_pauses")
 LATE = (Trouble.ANSWER_LATE, Trouble.NOT_DONE_LATE)
 MORE = 12
-"""More often than anything is tried again."""
 
 
 def _attempts(kind: S3FaultKind) -> int:
     return POLICIES[kind].attempts_max
 
 
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake looks at no credentials, and nobody waits between attempts."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr(
-        "spark_tiering.stores.s3_calls.S3Retries", lambda: S3Retries(lambda _: None)
-    )
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
 @pytest.fixture
 def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
-    """Two partitions with two segments each that can be copied to it."""
     return TierPlace(tmp_path, stub_bucket(stub).settings, prefix="tier/")
 
 
 def store_for(place: TierPlace, trouble: Trouble) -> S3Settings:
-    """The store of *place*; its answers are waited for only for a moment where one is late."""
     assert isinstance(place.store_settings, S3Settings)
     if trouble not in LATE:
         return place.store_settings
@@ -68,7 +48,6 @@ def store_for(place: TierPlace, trouble: Trouble) -> S3Settings:
 
 
 def befalling(stub: ObjectStub, operation: str, *troubles: Trouble) -> WatchedUnits:
-    """Units, the first of which meets *troubles*."""
     met: list[Trouble] = []
 
     def befall(task: CopyTask) -> None:
@@ -80,7 +59,6 @@ def befalling(stub: ObjectStub, operation: str, *troubles: Trouble) -> WatchedUn
 
 
 def fates(report: JobReport) -> list[str]:
-    """The fates of the copies of the partition that meets a trouble."""
     return [one.fate.value for one in report.receipts if one.partition == ORDERS]
 
 
@@ -88,7 +66,7 @@ def fates(report: JobReport) -> list[str]:
 def test_f107_job_to_a_bucket_when_nothing_fails_then_all_is_copied_once(
     place: TierPlace, options: CopyOptions
 ) -> None:
-    """What a bucket gives back equals the source, and a second job sends nothing."""
+    """The bucket gives back the source, and a second job sends nothing."""
     assert place.run(options=options).is_fine
     place.check_clean()
     assert not place.run(options=options).receipts
@@ -145,7 +123,9 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
 def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends_its_copy(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """What no repeat helps is ended, with nothing left of it, and copied anew."""
+    """
+    The job ends a copy that no repeat helps, removes its objects, and a later job copies it anew.
+    """
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
     report = place.run(engine=befalling(stub, "PutObject", *damaged))
     assert fates(report) == ["ended", "left-open"]
@@ -179,7 +159,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
 def test_report_when_the_store_does_not_take_it_then_is_given_all_the_same(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """What was done is told to who asked, whatever becomes of the records in the store."""
+    """The caller gets the report even where the store refuses the job's records."""
 
     def befall(task: CopyTask) -> None:
         if len(engine.copied) == 3:
@@ -208,7 +188,7 @@ def test_job_when_there_is_no_such_bucket_then_publishes_nothing(place: TierPlac
 def test_job_when_it_may_not_write_then_publishes_nothing(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """Rights that do not suffice are told by the store's own words before the first event."""
+    """The error quotes the store's refusal, before the first event."""
     stub.befall("PutObject", *[Trouble.DENIED] * MORE)
     with pytest.raises(StoreNotPermitted, match="PutObject"):
         place.run()
@@ -219,7 +199,7 @@ def test_job_when_it_may_not_write_then_publishes_nothing(
 def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
     place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where they are looked for is said; the store is not even asked."""
+    """The error says where credentials were looked for, and the job sends no request."""
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(CredentialsAbsent, match="looked for in: env, "):
@@ -231,7 +211,9 @@ def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
 def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """Two jobs at once are not kept apart there: the report names what the endpoint does not do."""
+    """
+    The report names what the endpoint does not do, since two jobs at once are not kept apart there.
+    """
     stub.ignores_conditions = True
     report = place.run()
     assert report.is_fine

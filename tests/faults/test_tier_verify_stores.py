@@ -10,38 +10,24 @@ import pytest
 from rlmm.errors import CredentialsAbsent, StoreAbsent
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.s3_faults import S3FaultKind
-from spark_tiering.stores.s3_policies import POLICIES, S3Retries
+from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.object_places import known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Trouble
-from tests.support.tier_places import TierPlace
-from tests.support.verified_places import DEEP, stored, told, verify
+from tests.support.stores.s3_stub_requests import Trouble
+from tests.support.stores.stores_under_test import stub_bucket
+from tests.support.tier.job_folders import TierPlace
+from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake looks at no credentials, and nobody waits between attempts."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr(
-        "spark_tiering.stores.s3_calls.S3Retries", lambda: S3Retries(lambda _: None)
-    )
+    from tests.support.stores.s3_stub import ObjectStub
 
 
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
+pytestmark = pytest.mark.usefixtures("without_pauses")
 
 
 @pytest.fixture
 def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
-    """Two partitions with two segments each, copied to it."""
     place = TierPlace(tmp_path, stub_bucket(stub).settings, prefix="tier/")
     assert place.run().is_fine
     return place
@@ -51,7 +37,7 @@ def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
 def test_request_when_it_fails_once_then_nothing_is_found(
     place: TierPlace, stub: ObjectStub, trouble: Trouble
 ) -> None:
-    """It is repeated."""
+    """The store repeats the request."""
     stub.befall("GetObject", Trouble.NOTHING, trouble, Trouble.NOTHING, trouble)
     stub.befall("HeadObject", Trouble.NOTHING, trouble)
     assert verify(place, DEEP).is_fine
@@ -72,7 +58,10 @@ def test_requests_when_they_keep_failing_then_a_segment_was_not_looked_at(
 def test_segment_when_it_may_not_be_read_then_that_is_told(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """Without the right to list, a store says the same of what is not there: nobody can tell."""
+    """
+    Without the right to list, a store answers as if the object was absent, and the finding says
+    that.
+    """
     stub.befall("GetObject", Trouble.DENIED)
     report = verify(place)
     assert report.counts == {"TIER-UNREADABLE": 1}
@@ -105,7 +94,7 @@ def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
 def test_bucket_when_it_is_not_there_or_nobody_may_ask_then_that_is_raised(
     place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says something of the store as a whole, not of any segment."""
+    """The error concerns the store as a whole, not a segment."""
     assert isinstance(place.store_settings, S3Settings)
     absent = replace(place.store_settings, bucket="nobody-made-this")
     with pytest.raises(StoreAbsent, match="nobody-made-this"):

@@ -1,8 +1,6 @@
 """
-Certificates for one test run: an authority, and files for those it vouches for.
-
-Each file holds a key and its certificate, which is what Kafka's PEM key store and Python's TLS both
-read; Kafka wants the key in PKCS#8.
+Certificates for one test run: an authority, and files with a key and a certificate that Kafka's PEM
+key store and Python's TLS both read; Kafka requires PKCS#8.
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class Authority:
-    """Who vouches for others; *certificate* is what those who trust it have to know."""
-
     def __init__(self, folder: Path, name: str) -> None:
         self._authority = trustme.CA()
         self._folder = folder
@@ -31,7 +27,6 @@ class Authority:
         self._authority.cert_pem.write_to_path(str(self.certificate))
 
     def vouch_for(self, name: str) -> Path:
-        """A file with key and certificate of *name*, good for both ends of a local connection."""
         issued = self._authority.issue_cert("localhost", "127.0.0.1", common_name=name)
         key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
         form = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -1,8 +1,6 @@
 """
-Small jobs done with an ordinary Kafka client: topics, records in, records out.
-
-Each connects, does its job and disconnects. They are for arranging and looking; what is under test
-has clients of its own.
+Small jobs with an ordinary Kafka client: topics, records in, records out. Each connects, does its
+job and disconnects.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ PAUSE_S = 0.02
 
 @contextlib.asynccontextmanager
 async def admin(login: Login) -> AsyncIterator[AIOKafkaAdminClient]:
-    """An admin client, connected; given back at the end."""
     client = AIOKafkaAdminClient(**login.for_aiokafka())
     try:
         await client.start()
@@ -43,7 +40,6 @@ async def admin(login: Login) -> AsyncIterator[AIOKafkaAdminClient]:
 
 @contextlib.asynccontextmanager
 async def producer(login: Login) -> AsyncIterator[AIOKafkaProducer]:
-    """A producer that waits for all replicas."""
     client = AIOKafkaProducer(
         **login.for_aiokafka(), acks="all", request_timeout_ms=15_000, retry_backoff_ms=50
     )
@@ -58,7 +54,6 @@ async def producer(login: Login) -> AsyncIterator[AIOKafkaProducer]:
 async def consumer(
     login: Login, topic: str, *partitions: int, isolation_level: str = "read_uncommitted"
 ) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer of the named partitions, without a group, at their beginnings."""
     client = AIOKafkaConsumer(
         **login.for_aiokafka(),
         isolation_level=isolation_level,
@@ -74,7 +69,6 @@ async def consumer(
 
 
 def _raise_first_error(errors: Iterable[tuple[str, int, str | None]]) -> None:
-    """The client hands errors of single topics back as numbers."""
     for topic, code, message in errors:
         if code:
             raise for_code(code)(f"{topic}: {message}")
@@ -88,7 +82,7 @@ async def create_topic(
     replicas: int = 1,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a topic and wait until it can be used; the error of the broker is raised."""
+    """Create a topic and wait until it can be used. Raises the broker's error."""
     wanted = NewTopic(topic, partitions, replicas, topic_configs=dict(settings or {}))
     async with admin(login) as client:
         answer = await client.create_topics([wanted])
@@ -98,14 +92,12 @@ async def create_topic(
 
 
 async def delete_topic(login: Login, topic: str) -> None:
-    """Delete a topic; the error of the broker is raised."""
     async with admin(login) as client:
         answer = await client.delete_topics([topic])
     _raise_first_error((name, code, None) for name, code in answer.topic_error_codes)
 
 
 async def set_topic_settings(login: Login, topic: str, settings: Mapping[str, str]) -> None:
-    """Replace all settings of a topic."""
     wanted = ConfigResource(ConfigResourceType.TOPIC, topic, configs=dict(settings))
     async with admin(login) as client:
         answers = await client.alter_configs([wanted])
@@ -123,9 +115,8 @@ async def produce(
     timestamp_ms: int | None = None,
 ) -> list[int]:
     """
-    Write records one by one, each acknowledged before the next, and give their offsets.
-
-    Times count up from *timestamp_ms*, one for each record, when that is given.
+    Write records one by one, each acknowledged before the next, and return their offsets.
+    Timestamps count up by one per record from *timestamp_ms*, when that is given.
     """
     offsets = []
     async with producer(login) as client:
@@ -147,7 +138,6 @@ async def consume(
     isolation_level: str = "read_uncommitted",
     deadline_s: float = DEADLINE_S,
 ) -> list[ConsumerRecord]:
-    """The first *count* records of a partition."""
     records: list[ConsumerRecord] = []
     async with (
         asyncio.timeout(deadline_s),
@@ -160,14 +150,13 @@ async def consume(
 
 
 async def end_offsets(login: Login, topic: str, partitions: int) -> dict[int, int]:
-    """Partition -> the offset behind its last record, asked freshly."""
     async with consumer(login, topic, *range(partitions)) as client:
         ends = await client.end_offsets(list(client.assignment()))
     return {partition.partition: end for partition, end in ends.items()}
 
 
 async def leader_of(login: Login, topic: str, partition: int = 0) -> int:
-    """The node id of a partition's leader; -1 when there is none now, or nobody can say."""
+    """Return the node id of the leader; -1 when there is none or no node answers."""
     try:
         async with admin(login) as client:
             (found,) = await client.describe_topics([topic])
@@ -185,7 +174,6 @@ async def wait_for_leader(
     besides: int = -1,
     deadline_s: float = DEADLINE_S,
 ) -> int:
-    """The node id of a partition's leader, as soon as it is another one than *besides*."""
     async with asyncio.timeout(deadline_s):
         while True:
             leader = await leader_of(login, topic, partition)
@@ -195,7 +183,7 @@ async def wait_for_leader(
 
 
 async def until(fact: Callable[[], bool], what: str, *, deadline_s: float = DEADLINE_S) -> None:
-    """Return as soon as *fact* holds; `ProcessFailed` that names *what* when it never does."""
+    """Return once *fact* holds. Raises `ProcessFailed` with *what* after the deadline."""
     try:
         async with asyncio.timeout(deadline_s):
             while True:

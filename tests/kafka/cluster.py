@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
 from tests.kafka.node import STARTED, TIERED, Node, kafka_id
+from tests.kafka.process import Closing
 from tests.kafka.tiered import tiering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
     from tests.kafka.process import ProcessLog
@@ -30,8 +30,8 @@ REPLICATED = {
 }
 
 
-class Cluster:
-    """Nodes 1 to 3; a write that all in-sync replicas have survives the loss of any one node."""
+class Cluster(Closing):
+    """Nodes 1 to 3; a record that all in-sync replicas have survives the loss of any one node."""
 
     def __init__(
         self,
@@ -59,16 +59,13 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """The addresses of the nodes that run."""
         return ",".join(node.bootstrap for node in self.nodes.values() if node.is_running)
 
     @property
     def login(self) -> Login:
-        """How a client gets in, through the nodes that run."""
         return Login(self.bootstrap)
 
     def start(self) -> Self:
-        """Start all nodes that do not run, at once: alone, none of them would become ready."""
         waiting = [node for node in self.nodes.values() if not node.is_running]
         for node in waiting:
             node.spawn()
@@ -81,26 +78,13 @@ class Cluster:
         return [node.log for node in self.nodes.values()]
 
     def kill(self, node_id: int) -> None:
-        """End one node as a power cut would."""
         self.nodes[node_id].kill()
 
     def restart(self, node_id: int) -> None:
-        """Bring a node back, with its data and on its port."""
         self.nodes[node_id].start()
 
     def close(self) -> None:
-        """Leave nothing. Nodes are killed: asked to stop, the last ones wait for their quorum."""
+        """Kill all nodes: asked to stop, the last ones would wait for their quorum."""
         with contextlib.ExitStack() as closing:
             for node in self.nodes.values():
                 closing.callback(node.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -1,4 +1,4 @@
-"""What the metadata topic tells of copies: those made for nothing, and those cut short."""
+"""Copies in the metadata topic that repeat others, and those cut short."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def finished(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
-    """The segments whose copies were finished, as they were started, by when they were finished."""
     begun, ended = {}, []
     for event in (one.event for one in events):
         if isinstance(event, SegmentMetadata):
@@ -27,7 +26,6 @@ def finished(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
 
 
 def cut_short(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
-    """The segments whose copies were started and nothing else."""
     begun: dict[SegmentId, SegmentMetadata] = {}
     for event in (one.event for one in events):
         if isinstance(event, SegmentMetadata):
@@ -39,11 +37,8 @@ def cut_short(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
 
 def copied_again(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
     """
-    The finished segments without any offset that was not in finished ones already when their
-    copies were started: what somebody copied who did not know of the others.
-
-    Two leaders roll their logs at different offsets, so that segments may overlap: such a one has
-    offsets of its own.
+    Return the finished segments whose offsets were all finished already when their copies started.
+    Leaders roll at different offsets, so that other segments may overlap and still add offsets.
     """
     covered: dict[TopicIdPartition, set[int]] = defaultdict(set)
     begun: dict[SegmentId, SegmentMetadata] = {}

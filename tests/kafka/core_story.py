@@ -1,6 +1,6 @@
 """
-What stands behind the tests of tiering as a whole: traffic of every kind until all of it is in the
-tier and nowhere else, then every way to read it held against what was produced.
+Traffic of every kind until all of it is in the tier alone, then every way to read it compared with
+the produced records.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 SEED = 20_261_119
 DEADLINE_S = 60.0
 PLACES = 4
-"""Offsets and times that are drawn, for each partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoreStory:
-    """One topic, its partitions, and what was produced to it."""
-
     kafka: TieredKafka
     ledger: Ledger
     partitions: int
@@ -44,17 +41,15 @@ class CoreStory:
 
     @classmethod
     def of(cls, kafka: TieredKafka, topic: str, *, partitions: int = 2) -> CoreStory:
-        """A story that has not begun; the topic is there."""
         return cls(kafka, Ledger(topic), partitions, random.Random(SEED))
 
     def traffic(self) -> Traffic:
-        """One more that writes to the topic."""
         return Traffic(self.kafka.login, self.ledger, self.chance, partitions=self.partitions)
 
     async def produce(self, count: int = 12) -> None:
         """
-        Producers of five codecs at a time: plain, idempotent, in transactions committed and
-        aborted; and two transactions that are open meanwhile, each over segments of everyone.
+        Produce in five codecs: plain, idempotent, in committed and aborted transactions. Two
+        transactions stay open meanwhile, each over several segments.
         """
         await self.traffic().plain(2 * count)
         through = self.traffic(), self.traffic()
@@ -77,11 +72,9 @@ class CoreStory:
             await traffic.transaction(count, codec, is_committed=False)
 
     async def ends(self) -> dict[int, int]:
-        """Partition -> the offset behind its last record."""
         return await end_offsets(self.kafka.login, self.topic, self.partitions)
 
     async def wait_until_in_the_tier_alone(self) -> None:
-        """Wait until the broker itself has nothing of the topic but empty segments at its end."""
         ends: dict[int, int] = {}
         try:
             async with asyncio.timeout(DEADLINE_S):
@@ -103,12 +96,10 @@ class CoreStory:
         )
 
     def segments(self) -> list[SegmentMetadata]:
-        """The segments whose copy was begun."""
         events = (found.event for found in self.kafka.metadata_events(self.topic))
         return [event for event in events if isinstance(event, SegmentMetadata)]
 
     def segments_of(self, entries: Sequence[Entry]) -> dict[int, int]:
-        """Partition -> how many of its segments hold one of these records."""
         places = {(one.partition, one.offset) for one in entries}
         holding = [
             one.id.partition.partition
@@ -123,25 +114,21 @@ class CoreStory:
     # ------------------------------------------------------------------------------------ reading
 
     def places(self, partition: int) -> list[int]:
-        """Offsets to read from: the first, and some that are drawn, markers of transactions too."""
         last = max(offsets(self.ledger.expected("read_uncommitted", partition)))
         return [0, *sorted(self.chance.randint(1, last) for _ in range(PLACES)), last]
 
     def times(self, partition: int) -> list[int]:
-        """Times to ask for: before the first record, of some, between, and behind all of them."""
         known = [one.timestamp_ms for one in self.ledger.entries if one.partition == partition]
         drawn = [stamp + late for stamp in self.chance.sample(known, PLACES) for late in (0, 1)]
         return [min(known) - 1, *sorted(drawn), max(known)]
 
     async def assert_read(self, *, levels: Sequence[str] = LEVELS) -> None:
-        """Both consumers, from the start, from anywhere and by time, in both isolation levels."""
         for level in levels:
             await self.assert_read_by_aiokafka(level)
             await self.assert_read_by_java(level)
         await self.assert_times()
 
     async def assert_read_by_aiokafka(self, level: str) -> None:
-        """aiokafka's consumer is given what was produced."""
         for partition in range(self.partitions):
             for first in self.places(partition):
                 found = await read(
@@ -150,7 +137,6 @@ class CoreStory:
                 assert found == self.ledger.expected(level, partition, first), (level, first)
 
     async def assert_read_by_java(self, level: str) -> None:
-        """Kafka's own consumer is given what was produced, and told where it begins and ends."""
         wanted = [
             Read(partition, first)
             for partition in range(self.partitions)
@@ -166,7 +152,6 @@ class CoreStory:
         return StockConsumer(self.kafka.node.jars, self.kafka.bootstrap, self.topic, level)
 
     async def assert_times(self) -> None:
-        """Both consumers are told the same offsets for times, and skip no record by them."""
         asked = [
             OffsetAt(partition, stamp)
             for partition in range(self.partitions)
@@ -179,7 +164,7 @@ class CoreStory:
             self._judge_time(partition, stamp, found)
 
     def _judge_time(self, partition: int, stamp: int, told: int | None) -> None:
-        """A marker of a transaction has a time too, and may be what is told."""
+        """A marker of a transaction has a time too, and may be the broker's answer."""
         known = self.ledger.expected("read_uncommitted", partition)
         expected = self.ledger.at_time(partition, stamp)
         if told not in offsets(known):

@@ -1,8 +1,6 @@
 """
-A bucket whose way to the broker can be disturbed: requests that are refused, cut or held up.
-
-A proxy in front of moto, in threads of its own. It passes bytes on as they come, and looks only at
-the first line of each request: a client sends one at a time on a connection.
+A bucket behind a proxy that refuses, cuts or holds up requests. The proxy reads only the first line
+of each request: a client sends one at a time per connection.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from tests.support.s3_servers import BUCKET, moto_server
+from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +36,6 @@ DENIAL = (
 
 
 class Fault(Enum):
-    """What befalls a request; none of them reaches the store."""
-
     DENIED = "answered with 403"
     CUT = "the connection ends"
     HELD = "no answer comes"
@@ -47,18 +43,15 @@ class Fault(Enum):
 
 @dataclass(slots=True)
 class FaultyStore:
-    """Requests whose first line matches a pattern meet its fault, as long as it stands there."""
+    """Requests whose first line matches a pattern meet its fault, as long as the pattern is set."""
 
     upstream: tuple[str, int]
     endpoint: str = ""
-    """What the broker is told."""
     faults: dict[str, Fault] = field(default_factory=dict)
     met: list[str] = field(default_factory=list)
-    """First lines that met one."""
     is_closed: threading.Event = field(default_factory=threading.Event)
 
     def fault_of(self, line: str) -> Fault | None:
-        """What befalls a request now."""
         for pattern, fault in list(self.faults.items()):
             if re.search(pattern, line):
                 self.met.append(line)
@@ -66,7 +59,6 @@ class FaultyStore:
         return None
 
     def objects(self) -> list[str]:
-        """The objects that are there, asked past the proxy."""
         host, port = self.upstream
         session = boto3.Session("any", "any", region_name="us-east-1")
         client = session.client("s3", endpoint_url=f"http://{host}:{port}")
@@ -76,8 +68,6 @@ class FaultyStore:
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    """One connection of the broker, and one to the store behind it."""
-
     def handle(self) -> None:
         store: FaultyStore = self.server.store  # type: ignore[attr-defined]
         with contextlib.suppress(OSError), socket.create_connection(store.upstream) as behind:
@@ -95,7 +85,6 @@ class _Connection(socketserver.BaseRequestHandler):
         return bool(data)
 
     def _take(self, store: FaultyStore, behind: socket.socket) -> bool:
-        """What the broker sends; whether the connection goes on."""
         data = self.request.recv(_BYTES)
         line = data.partition(b"\r\n")[0]
         fault = None
@@ -111,7 +100,6 @@ class _Connection(socketserver.BaseRequestHandler):
         return False
 
     def _until_gone(self, store: FaultyStore) -> None:
-        """Take what still comes: who hangs up on it would take back the answer."""
         while not store.is_closed.is_set():
             ready, _, _ = select.select([self.request], [], [], _LOOK_S)
             if ready and not self.request.recv(_BYTES):
@@ -126,7 +114,6 @@ class _Server(socketserver.ThreadingTCPServer):
 
 @contextlib.contextmanager
 def faulty_store(folder: Path) -> Iterator[FaultyStore]:
-    """A bucket without faults, so far."""
     with moto_server(folder) as moto:
         host, _, port = moto.endpoint.removeprefix("http://").rpartition(":")
         store = FaultyStore((host, int(port)))

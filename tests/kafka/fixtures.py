@@ -38,20 +38,19 @@ if TYPE_CHECKING:
     from tests.kafka.process import ProcessLog
 
 TIMEOUT_S = 300
-"""Among it the first run in a tree, which fetches the jars."""
 
 
 @runtime_checkable
 class Talkative(Protocol):
-    """What has logs worth showing."""
-
     @property
     def logs(self) -> list[ProcessLog]: ...
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark who uses a broker, before marks are looked at; refuse who does not say it."""
+    """
+    Mark the tests that use a broker before marks are read; refuse a test that does not declare it.
+    """
     for item in items:
         if "kafka_jars" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
@@ -67,7 +66,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneWorkerForKafka | None:
-    """Give out the tests of a distributed run, unless another way was asked for."""
     return OneWorkerForKafka(config, log) if config.getvalue("dist") == "load" else None
 
 
@@ -75,10 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneWorker
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """
-    Show the ends of the logs of the brokers that a failed test used; say once why many were
-    skipped.
-    """
+    """Show the ends of the broker logs of a failed test; say once why many tests were skipped."""
     report = yield
     thrown = None if call.excinfo is None else call.excinfo.value
     if report.skipped and isinstance(getattr(thrown, "__context__", None), PrerequisiteMissing):
@@ -93,7 +88,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> Jars:
-    """Kafka's jars and ours; skips where something has to be installed first, in CI it fails."""
+    """Kafka's jars and ours; without the prerequisites the test is skipped, in CI it fails."""
     try:
         return prepare()
     except PrerequisiteMissing as missing:
@@ -114,7 +109,7 @@ def kafka_broker(
 
 
 class FreshKafka:
-    """Makes nodes for one test, and leaves none of them behind."""
+    """Makes nodes for one test and removes them after it."""
 
     def __init__(self, jars: Jars, folder: Path) -> None:
         self._jars = jars
@@ -123,13 +118,11 @@ class FreshKafka:
         self.logs: list[ProcessLog] = []
 
     def node(self, properties: Mapping[str, str] | None = None) -> Node:
-        """A node alone, not started, with *properties* besides the usual ones."""
         node = Node(self._jars, self._next_folder())
         node.properties.update(properties or {})
         return self._keep(node)
 
     def tiered(self, properties: Mapping[str, str] | None = None) -> TieredKafka:
-        """A node alone that tiers, started."""
         node = self._keep(tiered_node(self._jars, self._next_folder(), properties))
         return TieredKafka(node.start())
 
@@ -147,7 +140,6 @@ class FreshKafka:
 
 @pytest.fixture
 def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
-    """Makes brokers for this test alone."""
     with contextlib.closing(FreshKafka(kafka_jars, tmp_path / "kafka")) as fresh:
         yield fresh
 
@@ -156,7 +148,7 @@ def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
 def started_cluster(
     kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """Three nodes, started once for a module; ask for `kafka_cluster` to have them all up."""
+    """Three nodes, started once per module; `kafka_cluster` has all of them up."""
     with Cluster(kafka_jars, tmp_path_factory.mktemp("kafka") / "cluster") as cluster:
         yield cluster.start()
 
@@ -171,14 +163,12 @@ def kafka_cluster(started_cluster: Cluster) -> Cluster:
 def secured_kafka(
     kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SecuredKafka]:
-    """A broker that asks who comes, and what he may do."""
+    """A broker that authenticates and authorizes its clients."""
     with SecuredKafka(kafka_jars, tmp_path_factory.mktemp("kafka") / "secured") as secured:
         yield secured.start()
 
 
 class StockPeers:
-    """Starts stock managers for one test, and leaves none of them behind."""
-
     def __init__(self, jars: Jars, folder: Path) -> None:
         self._jars = jars
         self._folder = folder
@@ -186,7 +176,6 @@ class StockPeers:
         self.logs: list[ProcessLog] = []
 
     def __call__(self, bootstrap: str, **options: Any) -> StockPeer:
-        """Start one at a broker, with the options of `StockPeer`."""
         peer = StockPeer(self._jars, self._folder / f"stock-{len(self.logs)}", bootstrap, **options)
         self._closing.enter_context(peer)
         self.logs.extend(peer.logs)

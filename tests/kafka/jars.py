@@ -40,28 +40,28 @@ HEAP_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms64m", "-Xmx384
 
 
 class PrerequisiteMissing(Exception):
-    """A program that nobody can fetch for the tests is not installed."""
+    pass
 
 
 class JarsUnusable(Exception):
-    """The jars could not be fetched or compiled, or are not the expected ones."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Jars:
-    """Everything a Java command of the tests is made of; all of it lies there."""
-
     java: str
     lib: Path
     own: Path
     archive: Path
 
     def class_path(self) -> str:
-        """One fixed order, ours last: a class-data archive fits one class path in one order."""
+        """
+        Return the jars in one fixed order, ours last: a class-data archive fits one class path
+        only.
+        """
         return ":".join(map(str, [*sorted(self.lib.glob("*.jar")), self.own]))
 
     def command(self, main_class: str, *arguments: str, log4j: str, flags: list[str]) -> list[str]:
-        """The command line that runs *main_class*, with *log4j* (a file of this folder)."""
         return [
             self.java,
             *HEAP_FLAGS,
@@ -75,13 +75,12 @@ class Jars:
 
     @property
     def archived(self) -> list[str]:
-        """The flags that make use of the archive; where it does not fit, output stays as it is."""
         quiet = ["-Xlog:disable", "-Xlog:all=warning:stderr"]
         return ["-Xshare:auto", f"-XX:SharedArchiveFile={self.archive}", *quiet]
 
 
 def required(*programs: str) -> list[str]:
-    """The paths of *programs*; one line that says what to install when some are not there."""
+    """Return the paths of *programs*. Raises `PrerequisiteMissing` with what to install."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         packages = " ".join(sorted({PACKAGES[program] for program in missing}))
@@ -93,7 +92,6 @@ def required(*programs: str) -> list[str]:
 
 
 def find_java() -> tuple[str, str]:
-    """Path and version line of a Java that can run Kafka."""
     (java,) = required("java")
     done = subprocess.run(
         [java, "-version"], capture_output=True, text=True, check=False, timeout=60
@@ -109,13 +107,12 @@ def find_java() -> tuple[str, str]:
 
 
 def digest(*parts: bytes) -> str:
-    """A short name for what was made from *parts*."""
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 @contextlib.contextmanager
 def locked(cache: Path) -> Iterator[None]:
-    """Hold the cache alone, among all processes; the end of a process frees its lock."""
+    """Hold the cache lock among all processes; the end of a process frees it."""
     cache.mkdir(parents=True, exist_ok=True)
     (cache / ".gitignore").write_text("*\n")
     with (cache / "lock").open("wb") as file:
@@ -124,12 +121,11 @@ def locked(cache: Path) -> Iterator[None]:
 
 
 def is_fetched(cache: Path, pom: Path) -> bool:
-    """Whether jars of *pom* lie there; `fetched` says whether they are the right ones."""
     return (cache / digest(pom.read_bytes()) / "done").is_file()
 
 
 def fetched(cache: Path, pom: Path, expected: Path) -> Path:
-    """The folder with all jars of *pom*, each with its digest in *expected*; held lock assumed."""
+    """Return the folder with all jars of *pom*, digests checked. The caller holds the lock."""
     home = cache / digest(pom.read_bytes())
     lib, marker = home / "lib", home / "done"
     listing = expected.read_text()
@@ -148,7 +144,6 @@ def fetched(cache: Path, pom: Path, expected: Path) -> Path:
 
 
 def fetch(pom: Path, folder: Path) -> None:
-    """Let Maven bring the jars of *pom* into *folder*, checksums enforced."""
     (mvn,) = required("mvn")
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
     done = subprocess.run(
@@ -167,7 +162,6 @@ def fetch(pom: Path, folder: Path) -> None:
 
 
 def check_digests(folder: Path, expected: Path) -> None:
-    """Refuse a folder that holds anything but the files that *expected* lists, as `sha256sum`."""
     lines = expected.read_text().splitlines()
     wanted = {name: sum_ for sum_, name in map(str.split, lines)}
     present = {
@@ -182,7 +176,7 @@ def check_digests(folder: Path, expected: Path) -> None:
 
 
 def compiled(home: Path, lib: Path, files: Sequence[Path]) -> Path:
-    """The jar of the Java programs in *files*, compiled against *lib*; held lock assumed."""
+    """Return the jar compiled from *files* against *lib*. The caller holds the lock."""
     jar = home / f"own-{digest(*(file.read_bytes() for file in files))}.jar"
     if jar.is_file():
         return jar
@@ -207,7 +201,7 @@ def compiled(home: Path, lib: Path, files: Sequence[Path]) -> Path:
 
 
 def pack(classes: Path, jar: Path) -> None:
-    """Write a jar of everything below *classes*; it is there whole or not at all."""
+    """Write a jar of everything below *classes*, whole or not at all."""
     unfinished = jar.with_suffix(".unfinished")
     with zipfile.ZipFile(unfinished, "w") as archive:
         for path in sorted(classes.rglob("*.class")):

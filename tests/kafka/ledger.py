@@ -1,8 +1,7 @@
 """
-What was produced to a topic, kept beside it, and what a consumer must be given of it.
-
-Traffic of every kind: five codecs, plain, idempotent and transactional producers, headers, keys and
-values that are absent or empty, transactions that are committed and that are aborted.
+Records produced to a topic, and the records that a consumer must get. Traffic of every kind: five
+codecs, plain, idempotent and transactional producers, absent and empty keys, values and headers,
+committed and aborted transactions.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ MINUTE_MS = 60_000
 
 
 class Entry(NamedTuple):
-    """One record, as a consumer is given it."""
-
     partition: int
     offset: int
     timestamp_ms: int
@@ -43,7 +40,6 @@ class Entry(NamedTuple):
 
 
 def entry_of(record: ConsumerRecord) -> Entry:
-    """A record that aiokafka's consumer gave."""
     return Entry(
         record.partition,
         record.offset,
@@ -56,15 +52,12 @@ def entry_of(record: ConsumerRecord) -> Entry:
 
 @dataclass(slots=True)
 class Ledger:
-    """Every record of a topic whose producer was told that it is stored."""
-
     topic: str
     entries: list[Entry] = field(default_factory=list)
     aborted: set[tuple[int, int]] = field(default_factory=set)
     """Partition and offset of records whose transaction was aborted."""
 
     def expected(self, level: str, partition: int, first: int = 0) -> list[Entry]:
-        """What a consumer of that isolation level is given of a partition, from *first* on."""
         return sorted(
             one
             for one in self.entries
@@ -74,7 +67,6 @@ class Ledger:
         )
 
     def at_time(self, partition: int, timestamp_ms: int) -> int | None:
-        """The first offset whose record is of that time or later: what Kafka tells of a time."""
         found = [
             one.offset
             for one in self.entries
@@ -84,8 +76,6 @@ class Ledger:
 
 
 class Traffic:
-    """Producers that write to one topic, and put down what became of each record."""
-
     def __init__(
         self, login: Login, ledger: Ledger, chance: random.Random, *, partitions: int = 1
     ) -> None:
@@ -98,14 +88,12 @@ class Traffic:
     async def plain(
         self, count: int, codec: str | None = None, *, is_idempotent: bool = False
     ) -> None:
-        """Records without a transaction."""
         async with self._producer(codec, enable_idempotence=is_idempotent) as producer:
             await self._send(producer, count)
 
     async def transaction(
         self, count: int, codec: str | None = None, *, is_committed: bool = True
     ) -> None:
-        """One transaction, ended as said."""
         async with self.open_transaction(codec, is_committed=is_committed) as send:
             await send(count)
 
@@ -114,9 +102,8 @@ class Traffic:
         self, codec: str | None = None, *, is_committed: bool = True
     ) -> AsyncIterator[Callable[[int], Awaitable[Sequence[Entry]]]]:
         """
-        One transaction, ended as said when the block is left; gives what sends a few records.
-
-        Others may write meanwhile, though not in a transaction of the same codec and end.
+        Keep one transaction open in the block and end it as *is_committed* says. Others may write
+        in it, but no transaction of the same codec and end.
         """
         name = f"{self.ledger.topic}-{codec}-{is_committed}"
         sent: list[Entry] = []
@@ -136,7 +123,6 @@ class Traffic:
                 self.ledger.aborted |= {(one.partition, one.offset) for one in sent}
 
     async def everything(self, count: int = 20) -> None:
-        """Each codec: plain, idempotent, a transaction committed and one aborted."""
         for codec in CODECS:
             await self.plain(count, codec)
             await self.plain(count, codec, is_idempotent=True)
@@ -196,8 +182,8 @@ async def read(
     behind: int | None = None,
 ) -> list[Entry]:
     """
-    What aiokafka's consumer is given of a partition, from *first* to *behind*, else to what was
-    its end when it was asked.
+    Return the records that aiokafka's consumer gets of a partition, from *first* to *behind*, by
+    default its end at the time of the call.
     """
     found: list[Entry] = []
     place = TopicPartition(topic, partition)
@@ -214,7 +200,6 @@ async def read(
 
 
 async def offset_at(login: Login, topic: str, timestamp_ms: int, partition: int = 0) -> int | None:
-    """What the broker tells of a time: the first offset that is as late."""
     place = TopicPartition(topic, partition)
     async with consumer(login, topic, partition) as client:
         told = (await client.offsets_for_times({place: timestamp_ms}))[place]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class FixedToken(AbstractTokenProvider):
-    """Hands out the same token for ever."""
-
     def __init__(self, token: str) -> None:
         self._token = token
 
@@ -26,12 +24,6 @@ class FixedToken(AbstractTokenProvider):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """
-    An address, and what proves who comes.
-
-    *ca_file* is whom a TLS client trusts; *certificate_file* holds its own certificate and key.
-    """
-
     bootstrap: str
     protocol: str = "PLAINTEXT"
     mechanism: str | None = None
@@ -42,7 +34,6 @@ class Login:
     certificate_file: Path | None = None
 
     def for_aiokafka(self) -> dict[str, Any]:
-        """The arguments that every client of aiokafka takes."""
         settings: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap,
             "security_protocol": self.protocol,

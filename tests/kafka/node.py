@@ -1,8 +1,6 @@
 """
-One Kafka process, broker and controller in one, in a folder of its own.
-
-Its ports are known before it starts: sockets bound here and never listened on keep them for it, so
-that nobody else is given them, not even while it is down. A restart is on the same ports.
+One Kafka process, broker and controller, in a folder of its own. Bound sockets reserve its ports
+before it starts and while it is down, so that a restart uses the same ports.
 """
 
 from __future__ import annotations
@@ -14,13 +12,18 @@ import socket
 from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
-from tests.kafka.process import GRACE_S, LEASH, LeashedProcess, ProcessFailed, ProcessLog
+from tests.kafka.process import (
+    LEASH,
+    ChildProcess,
+    KeptProcess,
+    ProcessFailed,
+    ProcessLog,
+)
 from tests.kafka.tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
 
@@ -52,17 +55,13 @@ QUICK = {
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "200",
 }
-"""
-As long is a killed broker missed by nobody, and kept from coming back. Shorter, a busy machine
-loses brokers that live.
-"""
+"""A killed broker is missed after this time. With less, a busy machine loses live brokers."""
 
 PATIENT = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "1000"}
-"""For a broker that nobody kills."""
 
 
 def kafka_id() -> str:
-    """A random id in Kafka's text form, without the leading dash that tools take for an option."""
+    """Return a random id in Kafka's text form; tools would take a leading dash for an option."""
     text = "-"
     while text.startswith("-"):
         text = base64.urlsafe_b64encode(os.urandom(16)).rstrip(b"=").decode()
@@ -70,7 +69,7 @@ def kafka_id() -> str:
 
 
 class ReservedPort:
-    """A port of the loopback that a Java process can listen on and nobody else is given."""
+    """A loopback port that a Java process can listen on and no other process is given."""
 
     def __init__(self) -> None:
         self._socket = socket.socket()
@@ -82,13 +81,10 @@ class ReservedPort:
         self._socket.close()
 
 
-class Node:
+class Node(KeptProcess):
     """
-    One Kafka node: written when it is made, running from `start` to `stop`, `kill` or `close`.
-
-    *listeners* maps each name to its security protocol; the first is the one that brokers use among
-    themselves. *properties* may be changed between starts. *voters* (node id -> controller port)
-    are all nodes of a cluster; a node alone votes alone.
+    One Kafka node, written when it is made, running from `start` to `stop`, `kill` or `close`.
+    *listeners* maps each name to its security protocol; brokers use the first among themselves.
     """
 
     def __init__(
@@ -111,10 +107,9 @@ class Node:
         self.ready = tuple(ready)
         self.flags = jars.archived
         folder.mkdir(parents=True)
-        self.log = ProcessLog(folder / "broker.log")
+        super().__init__(ProcessLog(folder / "broker.log"))
         self._ports = {name: ReservedPort() for name in [*self.listeners, CONTROLLER]}
         self.voters = {node_id: self._ports[CONTROLLER].number}
-        self._process: LeashedProcess | None = None
         self._started_at = 0
 
     @property
@@ -123,43 +118,23 @@ class Node:
 
     @property
     def configuration(self) -> Path:
-        """The file that the process was started with."""
         return self.folder / "server.properties"
 
     def address(self, listener: str | None = None) -> str:
-        """Host and port of a listener, of the first one when none is named."""
         name = listener or next(iter(self.listeners))
         return f"{self._host(name)}:{self._ports[name].number}"
 
     @property
     def bootstrap(self) -> str:
-        """Host and port of the first listener."""
         return self.address()
 
     @property
     def login(self) -> Login:
-        """How a client gets in at the first listener, if that has no security."""
         return Login(self.bootstrap)
 
     @property
     def tools(self) -> Tools:
-        """Kafka's command line tools, at the first listener."""
         return Tools(self.jars, self.bootstrap)
-
-    @property
-    def logs(self) -> list[ProcessLog]:
-        """What the process says, over restarts."""
-        return [self.log]
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
-
-    @property
-    def pid(self) -> int:
-        """The id of the process that was started last."""
-        assert self._process is not None, "never started"
-        return self._process.pid
 
     def _host(self, listener: str) -> str:
         """Certificates are made out for the name; everything else needs no look-up."""
@@ -167,7 +142,6 @@ class Node:
         return "localhost" if is_tls else "127.0.0.1"
 
     def write_configuration(self) -> None:
-        """Write the file that the process is started with."""
         listeners = ",".join(f"{name}://{self.address(name)}" for name in self._ports)
         protocols = {**self.listeners, CONTROLLER: "PLAINTEXT"}
         voters = ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in self.voters.items())
@@ -187,7 +161,7 @@ class Node:
         self.configuration.write_text(lines)
 
     def write_identity(self) -> None:
-        """Make the data folder known as this node's, once; that saves formatting it."""
+        """Format the data folder as this node's."""
         identity = self.data / "meta.properties"
         if not identity.exists():
             self.data.mkdir(exist_ok=True)
@@ -197,7 +171,6 @@ class Node:
             )
 
     def spawn(self) -> None:
-        """Start the process and do not wait; `wait_until_ready` does."""
         assert not self.is_running, "is running already"
         self.end(signal.SIGKILL)
         self.write_configuration()
@@ -210,10 +183,13 @@ class Node:
             flags=self.flags,
         )
         self._started_at = self.log.position
-        self._process = LeashedProcess(command, self.folder, self.log)
+        self._process = ChildProcess(command, self.folder, self.log)
 
     def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
-        """Wait until the node serves; one that does not is killed and its last words are shown."""
+        """
+        Wait until the node serves. A node that does not is killed, and the error has its last
+        lines.
+        """
         try:
             for line in self.ready:
                 self.log.wait_for(line, position=self._started_at, deadline_s=deadline_s)
@@ -224,36 +200,12 @@ class Node:
             ) from error
 
     def start(self) -> Self:
-        """Start the process and wait until it serves."""
         self.spawn()
         self.wait_until_ready()
         return self
 
-    def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int | None:
-        """End the process with a signal and give its status; None when it was never started."""
-        return None if self._process is None else self._process.end(how, grace_s)
-
-    def stop(self, grace_s: float = GRACE_S) -> int | None:
-        """Ask the process to stop, and kill it after the grace time; `CLEAN_STATUS` is clean."""
-        return self.end(signal.SIGTERM, grace_s)
-
-    def kill(self) -> None:
-        """End the process as a power cut would."""
-        self.end(signal.SIGKILL)
-
     def close(self) -> None:
-        """Leave nothing: no process, no port. Idempotent."""
+        """Kill the process and free its port. Idempotent."""
         self.kill()
         for port in self._ports.values():
             port.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

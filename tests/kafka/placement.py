@@ -27,26 +27,20 @@ DEADLINE_S = 60.0
 
 
 class Reachable(Protocol):
-    """A cluster, by those of its brokers that run."""
-
     @property
     def login(self) -> Login: ...
 
     @property
-    def tools(self) -> Tools:
-        """Kafka's command line tools."""
+    def tools(self) -> Tools: ...
 
 
 class Placed(NamedTuple):
-    """Where a partition is."""
-
     leader: int
     replicas: tuple[int, ...]
     in_sync: frozenset[int]
 
 
 async def placed(cluster: Reachable, topic: str) -> dict[int, Placed]:
-    """Where the partitions of *topic* are, by the cluster's word; empty while nobody says it."""
     try:
         async with admin(cluster.login) as client:
             (found,) = await client.describe_topics([topic])
@@ -65,7 +59,6 @@ async def until_placed(
     *,
     deadline_s: float = DEADLINE_S,
 ) -> Mapping[int, Placed]:
-    """Wait until the partitions of *topic* are where they should be."""
     found: Mapping[int, Placed] = {}
     try:
         async with asyncio.timeout(deadline_s):
@@ -81,7 +74,6 @@ async def until_placed(
 async def create_placed(
     cluster: Reachable, topic: str, replicas: Replicas, settings: Mapping[str, str]
 ) -> None:
-    """Create a topic whose replicas are where they are said, and wait until it can be used."""
     configs = [part for name, value in settings.items() for part in ("--config", f"{name}={value}")]
     where = ",".join(":".join(map(str, one)) for one in replicas)
     how = ("--create", "--topic", topic, "--replica-assignment", where)
@@ -91,8 +83,8 @@ async def create_placed(
 
 async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path) -> None:
     """
-    Give the partitions of *topic* other replicas, or other leaders alone, and wait until all of
-    them are in sync and the first of each leads. The tools take their orders from files in
+    Give the partitions of *topic* other replicas, or other leaders alone, and wait until all
+    replicas are in sync and the first of each leads. The tools read their orders from files in
     *folder*.
     """
     order = folder / "order.json"

@@ -23,7 +23,6 @@ BUILD_DEADLINE_S = 300
 
 
 def built(cache: Path = CACHE) -> Path:
-    """The folder that has a folder of each plugin."""
     sources = sorted([*PROJECT.glob("pom.xml"), *PROJECT.glob("*/pom.xml")])
     sources += sorted(PROJECT.glob("*/src/main/**/*.*"))
     made = cache / f"plugins-{digest(*(file.read_bytes() for file in sources))}"
@@ -45,7 +44,6 @@ def built(cache: Path = CACHE) -> Path:
 
 
 def our_manager(plugins: Path, address: str) -> dict[str, str]:
-    """The properties that have a broker ask the service at *address*."""
     return {
         "remote.log.metadata.manager.class.name": MANAGER_CLASS,
         "remote.log.metadata.manager.class.path": f"{plugins / METADATA_MANAGER}/*",
@@ -54,7 +52,6 @@ def our_manager(plugins: Path, address: str) -> dict[str, str]:
 
 
 def our_storage(plugins: Path, root: Path) -> dict[str, str]:
-    """The properties that have a broker tier into the folder *root*, in our layout."""
     root.mkdir(parents=True, exist_ok=True)
     return {
         "remote.log.storage.manager.class.name": STORAGE_CLASS,
@@ -64,7 +61,6 @@ def our_storage(plugins: Path, root: Path) -> dict[str, str]:
 
 
 def our_bucket(plugins: Path, endpoint: str, bucket: str, *, prefix: str = "") -> dict[str, str]:
-    """The properties that have a broker tier into a bucket of a store that asks for no rights."""
     return {
         "remote.log.storage.manager.class.name": STORAGE_CLASS,
         "remote.log.storage.manager.class.path": f"{plugins / STORAGE_MANAGER}/*",

@@ -22,16 +22,15 @@ from tests.kafka.node import STARTED, TIERED, ReservedPort
 from tests.kafka.placement import create_placed, move, placed
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.plugin_kafka import PluginKafka
-from tests.kafka.process import ProcessFailed
+from tests.kafka.process import Closing, ProcessFailed
 from tests.kafka.sidecar import Sidecar
 from tests.kafka.tiered import TIERED_TOPIC, tiering
 from tests.kafka.tools import Tools
-from tests.support.frames import greeted, wire
+from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
     from tests.kafka.node import Node
@@ -41,12 +40,10 @@ FOLLOWING_DEADLINE_S = 60.0
 NODES = tuple(range(1, SIZE + 1))
 
 
-class PluginCluster:
+class PluginCluster(Closing):
     """
-    Brokers 1 to 3 and their services; *store* is the folder of the tier.
-
-    *storage* are properties in place of those of our storage manager. Every broker begins with our
-    metadata manager.
+    Brokers 1 to 3 and their services; *store* is the folder of the tier. *storage* replaces the
+    properties of our storage manager. Every broker starts with our metadata manager.
     """
 
     def __init__(
@@ -84,42 +81,34 @@ class PluginCluster:
 
     @property
     def login(self) -> Login:
-        """How a client gets in, by the brokers that run."""
         return Login(self._cluster.bootstrap)
 
     @property
     def tools(self) -> Tools:
-        """Kafka's command line tools, at the brokers that run."""
         return Tools(self._jars, self._cluster.bootstrap)
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What brokers and services say."""
         return [*self._cluster.logs, *(sidecar.log for sidecar in self.sidecars.values())]
 
     def at(self, node_id: int) -> PluginKafka:
-        """One broker with its service, and the facts of tiering by that broker's own files."""
         return PluginKafka(self.nodes[node_id], self.sidecars[node_id], self.store)
 
     def http(self, node_id: int) -> str:
-        """Host and port where the service of this broker tells how it is."""
         return f"127.0.0.1:{self._ports[node_id].number}"
 
     def have_ours(self, node_id: int, lines: Mapping[str, str]) -> None:
-        """From its next start on this broker has our manager, by these lines of its properties."""
         node = self.nodes[node_id]
         node.properties |= lines
         node.ready = (STARTED,)
 
     def have_kafkas(self, node_id: int, taken_out: Iterable[str]) -> None:
-        """From its next start on it has Kafka's own, because these keys are gone."""
         node = self.nodes[node_id]
         for name in taken_out:
             node.properties.pop(name, None)
         node.ready = (STARTED, TIERED)
 
     def start(self, *, with_sidecars: bool = True) -> Self:
-        """Start all brokers and services that do not run, at once."""
         waiting = [one for one in self.sidecars.values() if with_sidecars and not one.is_running]
         with ThreadPoolExecutor(SIZE) as threads:
             started = [threads.submit(sidecar.start) for sidecar in waiting]
@@ -136,38 +125,25 @@ class PluginCluster:
             for port in self._ports.values():
                 closing.callback(port.release)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     async def create_topic(
         self,
         topic: str,
         replicas: Sequence[Sequence[int]],
         settings: Mapping[str, str] | None = None,
     ) -> list[TopicIdPartition]:
-        """Create a topic that tiers, with its replicas where they are said; its partitions."""
         await create_placed(self, topic, replicas, {**TIERED_TOPIC, **(settings or {})})
         topic_id = self.at(replicas[0][0]).topic_id(topic)
         return [TopicIdPartition(topic_id, topic, number) for number in range(len(replicas))]
 
     async def move(self, topic: str, replicas: Sequence[Sequence[int]]) -> None:
-        """Move a topic, see `placement.move`."""
         await move(self, topic, replicas, self.folder)
 
     async def followed(
         self, node_id: int, partitions: Collection[TopicIdPartition]
     ) -> set[TopicIdPartition]:
         """
-        Which of *partitions* the service answers its broker for, with a true answer; raises why
-        one of them is not answered now.
+        Return those of *partitions* that the service answers its broker for. Raises the refusal
+        where it refuses one now.
         """
         held = set()
         async with greeted(self.sidecars[node_id].socket, broker_id=node_id) as client:
@@ -185,8 +161,8 @@ class PluginCluster:
         self, partitions: Collection[TopicIdPartition], nodes: Collection[int] = NODES
     ) -> None:
         """
-        Wait until each service answers its broker for exactly what that leads and follows, by the
-        cluster's word: *partitions* are all that there are.
+        Wait until each service answers its broker for exactly the partitions that the broker leads
+        and follows. *partitions* are all that exist.
         """
         told: object = None
         wanted: object = None

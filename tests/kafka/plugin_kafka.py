@@ -34,9 +34,8 @@ makes a read fail, which the broker logs and the consumer repeats.
 @dataclass(frozen=True, slots=True)
 class PluginKafka(TieredKafka):
     """
-    A broker with our plugins, and its service, which may be down; a tier in the folder *store*.
-
-    Where the tier is a bucket, *store* is an empty folder and `objects` says nothing.
+    A broker with our plugins and its service, which may be down; *store* is the tier's folder, and
+    empty where the tier is a bucket.
     """
 
     sidecar: Sidecar
@@ -44,11 +43,9 @@ class PluginKafka(TieredKafka):
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What broker and service say."""
         return [self.node.log, self.sidecar.log]
 
     def objects(self, topic: str, kind: ObjectKind = ObjectKind.LOG) -> list[Path]:
-        """The objects of *topic* in the tier, the logs of segments if nothing else is said."""
         found = self.store.glob(f"**/{topic}-*/*/*.{kind}")
         folder = f"{topic}-"
         return sorted(
@@ -77,11 +74,6 @@ def plugin_kafka(
     storage: Mapping[str, str] | None = None,
     is_sidecar_started: bool = True,
 ) -> Iterator[PluginKafka]:
-    """
-    A broker and its service, started; killed at the end. *storage* takes the place of a folder.
-
-    The service follows the metadata topic of the very broker that asks it.
-    """
     store = folder / "tier"
     tier = dict(storage) if storage is not None else our_storage(plugins, store)
     store.mkdir(parents=True, exist_ok=True)

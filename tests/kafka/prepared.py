@@ -34,10 +34,8 @@ ARCHIVE_DEADLINE_S = 90.0
 
 def prepare(cache: Path = CACHE) -> Jars:
     """
-    Make what is missing, and say where all of it lies.
-
-    `PrerequisiteMissing` where a program has to be installed first, `JarsUnusable` where the jars
-    cannot be had or are not the right ones.
+    Make what is missing and return where it lies. Raises `PrerequisiteMissing` where a program must
+    be installed first, `JarsUnusable` where the jars are unavailable or wrong.
     """
     pom = HERE / "pom.xml"
     if not is_fetched(cache, pom):
@@ -54,7 +52,6 @@ def prepare(cache: Path = CACHE) -> Jars:
 
 
 def write_archive(jars: Jars) -> None:
-    """Record the classes of a broker that starts, tiers nothing and stops: ten seconds."""
     folder = jars.archive.with_suffix(".run")
     shutil.rmtree(folder, ignore_errors=True)
     unfinished = folder / "unfinished.jsa"

@@ -1,19 +1,18 @@
 """
-Processes of Java, and services of ours, that cannot outlive us, and what they say.
-
-A process is started on a leash: it holds one end of a pipe whose other end is held here and nowhere
-else. When this process dies, killed or not, the pipe ends and so does the Java process.
+Child processes, of Java or ours, that end with this process, and their output. A child holds one
+end of a pipe whose other end only this process has: when this process dies, the pipe ends and so
+does the child.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -29,11 +28,24 @@ TOOL_DEADLINE_S = 60.0
 
 
 class ProcessFailed(Exception):
-    """A Java process ended, or did not do what was waited for; the message carries its words."""
+    """A Java process ended or missed its deadline; the message carries its last lines."""
+
+
+class Closing:
+    """A resource that a `with` statement closes."""
+
+    def close(self) -> object:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class ProcessLog:
-    """The lines that a process says, over restarts: kept, written to a file, waited for."""
+    """The lines of a process over restarts: kept, written to a file, waited for."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,7 +54,6 @@ class ProcessLog:
         self._streams = 0
 
     def follow(self, stream: IO[str]) -> threading.Thread:
-        """Read *stream* to its end in a thread that is given back."""
         with self._changed:
             self._streams += 1
         reader = threading.Thread(target=self._read, args=(stream,), name=f"read {self.path}")
@@ -63,22 +74,20 @@ class ProcessLog:
 
     @property
     def position(self) -> int:
-        """How many lines were said; a place to look from later."""
+        """Return the number of lines so far, to search from later."""
         with self._changed:
             return len(self._lines)
 
     def since(self, position: int) -> list[str]:
-        """The lines from *position* on."""
         with self._changed:
             return self._lines[position:]
 
     def errors(self, position: int = 0) -> list[str]:
-        """The lines from *position* on with which something complains, without stack traces."""
         return [line for line in self.since(position) if " ERROR " in line or " FATAL " in line]
 
     def tail(self, position: int = 0) -> str:
         """
-        The end of what was said from *position* on; where a start failed, all from the fatal line.
+        Return the last lines from *position* on; after a failed start, all from the fatal line.
         """
         lines = self.since(position)
         fatal = next((at for at, line in enumerate(lines) if "Fatal error" in line), len(lines))
@@ -86,9 +95,8 @@ class ProcessLog:
 
     def wait_for(self, text: str, *, position: int = 0, deadline_s: float) -> str:
         """
-        The first line from *position* on that contains *text*, as soon as it is said.
-
-        `ProcessFailed` with the last lines when the process ends before, or the time is up.
+        Return the first line from *position* on that contains *text*. Raises `ProcessFailed` with
+        the last lines when the process ends before, or the time is up.
         """
 
         def said() -> str | None:
@@ -107,9 +115,7 @@ class ProcessLog:
         return line
 
 
-class LeashedProcess:
-    """One running process, of Java or ours, whose words go into a `ProcessLog`."""
-
+class ChildProcess:
     def __init__(
         self,
         command: list[str],
@@ -145,15 +151,10 @@ class LeashedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
         return self._process.poll() is None
 
     def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int:
-        """
-        Send a signal and give the status with which the process ended.
-
-        What has not ended after the grace time is killed. Idempotent.
-        """
+        """Send a signal and return the exit status; kill after the grace time. Idempotent."""
         if self._status is None:
             self._process.send_signal(how)
             try:
@@ -166,17 +167,46 @@ class LeashedProcess:
         return self._status
 
 
-class Said(NamedTuple):
-    """What a command wrote."""
+class KeptProcess(Closing):
+    """A process that is started and ended several times, with one log of all its lives."""
 
+    def __init__(self, log: ProcessLog) -> None:
+        self.log = log
+        self._process: ChildProcess | None = None
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        return [self.log]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "never started"
+        return self._process.pid
+
+    def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int | None:
+        """End the process with a signal and return its status; None when it was never started."""
+        return None if self._process is None else self._process.end(how, grace_s)
+
+    def stop(self, grace_s: float = GRACE_S) -> int | None:
+        """Ask the process to stop, kill it after the grace time, and return its status."""
+        return self.end(signal.SIGTERM, grace_s)
+
+    def kill(self) -> None:
+        self.end(signal.SIGKILL)
+
+
+class ProcessOutput(NamedTuple):
     out: str
     err: str
 
 
 def run_java(
     jars: Jars, main_class: str, *arguments: str, deadline_s: float = TOOL_DEADLINE_S
-) -> Said:
-    """Run a Java command to its end; `ProcessFailed` when it fails or the time is up."""
+) -> ProcessOutput:
     held, leash = os.pipe()
     command = jars.command(
         LEASH, main_class, *arguments, log4j="tool-log4j2.properties", flags=jars.archived
@@ -201,4 +231,4 @@ def run_java(
             f"{main_class} {' '.join(arguments)} ended with status {done.returncode}:\n"
             f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
         )
-    return Said(done.stdout, done.stderr)
+    return ProcessOutput(done.stdout, done.stderr)

@@ -20,12 +20,9 @@ WITHOUT_BROKER = ("tests/unit/", "tests/property/", "tests/conformance/test_", "
 
 
 def is_grouped(test_id: str) -> bool:
-    """Whether a test runs in the one worker that has brokers."""
     return WORD in test_id and not test_id.startswith(WITHOUT_BROKER)
 
 
 class OneWorkerForKafka(LoadScopeScheduling):
-    """Gives out tests one by one, those with a broker all to the same worker."""
-
     def _split_scope(self, nodeid: str) -> str:
         return WORD if is_grouped(nodeid) else nodeid

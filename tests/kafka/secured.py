@@ -1,9 +1,6 @@
 """
-One broker with a door of every kind, and keys that fit, do not fit, or open but allow nothing.
-
-The first listener has no security: brokers, tools and whoever arranges a test come that way and may
-do everything. Rights of all others are Kafka's access lists, and nothing is allowed that no list
-allows.
+One broker with a listener of every kind, and logins that are right, wrong, or right without rights.
+The first listener has no security, for brokers and tools; access lists allow everything else.
 """
 
 from __future__ import annotations
@@ -17,12 +14,11 @@ from typing import TYPE_CHECKING, Self
 from tests.kafka.certificates import Authority
 from tests.kafka.login import Login
 from tests.kafka.node import ONE_NODE, PATIENT, Node
-from tests.kafka.process import run_java
+from tests.kafka.process import Closing, run_java
 from tests.kafka.tools import STORAGE, Tools
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from tests.kafka.jars import Jars
     from tests.kafka.process import ProcessLog
@@ -57,8 +53,6 @@ _TOKEN_CHECK = (
 
 
 class Way(StrEnum):
-    """How a client proves itself."""
-
     PLAIN = "PLAIN"
     SCRAM_256 = "SCRAM-SHA-256"
     SCRAM_512 = "SCRAM-SHA-512"
@@ -72,27 +66,23 @@ class Way(StrEnum):
 
     @property
     def listener(self) -> str:
-        """The listener that is asked this way."""
         if self in {Way.TLS, Way.MUTUAL_TLS}:
             return self.name.removesuffix("_TLS")
         return "SASLTLS" if self.endswith("over TLS") else "SASL"
 
     @property
     def mechanism(self) -> str | None:
-        """The SASL mechanism, where there is one."""
         return self.removesuffix(" over TLS") if self.listener.startswith("SASL") else None
 
 
 def unsecured_token(subject: str, *, issued_at_s: float, life_s: float = TOKEN_LIFE_S) -> str:
-    """A token without a signature, which Kafka's check for tests believes until it expires."""
+    """Return a token without a signature, which Kafka's test validator accepts until it expires."""
     claims = {"sub": subject, "iat": int(issued_at_s), "exp": int(issued_at_s + life_s)}
     parts = [json.dumps(part).encode() for part in ({"alg": "none"}, claims)]
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
 
 
-class SecuredKafka:
-    """A broker that lets in who proves himself, and lets do who is allowed."""
-
+class SecuredKafka(Closing):
     def __init__(self, jars: Jars, folder: Path) -> None:
         folder.mkdir(parents=True)
         self._keys = folder / "keys"
@@ -131,7 +121,6 @@ class SecuredKafka:
         return properties
 
     def start(self) -> Self:
-        """Start the broker with its users and its rights."""
         self.node.write_configuration()
         scram = [
             argument
@@ -146,9 +135,6 @@ class SecuredKafka:
         return self
 
     def allow(self, name: str, *operations: str, topic: str = "*") -> None:
-        """
-        Allow *name*, however he got in, the named operations on topics, or all on everything.
-        """
         who = f"--allow-principal=User:{name}"
         what = [f"--operation={operation}" for operation in operations or ("All",)]
         everywhere = [] if operations else ["--group=*", "--transactional-id=*", "--cluster"]
@@ -160,16 +146,13 @@ class SecuredKafka:
 
     @property
     def tools(self) -> Tools:
-        """Kafka's command line tools, as somebody who may do everything."""
         return self.node.tools
 
     @property
     def admin_login(self) -> Login:
-        """The way of whoever arranges a test: no security, all rights."""
         return self.node.login
 
     def login(self, way: Way, name: str = ALLOWED) -> Login:
-        """A login that the broker accepts."""
         return self._login(
             way,
             username=name,
@@ -180,15 +163,13 @@ class SecuredKafka:
         )
 
     def powerless_login(self, way: Way) -> Login:
-        """A login that the broker accepts, of somebody who may do nothing."""
         assert way is not Way.TLS, "a client without a certificate is nobody in particular"
         return self.login(way, POWERLESS)
 
     def wrong_login(self, way: Way) -> Login:
         """
-        A login that fails: a wrong password, an expired token, a stranger's certificate.
-
-        Where the client proves nothing, it is the client that refuses the broker.
+        Return a login that fails: a wrong password, an expired token, a foreign certificate. Where
+        the client proves nothing, the client refuses the broker.
         """
         return self._login(
             way,
@@ -209,7 +190,6 @@ class SecuredKafka:
         certificate_file: Path,
         authority: Authority,
     ) -> Login:
-        """Of everything that could prove somebody, what *way* asks for."""
         by_token = way.mechanism == Way.OAUTHBEARER
         by_password = way.mechanism is not None and not by_token
         return Login(
@@ -225,14 +205,3 @@ class SecuredKafka:
 
     def close(self) -> None:
         self.node.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

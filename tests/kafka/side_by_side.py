@@ -1,6 +1,6 @@
 """
-Two metadata managers asked the same about one user partition, and judged: their answers are equal,
-or a named rule is proved for each difference, by the literal model of Kafka's cache.
+Two metadata managers compared on one user partition: their answers are equal, or the literal model
+of Kafka's cache proves a named rule for each difference.
 """
 
 from __future__ import annotations
@@ -50,18 +50,14 @@ PEER_OPS = {
     StepOperation.SIZE: "size",
 }
 KINDS = {JAVA_CLASSES[KafkaError.NOT_FOUND]: ErrorKind.NOT_FOUND}
-"""Of exceptions that are answers; every other one is none."""
 
 
 class Question(NamedTuple):
-    """What is asked of a user partition."""
-
     op: StepOperation
     epoch: int | None = None
     offset: int | None = None
 
     def of_peer(self) -> dict[str, Json]:
-        """As a manager behind a pipe takes it."""
         given = {"op": PEER_OPS[self.op], "epoch": self.epoch, "offset": self.offset}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -74,7 +70,6 @@ class Question(NamedTuple):
 
 
 def questions_about(epochs: Iterable[int], last: int, count: int, chance: Random) -> list[Question]:
-    """All listings, sizes and watermarks, and *count* look-ups of each kind up to *last*."""
     asked = [Question(StepOperation.LIST)]
     known = list(epochs)
     for epoch in known:
@@ -91,18 +86,12 @@ def questions_about(epochs: Iterable[int], last: int, count: int, chance: Random
 
 @dataclass(slots=True)
 class Comparison:
-    """What came of asking both."""
-
     questions: int = 0
     proved: Counter[str] = field(default_factory=Counter)
-    """By the rules that the difference stands on."""
     unproved: list[tuple[Question, Json, Json]] = field(default_factory=list)
-    """Question, Kafka's answer and ours."""
     latencies_us: list[int] = field(default_factory=list)
-    """Of our look-ups by epoch and offset."""
 
     def latency_ms(self, share: float) -> float:
-        """The time within which that share of our look-ups was answered."""
         return sorted(self.latencies_us)[int(share * (len(self.latencies_us) - 1))] / 1_000
 
 
@@ -114,7 +103,6 @@ def compare(
     questions: Sequence[Question],
     found: Comparison,
 ) -> None:
-    """Ask both about a partition whose history was *events*, in the order of its log."""
     asked = [question.of_peer() for question in questions]
     theirs, _ = stock.ask_all(partition, asked)
     own, latencies = ours.ask_all(partition, asked)
@@ -138,8 +126,8 @@ def judge(
     events: Collection[Event], differing: Sequence[tuple[Question, Json, Json]], found: Comparison
 ) -> None:
     """
-    Find the smallest set of rules for each difference: without them the model has to say what Kafka
-    says, with them what we say.
+    Find the smallest set of rules for each difference: without them the model answers as Kafka
+    does, with them as we do.
     """
     history = list(operations(events))
     asked = [question.of_model() for question, _, _ in differing]
@@ -165,17 +153,15 @@ def judge(
 
 
 def rule_sets() -> Iterator[Rules]:
-    """Every set of rules, the empty one first, smaller ones before larger ones."""
+    """Yield every set of rules, smaller ones first."""
     for count in range(len(ConformanceRule) + 1):
         yield from map(frozenset, combinations(ConformanceRule, count))
 
 
 def says(question: Question, expected: Json, told: Json) -> bool:
     """
-    Whether an answer is the model's.
-
-    Of segments that begin at one offset a listing of an epoch may tell any first; `answer_of` has
-    looked at the order of all others.
+    Return whether the answer is the model's. Of segments with one start offset a listing may have
+    any first; `answer_of` has checked the order of the others.
     """
     if (
         question.op is StepOperation.LIST_EPOCH
@@ -190,7 +176,6 @@ def says(question: Question, expected: Json, told: Json) -> bool:
 
 
 def answer_of(question: Question, told: dict[str, Json]) -> Json:
-    """An answer as the model words it: ids in the place of segments."""
     if "error" in told:
         java_class = str(told["error"])
         assert java_class in KINDS, told
@@ -207,13 +192,11 @@ def answer_of(question: Question, told: dict[str, Json]) -> Json:
 
 
 def label(form: Json) -> str:
-    """What the model calls a segment."""
     assert isinstance(form, dict)
     return str(form["segment_id"])
 
 
 def require_same_segments(*answers: Iterable[dict[str, Json]]) -> None:
-    """A segment is told with equal fields wherever it is told, by whomever."""
     known: dict[str, Json] = {}
     for told in answers:
         for answer in told:
@@ -224,7 +207,6 @@ def require_same_segments(*answers: Iterable[dict[str, Json]]) -> None:
 
 
 def operations(events: Iterable[Event]) -> Iterator[Operation]:
-    """A history of one user partition, as the model takes it."""
     for event in events:
         if isinstance(event, SegmentMetadata):
             fields = SegmentFields(

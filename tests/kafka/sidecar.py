@@ -10,13 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.kafka.process import LeashedProcess, ProcessLog
+from tests.kafka.process import ChildProcess, KeptProcess, ProcessLog
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support import tree
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
 LISTENING = "listening at "
 ANSWERING = "is answered from"
@@ -24,12 +23,10 @@ START_DEADLINE_S = 60.0
 CLEAN_STATUS = 0
 
 
-class Sidecar:
+class Sidecar(KeptProcess):
     """
-    `rlmm serve --mode serve --assignment broker`, following the metadata topic of a cluster.
-
-    Its data folder stays over restarts, as that of a service on a broker's host does. It makes the
-    metadata topic where there is none, with *replicas*. Not started before `start`.
+    `rlmm serve --mode serve --assignment broker` on the metadata topic of a cluster. The data
+    folder stays over restarts. It creates the metadata topic where there is none, with *replicas*.
     """
 
     def __init__(
@@ -43,37 +40,19 @@ class Sidecar:
         # The path of a socket has less than 108 characters, wherever tests keep their files.
         self._short = Path(tempfile.mkdtemp(prefix="rlmm-"))
         self.socket = self._short / "s"
-        self.log = ProcessLog(folder / "sidecar.log")
-        self._process: LeashedProcess | None = None
+        super().__init__(ProcessLog(folder / "sidecar.log"))
 
     @property
     def address(self) -> str:
-        """As the plugin and `--sidecar` take it."""
         return str(self.socket)
 
-    @property
-    def logs(self) -> list[ProcessLog]:
-        """What the service says, over restarts."""
-        return [self.log]
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
-
-    @property
-    def pid(self) -> int:
-        """The id of the process that was started last."""
-        assert self._process is not None, "never started"
-        return self._process.pid
-
     def start(self) -> Self:
-        """Start the process and wait until it takes connections; Kafka need not be there yet."""
         assert not self.is_running, "is running already"
-        self._reap(signal.SIGKILL)
+        self.end(signal.SIGKILL)
         environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
         position = self.log.position
         command = [
-            sys.executable, "-m", "tests.support.leashed_rlmm", "serve",
+            sys.executable, "-m", "tests.support.server.child_rlmm", "serve",
             "--bootstrap-server", self.bootstrap, "--mode", "serve", "--assignment", "broker",
             "--data-dir", str(self.folder / "rlmm-data"),
             "--sidecar-unix-path", str(self.socket), "--http-listen", "none",
@@ -83,35 +62,12 @@ class Sidecar:
             "--kafka-topic-min-isr", str(min(2, self.replicas)),
             *self.arguments,
         ]  # fmt: skip
-        self._process = LeashedProcess(
+        self._process = ChildProcess(
             command, self.folder, self.log, environ={**environ, "PYTHONPATH": str(tree.ROOT)}
         )
         self.log.wait_for(LISTENING, position=position, deadline_s=START_DEADLINE_S)
         return self
 
-    def stop(self) -> int | None:
-        """Ask it to stop, as systemd does; gives its status."""
-        return self._reap(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it as a power cut would."""
-        self._reap(signal.SIGKILL)
-
-    def _reap(self, how: signal.Signals) -> int | None:
-        return None if self._process is None else self._process.end(how)
-
     def close(self) -> None:
-        """Leave nothing but its folder."""
         self.kill()
         shutil.rmtree(self._short, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

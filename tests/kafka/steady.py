@@ -1,9 +1,6 @@
 """
-Clients that go on while brokers come and go: a producer and a consumer of one topic.
-
-The producer is idempotent and waits for all replicas; each record that it was told is stored stands
-in the ledger. The consumer begins at offset 0, takes no other offset than the next one, and keeps
-what it was given.
+Clients that go on while brokers come and go. The producer is idempotent and waits for all replicas,
+the ledger has each acknowledged record, and the consumer reads from offset 0 and accepts no gap.
 """
 
 from __future__ import annotations
@@ -27,13 +24,10 @@ if TYPE_CHECKING:
 
 WAVE = 3
 PAUSE_S = 0.1
-"""Between two waves: about a segment a second in each of a few partitions."""
 CLIENT = {"retry_backoff_ms": 50, "request_timeout_ms": 30_000, "metadata_max_age_ms": 1_000}
 
 
 class Steady:
-    """The two clients, while they run."""
-
     def __init__(self, ledger: Ledger, chance: random.Random, partitions: int) -> None:
         self.ledger = ledger
         self.read: list[Entry] = []
@@ -42,7 +36,6 @@ class Steady:
         self._places = [TopicPartition(ledger.topic, number) for number in range(partitions)]
 
     async def until_written(self, count: int, *, deadline_s: float = DEADLINE_S) -> None:
-        """Wait until so many more records are acknowledged."""
         wanted = len(self.ledger.entries) + count
         await until(
             lambda: len(self.ledger.entries) >= wanted,
@@ -51,7 +44,6 @@ class Steady:
         )
 
     async def until_read(self, *, deadline_s: float = DEADLINE_S) -> None:
-        """Wait until the consumer was given as many records as are acknowledged by now."""
         wanted = len(self.ledger.entries)
         await until(
             lambda: len(self.read) >= wanted,
@@ -60,7 +52,6 @@ class Steady:
         )
 
     def of(self, partition: int) -> list[Entry]:
-        """What the consumer was given of a partition."""
         return [one for one in self.read if one.partition == partition]
 
     async def _write(self, producer: AIOKafkaProducer, ended: asyncio.Event) -> None:
@@ -89,10 +80,7 @@ class Steady:
 async def steady(
     login: Login, ledger: Ledger, chance: random.Random, *, partitions: int
 ) -> AsyncIterator[Steady]:
-    """
-    The clients run while this is entered; at its end the producer has ended, and the consumer was
-    given every record that is acknowledged.
-    """
+    """Run the clients in the block; at its end the consumer has got every acknowledged record."""
     clients = Steady(ledger, chance, partitions)
     producer = AIOKafkaProducer(
         **login.for_aiokafka(), acks="all", enable_idempotence=True, **CLIENT

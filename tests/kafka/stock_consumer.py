@@ -1,4 +1,4 @@
-"""Kafka's own consumer, in Java, asked for a topic; several questions are one process."""
+"""Kafka's own consumer, in Java; one process serves several requests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ DEADLINE_S = 120.0
 
 
 class Read(NamedTuple):
-    """Everything of a partition from *first* on to what is its end then."""
-
     partition: int
     first: int = 0
 
@@ -30,8 +28,6 @@ class Read(NamedTuple):
 
 
 class OffsetAt(NamedTuple):
-    """The offset for a time."""
-
     partition: int
     timestamp_ms: int
 
@@ -40,8 +36,6 @@ class OffsetAt(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The first offset of a partition and the one behind its last record."""
-
     partition: int
 
     def form(self) -> Mapping[str, int]:
@@ -49,22 +43,17 @@ class Bounds(NamedTuple):
 
 
 class StockConsumer:
-    """Asks the broker that listens there, in one isolation level."""
-
     def __init__(self, jars: Jars, bootstrap: str, topic: str, level: str) -> None:
         self._jars = jars
         self._where = (bootstrap, topic, level)
 
     async def read(self, *wanted: Read) -> list[list[Entry]]:
-        """What it is given, for each question."""
         return [[_entry(*record) for record in answer] for answer in await self._ask(wanted)]
 
     async def offsets_at(self, *wanted: OffsetAt) -> list[int | None]:
-        """`None` where no record is so late."""
         return await self._ask(wanted)
 
     async def bounds(self, *partitions: int) -> list[tuple[int, int]]:
-        """The first offset of each partition, and the one behind its last record."""
         answers = await self._ask([Bounds(partition) for partition in partitions])
         return [(answer["first"], answer["end"]) for answer in answers]
 

@@ -1,8 +1,6 @@
 """
-Kafka's own metadata manager as a process that can be asked: what a stock broker makes of a log.
-
-It reads the metadata topic of a running broker, as the manager inside a broker does, and answers
-with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
+Kafka's own metadata manager as a process: it reads the metadata topic of a running broker and
+answers with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
 """
 
 from __future__ import annotations
@@ -12,16 +10,15 @@ import json
 import queue
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm_conformance.event_forms import event_form, event_of
-from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
+from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, Closing, ProcessFailed, ProcessLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import TopicIdPartition
@@ -30,26 +27,20 @@ if TYPE_CHECKING:
 
 ANSWER_DEADLINE_S = 40.0
 WRITING_DEADLINE_S = 300.0
-"""For many writes at once; each of them has the deadline of a single one."""
 ASKING_DEADLINE_S = 300.0
-"""For many questions at once."""
 PREFIX = "remote.log.metadata."
 
 
 class StockRefused(Exception):
-    """The stock manager threw; *java_class* is the full name of what."""
-
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f"{java_class}: {message}")
         self.java_class = java_class
 
 
-class StockPeer:
+class StockPeer(Closing):
     """
-    A stock metadata manager that belongs to no broker; closed, it leaves nothing.
-
-    *partitions* and *replicas* are those of the metadata topic, which is created where it does not
-    exist. *settings* are added to the manager's configuration, security for example.
+    A stock metadata manager outside any broker. *partitions* and *replicas* are those of the
+    metadata topic, which it creates if needed. *settings* extend its configuration.
     """
 
     def __init__(
@@ -110,7 +101,7 @@ class StockPeer:
         self._answers.put("")
 
     def ask(self, op: str, deadline_s: float = ANSWER_DEADLINE_S, /, **command: Any) -> Any:
-        """Send one command and give the answer; `StockRefused` when the manager threw."""
+        """Send one command and return the answer. Raises `StockRefused` when the manager threw."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"op": op, **command}) + "\n")
@@ -135,7 +126,7 @@ class StockPeer:
     def assign(
         self, *leaders: TopicIdPartition, follows: tuple[TopicIdPartition, ...] = ()
     ) -> None:
-        """Let it lead, or follow, user partitions; it reads their history in the background."""
+        """Assign user partitions; the manager reads their history in the background."""
         self.ask(
             "assign",
             leaders=[partition_form(one) for one in leaders],
@@ -143,17 +134,14 @@ class StockPeer:
         )
 
     def stop_partitions(self, *partitions: TopicIdPartition) -> None:
-        """Take user partitions away from it."""
         self.ask("stop", partitions=[partition_form(one) for one in partitions])
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Whether it has read the history of a user partition."""
         return bool(self.ask("ready", partition=partition_form(partition)))
 
     def list(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> tuple[SegmentMetadata, ...]:
-        """Its listing of a user partition, or of one leader epoch of it."""
         only = {} if epoch is None else {"epoch": epoch}
         forms = self.ask("list", partition=partition_form(partition), **only)
         return tuple(segment_of(form) for form in forms)
@@ -161,7 +149,6 @@ class StockPeer:
     def lookup(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The segment that holds an offset of a leader epoch."""
         where = {"partition": partition_form(partition), "epoch": epoch, "offset": offset}
         form = self.ask("lookup", **where)
         return None if form is None else segment_of(form)
@@ -169,7 +156,6 @@ class StockPeer:
     def next_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The first segment from an offset on that has a transaction index."""
         where = {"partition": partition_form(partition), "epoch": epoch, "offset": offset}
         form = self.ask("next_with_txn_index", **where)
         return None if form is None else segment_of(form)
@@ -178,10 +164,8 @@ class StockPeer:
         self, partition: TopicIdPartition, questions: Sequence[Mapping[str, Json]]
     ) -> tuple[Sequence[dict[str, Json]], Sequence[int]]:
         """
-        Ask many questions about one user partition, each behind the other.
-
-        Returns what came of each, `{"ok": ...}` or `{"error": class, "message": ...}`, and the
-        microseconds of each.
+        Ask many questions about one user partition, one after the other. Returns for each `{"ok":
+        ...}` or `{"error": class, "message": ...}`, and its microseconds.
         """
         told = self.ask(
             "ask_all",
@@ -192,40 +176,35 @@ class StockPeer:
         return told["answers"], told["latencies_us"]
 
     def highest(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """The highest offset of a leader epoch that is in the tier."""
         highest = self.ask("highest", partition=partition_form(partition), epoch=epoch)
         return None if highest is None else int(highest)
 
     def size(self, partition: TopicIdPartition, epoch: int) -> int:
-        """The bytes of a leader epoch that are in the tier."""
         return int(self.ask("size", partition=partition_form(partition), epoch=epoch))
 
     def add(self, segment: SegmentMetadata) -> None:
-        """Let it publish the start of a copy, and wait until it has read that back."""
+        """Publish the start of a copy, and wait until the manager has read it back."""
         self.ask("write", event=event_form(segment))
 
     def update(self, update: SegmentUpdate) -> None:
-        """Let it publish an update, and wait until it has read that back."""
         self.ask("write", event=event_form(update))
 
     def delete_partition(self, delete: PartitionDelete) -> None:
-        """Let it publish a step of a partition's deletion, and wait until it has read that back."""
         self.ask("write", event=event_form(delete))
 
     def write_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate | PartitionDelete], in_flight: int
     ) -> tuple[float, Sequence[int]]:
         """
-        Let it publish *events* in their order, *in_flight* at a time.
-
-        Returns the seconds until it had read all of them back, and the microseconds of each.
+        Publish *events* in their order, *in_flight* at a time. Returns the seconds until all were
+        read back, and the microseconds of each.
         """
         forms = [event_form(event) for event in events]
         told = self.ask("write_all", WRITING_DEADLINE_S, events=forms, in_flight=in_flight)
         return told["seconds"], told["latencies_us"]
 
     def close(self) -> int:
-        """End it by ending its input, kill it after a grace time; its status, 0 when clean."""
+        """Close its input, kill it after a grace time, and return its status, 0 when clean."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it ended before it had read everything
             self._process.stdin.close()
@@ -238,20 +217,8 @@ class StockPeer:
             reader.join(KILL_DEADLINE_S)
         return status
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def partition_form(partition: TopicIdPartition) -> dict[str, Json]:
-    """The form of a user partition."""
     return {
         "topic_id": partition.topic_id.hex(),
         "topic": partition.topic,
@@ -260,7 +227,6 @@ def partition_form(partition: TopicIdPartition) -> dict[str, Json]:
 
 
 def segment_of(form: Json) -> SegmentMetadata:
-    """The segment that an answer holds."""
     event = event_of(form)
     assert isinstance(event, SegmentMetadata)
     return event

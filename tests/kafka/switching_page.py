@@ -21,7 +21,7 @@ from urllib.request import urlopen
 from tests.kafka.clients import PAUSE_S
 from tests.kafka.placement import ELECT
 from tests.kafka.process import ProcessFailed
-from tests.support import tree
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +40,6 @@ FOUND = 1
 
 
 def _blocks(section: str, language: str) -> list[str]:
-    """The lines of all blocks of a section in one language."""
     (text,) = [
         part.partition("\n")[2]
         for part in PAGE.read_text().split("\n## ")
@@ -55,21 +54,16 @@ def _blocks(section: str, language: str) -> list[str]:
 
 
 def properties(section: str) -> dict[str, str]:
-    """The properties of a section, as they stand there."""
     return dict(line.split("=", 1) for line in _blocks(section, "properties"))
 
 
 def commands(section: str) -> list[str]:
-    """The commands of a section, as they stand there."""
     return [line.removeprefix("$ ") for line in _blocks(section, "console")]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """
-    Where the page is carried out: what takes the place of the names in it, and the codes of what is
-    found here that the page says may be found.
-    """
+    """Values for the names in the page's commands, and the finding codes that the page allows."""
 
     tools: Tools
     bootstrap: str
@@ -79,12 +73,14 @@ class Place:
     may_find: frozenset[str] = frozenset()
 
     def lines_to_add(self, section: str) -> dict[str, str]:
-        """The properties of a section, for a broker that is here."""
         said = {SOCKET: self.socket, PLUGIN: self.plugin}
         return {name: said.get(value, value) for name, value in properties(section).items()}
 
     async def carry_out(self, section: str) -> Mapping[str, str]:
-        """Run each command of a section: what it printed. `ProcessFailed` where one fails."""
+        """
+        Run each command of a section and return their outputs. Raises `ProcessFailed` where one
+        fails.
+        """
         return {line: await self._run(line) for line in commands(section)}
 
     async def _run(self, line: str) -> str:
@@ -137,13 +133,11 @@ class Place:
 
 
 def _found(said: bytes) -> set[str]:
-    """The codes of what is more than a note in the JSON that a command printed."""
     items = json.loads(said)["items"]
     return {one["code"] for one in items if one["severity"] != "note"}
 
 
 def _is_up(address: str) -> bool:
-    """Whether the answer is one that `curl --fail` ends well with."""
     try:
         with urlopen(f"http://{address}") as answer:
             return bool(answer.status == HTTPStatus.OK)

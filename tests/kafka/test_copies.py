@@ -1,4 +1,4 @@
-"""What is said of copies, by events that are written here."""
+"""Repeated and unfinished copies, from events that the tests write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ ONE, TWO, THREE = (segment_id(number, tp()) for number in (1, 2, 3))
 
 
 def stored(*events: SegmentMetadata | SegmentUpdate) -> list[MetadataEvent]:
-    """Events as they stand in the topic."""
     return [MetadataEvent(0, at, 0, b"", event) for at, event in enumerate(events)]
 
 
@@ -35,7 +34,7 @@ def test_copied_again_when_a_segment_has_nothing_of_its_own_names_it() -> None:
 
 
 def test_cut_short_when_a_copy_has_no_end_names_it() -> None:
-    """What began, and did not go on; its offsets are copied anew, which is no copy again."""
+    """`cut_short` names a copy that was only started; a new copy of its offsets is no repeat."""
     cut, anew = begun(ONE, 0, 9), begun(TWO, 0, 9)
     events = stored(cut, anew, ended(TWO))
     assert cut_short(events) == [cut]

@@ -1,4 +1,4 @@
-"""What the plugin does to tests that ask for a broker; shown without starting one."""
+"""The pytest plugin and tests that use a broker, without starting one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def test_other_of_kafka(kafka_broker):
 def without_java(
     pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two tests that want a broker, on a machine that has no Java."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CI", raising=False)
     pytester.makeconftest(PLUGIN)
@@ -62,7 +61,7 @@ def without_java(
 
 @pytest.mark.usefixtures("without_java")
 def test_tests_when_java_is_missing_are_skipped_with_one_line(pytester: pytest.Pytester) -> None:
-    """One line for all of them says what to install."""
+    """One line for all of them names the packages to install."""
     result = pytester.runpytest_inprocess("-rs", *ALONE)
     result.assert_outcomes(skipped=2)
     (line,) = [line for line in result.outlines if "apt-get" in line]
@@ -82,7 +81,7 @@ def test_tests_when_java_is_missing_in_ci_fail(
 
 
 def test_tests_that_ask_for_a_broker_are_marked(pytester: pytest.Pytester) -> None:
-    """Who asks for a broker can be left out by a mark, and has more time unless it says less."""
+    """A test that uses a broker gets the mark and a longer timeout unless it sets one."""
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(
         TWO_TESTS,
@@ -104,7 +103,10 @@ def test_tests_that_ask_for_a_broker_are_marked(pytester: pytest.Pytester) -> No
 
 
 def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -> None:
-    """Who asks for a broker without saying so in its id would end up in any worker: an error."""
+    """
+    A test that uses a broker without `kafka` in its id is an error, since it would run in any
+    worker.
+    """
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(test_plain="def test_without_the_word(kafka_jars):\n    pass\n")
     result = pytester.runpytest_inprocess(*ALONE)
@@ -115,7 +117,7 @@ def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -
 def test_tests_when_distributed_run_with_all_that_use_brokers_in_one_worker(
     pytester: pytest.Pytester,
 ) -> None:
-    """Of two workers one gets every test with a broker, whatever file it stands in."""
+    """One of two workers runs every test with a broker, from all files."""
     pytester.makeconftest(PLUGIN)
     for name in ("test_kafka_here", "test_there"):
         pytester.makepyfile(**{name: WITH_AND_WITHOUT})
@@ -158,7 +160,7 @@ def broker(tmp_path):
 def test_fixture_when_its_broker_is_not_asked_for_by_name_has_logs_all_the_same(
     tmp_path: Path,
 ) -> None:
-    """Stock managers, and the logs that the contract suite opens on a broker, are heard too."""
+    """Logs of stock managers and of the contract suite's broker are shown, too."""
     nobody = cast("Any", SimpleNamespace(logs=[]))
     assert isinstance(StockPeers(nobody, tmp_path), Talkative)
     assert isinstance(KafkaLogUnderTest(nobody, nobody, nobody), Talkative)

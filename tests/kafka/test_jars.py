@@ -27,8 +27,6 @@ exit 1
 
 
 class Maven:
-    """Stands where Maven is looked for."""
-
     def __init__(self, folder: Path) -> None:
         self.program = folder / "bin" / "mvn"
         self.program.parent.mkdir()
@@ -39,7 +37,6 @@ class Maven:
         self.does(BRINGS_ONE_JAR)
 
     def does(self, script: str) -> None:
-        """What happens when it is called."""
         self.program.write_text(script.format(calls=self._calls))
         self.program.chmod(0o755)
 
@@ -54,14 +51,13 @@ class Maven:
 
 @pytest.fixture
 def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maven:
-    """A Maven that brings one small jar."""
     maven = Maven(tmp_path)
     monkeypatch.setenv("PATH", f"{maven.program.parent}:/usr/bin:/bin")
     return maven
 
 
 def test_jars_when_cached_are_not_fetched_again(maven: Maven) -> None:
-    """The second time nobody asks Maven."""
+    """A second call does not start Maven."""
     assert maven.fetched() == maven.fetched()
     assert [path.name for path in maven.fetched().iterdir()] == ["a.jar"]
     assert maven.calls == 1
@@ -87,21 +83,21 @@ def test_jars_when_one_differs_are_refused_by_name(maven: Maven) -> None:
 
 
 def test_jars_when_one_is_missing_or_too_many_are_refused(maven: Maven) -> None:
-    """The folder holds what is listed, no more and no less."""
+    """The folder holds exactly the listed jars."""
     maven.listing.write_text(LISTING.replace("a.jar", "b.jar"))
     with pytest.raises(JarsUnusable, match=r"2 of the fetched jars .*: a\.jar, b\.jar"):
         maven.fetched()
 
 
 def test_jars_when_maven_fails_show_its_words(maven: Maven) -> None:
-    """What Maven said is in the message."""
+    """The message quotes Maven."""
     maven.does(FAILS)
     with pytest.raises(JarsUnusable, match="no route to anywhere"):
         maven.fetched()
 
 
 def test_cache_when_somebody_works_in_it_is_locked(tmp_path: Path) -> None:
-    """Nobody else gets the lock of a cache while it is held, and anybody does afterwards."""
+    """No other process gets the lock of a cache while one holds it."""
     with (tmp_path / "lock").open("wb") as other:
         with locked(tmp_path), pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +107,7 @@ def test_cache_when_somebody_works_in_it_is_locked(tmp_path: Path) -> None:
 def test_prerequisites_when_missing_name_the_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a fresh tree one line says which programs are missing and what to install, all of it."""
+    """In a fresh tree one line names the missing programs and their packages."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PrerequisiteMissing) as raised:
         prepare(tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""One broker: it serves, ends as asked, comes back where it was, and outlives nobody."""
+"""One broker: it serves, stops, comes back on its port, and ends with its starter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ END_DEADLINE_S = 20
 
 
 async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKafka) -> None:
-    """What a client writes another reads, in order, at the offsets that were acknowledged."""
+    """A client reads what another one wrote, in order, at the acknowledged offsets."""
     await create_topic(kafka_broker.login, "written", partitions=2)
     values = [b"first", b"second", b"third"]
     # Brokers take no time that is to come, and their retention takes away what is a week old.
@@ -51,7 +51,7 @@ async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKa
 
 
 async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: FreshKafka) -> None:
-    """After a kill and after a clean stop the same address gives what was acknowledged before."""
+    """After a kill and after a clean stop the same address serves what was acknowledged."""
     node = fresh_kafka.node().start()
     address = node.bootstrap
     await create_topic(node.login, "kept")
@@ -98,7 +98,7 @@ def test_node_when_a_property_is_bad_shows_why_it_did_not_start(fresh_kafka: Fre
 
 
 def test_node_when_its_starter_is_killed_ends(kafka_jars: Jars, tmp_path: Path) -> None:
-    """A broker whose starter is killed without warning ends by itself."""
+    """A broker ends by itself when its starter is killed."""
     starter = subprocess.Popen(
         [sys.executable, "-c", STARTER, str(tmp_path / "node")],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A broker that asks who comes: every way in opens with the right key and with no other."""
+"""A broker with security: every listener accepts the right login and no other."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ TOPIC = "guarded"
 
 @pytest.fixture(scope="module")
 def guarded(secured_kafka: SecuredKafka) -> SecuredKafka:
-    """The secured broker with a topic in it."""
     asyncio.run(create_topic(secured_kafka.admin_login, TOPIC))
     return secured_kafka
 
 
 async def partitions_seen(login: Login) -> int:
-    """How many partitions of the topic a client is told of."""
     async with admin(login) as client:
         (found,) = await client.describe_topics([TOPIC])
     return len(found["partitions"])
@@ -34,7 +32,7 @@ async def partitions_seen(login: Login) -> int:
 
 @EVERY_WAY
 async def test_secured_broker_when_the_key_is_right_serves(guarded: SecuredKafka, way: Way) -> None:
-    """Who proves himself and is allowed writes and reads."""
+    """A user with the right credentials and rights writes and reads."""
     (offset,) = await produce(guarded.login(way), TOPIC, [way.encode()])
     records = await consume(guarded.login(way), TOPIC, count=offset + 1)
     assert records[offset].value == way.encode()
@@ -44,7 +42,7 @@ async def test_secured_broker_when_the_key_is_right_serves(guarded: SecuredKafka
 async def test_secured_broker_when_the_key_is_wrong_refuses(
     guarded: SecuredKafka, way: Way
 ) -> None:
-    """Who proves himself wrongly is told nothing."""
+    """A user with wrong credentials sees nothing."""
     assert await partitions_seen(guarded.login(way)) == 1
     with pytest.raises(KafkaError):
         await partitions_seen(guarded.wrong_login(way))
@@ -54,7 +52,7 @@ async def test_secured_broker_when_the_key_is_wrong_refuses(
 async def test_secured_broker_when_rights_are_missing_says_so(
     guarded: SecuredKafka, way: Way
 ) -> None:
-    """Who proves himself and is not allowed is refused by the topic; a nobody on TLS is allowed."""
+    """A user without rights is refused by topic; an anonymous TLS client is allowed."""
     if way is Way.TLS:
         assert await produce(guarded.login(way), TOPIC, [b"from nobody"])
         return
@@ -63,7 +61,7 @@ async def test_secured_broker_when_rights_are_missing_says_so(
 
 
 async def test_rights_when_given_hold_for_what_they_name(guarded: SecuredKafka) -> None:
-    """A user who may only read one topic reads it and does not write it."""
+    """A user with read rights on one topic reads it and cannot write it."""
     await create_topic(guarded.admin_login, "readable")
     await produce(guarded.admin_login, "readable", [b"news"])
     login = guarded.powerless_login(Way.SCRAM_512)

@@ -1,4 +1,4 @@
-"""Kafka's own metadata manager, asked from outside: it knows what a broker wrote, and what we."""
+"""Kafka's own metadata manager: it knows the events of a broker, and ours."""
 
 from __future__ import annotations
 
@@ -35,12 +35,10 @@ if TYPE_CHECKING:
 
 
 def new_partition(topic: str) -> TopicIdPartition:
-    """A user partition that no broker knows."""
     return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
 
 
 async def ready(peer: StockPeer, partition: TopicIdPartition) -> None:
-    """Let *peer* lead a partition, and wait until it has read its history."""
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), f"the stock manager was ready for {partition}")
 
@@ -75,7 +73,7 @@ async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
 async def test_stock_manager_when_we_append_events_digests_them(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """Events that our codec wrote are what the stock manager answers with."""
+    """The stock manager answers with the events that our codec wrote."""
     partition = new_partition("ours")
     first, second = segment_id(1, partition), segment_id(2, partition)
     custom = bytes(range(200))
@@ -100,7 +98,10 @@ async def test_stock_manager_when_we_append_events_digests_them(
 async def test_stock_manager_when_told_to_write_publishes_what_we_read(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """Every kind of event that it publishes decodes to what it was told, and it reads it back."""
+    """
+    Every kind of event that the stock manager publishes decodes to its arguments, and the manager
+    reads it back.
+    """
     partition = new_partition("theirs")
     one = segment_id(1, partition)
     peer = stock_peer(kafka_broker.bootstrap)
@@ -122,8 +123,8 @@ async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
     """
-    With several in flight every event is published, in its order, and each has its time; what it
-    refuses is told as of a single write.
+    The manager publishes many events in order, with a time for each, and reports a refusal as for a
+    single write.
     """
     partition = new_partition("many")
     peer = stock_peer(kafka_broker.bootstrap)
@@ -143,7 +144,7 @@ async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
 async def test_stock_manager_when_it_throws_is_a_refusal_with_the_class(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """What it refuses is told by the name of Kafka's exception, and it goes on answering."""
+    """The refusal has the name of Kafka's exception, and the manager goes on answering."""
     peer = stock_peer(kafka_broker.bootstrap)
     partition, other = new_partition("refused"), new_partition("unassigned")
     await ready(peer, partition)

@@ -1,4 +1,4 @@
-"""A broker that tiers: what it wrote of its tiering is what we read of it."""
+"""A broker that tiers, and its events as our codec reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import consume, produce
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
-from tests.support.kafka_text import as_kafka_prints
+from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from tests.kafka.tiered import TieredKafka
@@ -24,8 +24,8 @@ SEGMENTS = 3
 
 async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: TieredKafka) -> None:
     """
-    All records come back out of the tier, and every event of it decodes to what Kafka's own
-    formatter prints and encodes to the broker's bytes.
+    All records come back from the tier, and every event decodes to the text of Kafka's formatter
+    and encodes to the broker's bytes.
     """
     await kafka_broker.create_topic("tiered")
     await produce(kafka_broker.login, "tiered", RECORDS)

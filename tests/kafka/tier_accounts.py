@@ -1,6 +1,6 @@
 """
-What is in the tier of a topic, told three ways that have to agree: by the events of the metadata
-topic, by the files of the tier, by the service.
+A topic's segments in the tier by three accounts that must agree: events of the metadata topic,
+files of the tier, and the service.
 """
 
 from __future__ import annotations
@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TierAccounts:
-    """The tier of a broker with our plugins, one topic at a time."""
-
     kafka: PluginKafka
 
     def segments(self, topic: str) -> dict[SegmentId, SegmentMetadata]:
-        """The segments that are there, by the events."""
         found: dict[SegmentId, SegmentMetadata] = {}
         for event in (one.event for one in self.kafka.metadata_events(topic)):
             assert not isinstance(event, PartitionDelete), "no broker writes one"
@@ -40,13 +37,11 @@ class TierAccounts:
         return found
 
     def of_partition(self, topic: str, partition: int = 0) -> list[SegmentMetadata]:
-        """Those of one partition, by offset."""
         found = self.segments(topic).values()
         mine = [one for one in found if one.id.partition.partition == partition]
         return sorted(mine, key=lambda one: one.start_offset)
 
     def files(self, topic: str) -> dict[str, bytes]:
-        """All that lies in the tier of a topic, by key."""
         store = self.kafka.store
         named = {str(path.relative_to(store)): path for path in store.rglob("*") if path.is_file()}
         folder = f"{topic}-"
@@ -57,21 +52,18 @@ class TierAccounts:
         }
 
     async def in_service(self, partition: TopicIdPartition) -> list[SegmentId]:
-        """The segments that are there, by the service's word on everything written before."""
         client = RemoteLogMetadataClient(UnixAddress(self.kafka.sidecar.socket))
         async with client:
             listing = client.list_segments(partition, linearizable=True)
             return [segment.id async for segment in listing]
 
     async def wait_until_gone(self, topic: str, gone: Collection[SegmentId]) -> None:
-        """Wait until the events say that these have left the tier."""
         await until(
             lambda: not self.segments(topic).keys() & set(gone),
             f"{len(gone)} segments of {topic} left the tier",
         )
 
     async def assert_agreed(self, topic: str, *, partitions: int = 1) -> None:
-        """All three tell of the same segments, and no file belongs to another one."""
         segments = self.segments(topic)
         keys = {
             key

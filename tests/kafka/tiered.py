@@ -52,7 +52,6 @@ Settings of a topic whose segments leave soon. The active one is rolled when it 
 
 
 def tiering(tier: Path, *, replicas: int = 1) -> dict[str, str]:
-    """The properties that switch tiering on, with all objects below *tier*."""
     return {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": STORAGE,
@@ -69,14 +68,11 @@ def tiering(tier: Path, *, replicas: int = 1) -> dict[str, str]:
 
 
 def tiered_node(jars: Jars, folder: Path, properties: Mapping[str, str] | None = None) -> Node:
-    """A node alone that tiers into its own folder, not started."""
     settings = {**ONE_NODE, **tiering(folder / "tier"), **(properties or {})}
     return Node(jars, folder, properties=settings, ready=(STARTED, TIERED))
 
 
 class MetadataEvent(NamedTuple):
-    """One record of the metadata topic, where it lies and what it says."""
-
     metadata_partition: int
     offset: int
     timestamp_ms: int
@@ -87,9 +83,8 @@ class MetadataEvent(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class TieredKafka:
     """
-    A running broker that tiers, and the facts of its tiering.
-
-    It may be shared: a test uses topics of its own, and asks for nothing but them.
+    A running broker that tiers, and the facts of its tiering. Tests may share it: each uses topics
+    of its own and asks about nothing else.
     """
 
     node: Node
@@ -107,35 +102,32 @@ class TieredKafka:
         return self.node.logs
 
     def tiering_errors(self, position: int = 0) -> list[str]:
-        """What the broker complained of, from a position of its log on, as far as tiers go."""
         return [line for line in self.node.log.errors(position) if ".log.remote." in line]
 
     @property
     def tools(self) -> Tools:
-        """Kafka's command line tools for this broker."""
         return self.node.tools
 
     def objects(self, topic: str) -> list[Path]:
-        """The segments of *topic* in the tier, as files; none of a topic with a longer name."""
+        """
+        Return the segments of *topic* in the tier, as files; not those of a topic with a longer
+        name.
+        """
         folder = re.compile(rf"{re.escape(topic)}-\d+-[A-Za-z0-9_-]{{22}}")
         found = (self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-*/*.log")
         return sorted(path for path in found if folder.fullmatch(path.parent.name))
 
     def local_segments(self, topic: str, partition: int = 0) -> list[Path]:
-        """The segments of a partition that the broker still has itself."""
         return sorted((self.node.data / f"{topic}-{partition}").glob("*.log"))
 
     def topic_id(self, topic: str, partition: int = 0) -> Uuid:
-        """The id of a topic, from the file beside its segments."""
         written = (self.node.data / f"{topic}-{partition}" / "partition.metadata").read_text()
         return Uuid.parse(written.partition("topic_id:")[2].strip())
 
     def user_partition(self, topic: str, partition: int = 0) -> TopicIdPartition:
-        """The identity of a user partition."""
         return TopicIdPartition(self.topic_id(topic, partition), topic, partition)
 
     def metadata_record_sets(self) -> list[RecordSet]:
-        """Everything in the metadata topic, from the broker's own files."""
         return [
             RecordSet(partition, b"".join(file.read_bytes() for file in files))
             for partition in range(METADATA_PARTITIONS)
@@ -144,9 +136,8 @@ class TieredKafka:
 
     def metadata_events(self, topic: str | None = None) -> list[MetadataEvent]:
         """
-        The events of *topic*, of all topics when none is named, by metadata partition and offset.
-
-        What does not decode is an assertion: a broker writes nothing of the kind.
+        Return the events of *topic*, or of all topics, by metadata partition and offset. Raises
+        AssertionError for a record that does not decode.
         """
         events = []
         for record_set in self.metadata_record_sets():
@@ -169,21 +160,18 @@ class TieredKafka:
         return events
 
     def segments_that_reached(self, topic: str, state: SegmentState) -> int:
-        """How many segments of *topic* have an event of *state*."""
         events = (found.event for found in self.metadata_events(topic))
         return sum(event.state is state for event in events)
 
     async def create_topic(
         self, topic: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic whose segments leave soon."""
         wanted = {**TIERED_TOPIC, **(settings or {})}
         await create_topic(self.login, topic, partitions=partitions, settings=wanted)
 
     async def wait_until_tiered(
         self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
-        """Wait until that many segments are copied, and the metadata topic says so."""
         await until(
             lambda: (
                 self.segments_that_reached(topic, SegmentState.COPY_SEGMENT_FINISHED) >= segments
@@ -195,7 +183,6 @@ class TieredKafka:
     async def wait_until_deleted(
         self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
-        """Wait until that many segments have left the tier, and the metadata topic says so."""
         await until(
             lambda: (
                 self.segments_that_reached(topic, SegmentState.DELETE_SEGMENT_FINISHED) >= segments
@@ -207,8 +194,6 @@ class TieredKafka:
     async def wait_until_trimmed(
         self, topic: str, partition: int = 0, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
-        """Wait until the broker has but one, empty segment of its own."""
-
         def is_trimmed() -> bool:
             try:
                 sizes = [path.stat().st_size for path in self.local_segments(topic, partition)]
@@ -228,10 +213,9 @@ class TieredKafka:
         await set_topic_settings(self.login, topic, settings)
 
     async def delete_topic(self, topic: str) -> None:
-        """Delete a topic; what it has in the tier goes later, see `wait_until_deleted`."""
+        """Delete a topic; `wait_until_deleted` waits for its objects."""
         await delete_topic(self.login, topic)
 
 
 def user_partition_of(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> TopicIdPartition:
-    """The user partition that an event is about."""
     return event.partition if isinstance(event, PartitionDelete) else event.id.partition

@@ -28,16 +28,14 @@ METADATA_TOPIC = "__remote_log_metadata"
 @dataclass(frozen=True, slots=True)
 class Tools:
     """
-    The tools of one broker; a failing tool is a `ProcessFailed` with its words.
-
-    Their listener is the one without security. `run` takes any other class with a main method.
+    The tools of one broker. Raises `ProcessFailed` with the output of a tool that fails. The
+    listener they use has no security. `run` takes any other class with a main method.
     """
 
     jars: Jars
     bootstrap: str
 
     def run(self, main_class: str, *arguments: str, deadline_s: float = TOOL_DEADLINE_S) -> str:
-        """Run any tool with the broker's address before its *arguments*, and give its output."""
         address = ("--bootstrap-server", self.bootstrap)
         return run_java(self.jars, main_class, *address, *arguments, deadline_s=deadline_s).out
 
@@ -51,7 +49,6 @@ class Tools:
         return self.run(ACLS, *arguments)
 
     def consume(self, topic: str, count: int, *arguments: str, partition: int = 0) -> str:
-        """`kafka-console-consumer` from a partition's beginning, until it has *count* records."""
         return self.run(
             CONSOLE_CONSUMER,
             *("--topic", topic, "--partition", str(partition), "--offset", "earliest"),
@@ -60,23 +57,17 @@ class Tools:
         )
 
     def metadata_events(self, count: int, *, partition: int) -> list[str]:
-        """
-        The first *count* events of a partition of the metadata topic, as Kafka's formatter prints
-        them, one line each.
-        """
         how = ("--formatter", METADATA_FORMATTER)
         return self.consume(METADATA_TOPIC, count, *how, partition=partition).splitlines()
 
     def dump_log(self, *files: Path, metadata: bool = False) -> str:
         """
-        `kafka-dump-log` of segment or index files, their records decoded as metadata if asked.
-
-        Needs no broker. A file has to be named as the broker names it, 20 digits and a suffix.
+        Run `kafka-dump-log` on segment or index files, decoding records as metadata if asked. A
+        file must be named as the broker names it, 20 digits and a suffix.
         """
         return dump_log(self.jars, *files, metadata=metadata)
 
 
 def dump_log(jars: Jars, *files: Path, metadata: bool = False) -> str:
-    """`kafka-dump-log`, for files that no broker has to be there for."""
     how = "--remote-log-metadata-decoder" if metadata else "--print-data-log"
     return run_java(jars, DUMP_LOG, how, "--files", ",".join(map(str, files))).out

@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 POM = HERE / "pom.xml"
 _VERSION = re.compile(r"(?<=<kafka\.version>)[^<]+")
 USUAL = _VERSION.findall(POM.read_text())[0]
-"""The version of the pom."""
 
 OTHERS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1")
 PROGRAMS = ("Leash.java", "StockConsumer.java")
-"""Of our Java programs those that need nothing but what every version has."""
 
 WITHOUT_INTERNAL_BYTES = ("3.", "4.0.")
 """They take small segments by the ordinary setting, and know no other."""
 
 
 def pom_of(version: str, cache: Path) -> Path:
-    """The pom of another version, written into the cache; held lock assumed."""
     pom = cache / "poms" / version / "pom.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
     pom.write_text(_VERSION.sub(version, POM.read_text()))
@@ -44,7 +41,6 @@ def listing_of(version: str) -> Path:
 
 
 def jars_of(version: str, cache: Path = CACHE) -> Jars:
-    """Fetch, check and compile what is missing; see `prepare`, which is for the usual version."""
     if version == USUAL:
         return prepare(cache)
     java, _ = find_java()
@@ -57,7 +53,6 @@ def jars_of(version: str, cache: Path = CACHE) -> Jars:
 
 
 def tiered_topic(version: str) -> dict[str, str]:
-    """Settings of a topic whose segments are small and leave soon, in the words of a version."""
     settings = dict(TIERED_TOPIC)
     if version.startswith(WITHOUT_INTERNAL_BYTES):
         settings["segment.bytes"] = settings.pop("internal.segment.bytes")

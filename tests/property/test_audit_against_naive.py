@@ -14,7 +14,8 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof
-from tests.support.audited_tiers import (
+from tests.support.builders import tp, update
+from tests.support.tier.audited_tiers import (
     CF,
     CS,
     DF,
@@ -25,14 +26,12 @@ from tests.support.audited_tiers import (
     segment_of,
     told_cluster,
 )
-from tests.support.builders import tp, update
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 PARTITIONS = (tp("orders", 0), tp("orders", 1), tp("gone", 0, Uuid.of(7, 7)))
 SEGMENTS = 5
-"""Of each partition; each has a hundred offsets behind those of the one before."""
 OLD_MS, YOUNG_MS = NOW_MS - 3 * DAY_MS, NOW_MS - 1_000
 
 _WHICH = st.tuples(st.sampled_from(PARTITIONS), st.integers(0, SEGMENTS - 1))
@@ -46,13 +45,11 @@ _STEP = st.one_of(
     st.tuples(st.just("copy"), _WHICH),
     st.tuples(st.just("end partition"), st.sampled_from(PARTITIONS)),
 )
-"""A crash is that nothing more comes: of every segment, any step may be the last one."""
+"""A crash means that no further step follows: each step of a segment may be its last."""
 
 
 @dataclass
 class Model:
-    """What happened, as plain sets."""
-
     states: dict[SegmentId, SegmentState] = field(default_factory=dict)
     touched: dict[SegmentId, int] = field(default_factory=dict)
     deleted: set[SegmentId] = field(default_factory=set)
@@ -64,7 +61,6 @@ class Model:
 
 
 def play(tier: AuditedTier, steps: list[tuple[tuple[Any, ...], bool]]) -> Model:
-    """Let it happen, to the tier and to the model."""
     model = Model()
     for (what, *about), is_old in steps:
         at_ms = OLD_MS if is_old else YOUNG_MS
@@ -109,7 +105,6 @@ def play(tier: AuditedTier, steps: list[tuple[tuple[Any, ...], bool]]) -> Model:
 
 
 def naive(model: Model, log_start: int) -> tuple[dict[str, set[SegmentId]], dict[str, int]]:
-    """Verdicts with their segments, and findings: each segment by itself, by plain conditions."""
     verdicts: dict[str, set[SegmentId]] = defaultdict(set)
     found: dict[str, int] = defaultdict(int)
     for one in {*model.states, *model.objects}:
@@ -131,7 +126,6 @@ def naive(model: Model, log_start: int) -> tuple[dict[str, set[SegmentId]], dict
 def naive_one(
     model: Model, one: SegmentId, log_start: int, *, is_ending: bool, is_old: bool
 ) -> tuple[str, str]:
-    """The verdict on one segment's objects, and what is found about it."""
     objects, state = model.objects.get(one, {}), model.states.get(one)
     incomplete = "TIER-INCOMPLETE-SET"
     if state is not None and is_ending:
@@ -151,7 +145,6 @@ def naive_one(
 
 
 def naive_ended(model: Model) -> int:
-    """Topics that are deleted for long, and of which something is left."""
     count = 0
     for topic in ("orders", "gone"):
         events = [at for one, at in model.touched.items()
@@ -168,7 +161,6 @@ def naive_ended(model: Model) -> int:
 def naive_unknown(
     model: Model, one: SegmentId, objects: dict[ObjectKind, int], log_start: int
 ) -> str:
-    """Of objects that are old and of no segment that the metadata has."""
     start = 100 * ((one.uuid[-1] - 1) % 10)
     has_end = ObjectKind.MANIFEST in objects
     is_below = start + 99 < log_start if has_end else start < log_start
@@ -182,7 +174,6 @@ def naive_unknown(
 
 
 def naive_gaps(model: Model, partition: TopicIdPartition, log_start: int) -> int:
-    """Runs of offsets, from the first finished segment to the last, in which nothing is."""
     of = {one: state for one, state in model.states.items() if one.partition == partition}
     starts = {100 * ((one.uuid[-1] - 1) % 10): state for one, state in of.items()}
     finished = [start for start, state in starts.items() if state is CF]
@@ -236,7 +227,7 @@ def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
 def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
     steps: list[tuple[tuple[Any, ...], bool]],
 ) -> None:
-    """What is gone is what was called an orphan; an audit after it finds no more of them."""
+    """Deleting orphans removes exactly the orphans, and a second audit finds none."""
     tier = AuditedTier(cluster=told_cluster(PARTITIONS[0], log_start=250))
     try:
         play(tier, steps)

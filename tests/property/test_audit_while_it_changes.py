@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
-from tests.support.audited_tiers import (
+from tests.support.builders import tp, update
+from tests.support.tier.audited_tiers import (
     CF,
     DF,
     DS,
@@ -22,7 +23,6 @@ from tests.support.audited_tiers import (
     segment_of,
     told_cluster,
 )
-from tests.support.builders import tp, update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,6 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 
 def a_copy(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
-    """A step at a time: announced, written with the manifest last, finished."""
     tier.say(segment)
     yield
     for kind in ObjectKind:
@@ -46,7 +45,6 @@ def a_copy(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
 
 
 def a_deletion(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
-    """A step at a time: announced, gone with the manifest first, told as over."""
     tier.say(update(segment.id, DS, event_timestamp_ms=NOW_MS))
     yield
     for kind in (MANIFEST, INDEXES, LOG):
@@ -57,7 +55,6 @@ def a_deletion(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
 
 
 def filled() -> tuple[AuditedTier, list[SegmentMetadata], list[SegmentMetadata]]:
-    """A tier with segments that may be deleted, and orphans."""
     tier = AuditedTier(cluster=told_cluster(ORDERS, OTHER, log_start=1_000))
     kept, orphans = [], []
     for number in range(6):
@@ -84,7 +81,9 @@ def filled() -> tuple[AuditedTier, list[SegmentMetadata], list[SegmentMetadata]]
 def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orphans(
     order: list[int], pauses: list[int]
 ) -> None:
-    """Precision and recall, whatever happens between any two calls of the audit on the store."""
+    """
+    The audit names exactly the orphans, whatever other jobs do between its calls to the store.
+    """
     tier, kept, orphans = filled()
     try:
         new = [
@@ -122,7 +121,7 @@ def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orph
 def test_f119_orphans_when_deleted_while_others_copy_and_delete_take_nothing_with_them(
     order: list[int],
 ) -> None:
-    """What is known by the metadata at any time stays, object by object."""
+    """Deleting orphans removes no object of a segment that the metadata knows at any time."""
     tier, kept, orphans = filled()
     try:
         tier.audit()

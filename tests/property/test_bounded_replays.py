@@ -1,8 +1,6 @@
 """
-A log read up to a bound, against a replay of one record after the other.
-
-Whatever is in the log, wherever the bound lies, and however the log hands its batches over: the
-state, the position and what is told of each record are those of the naive replay.
+Replays up to a bound give the state, the position and the outcomes of a naive replay, for any log,
+bound and batches.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from hypothesis import given
 
 from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
-from tests.support.inspected_logs import LOGS, LOST, START_MS, Told, WrittenLog
+from tests.support.logs.logs_of_every_kind import LOGS, LOST, START_MS, MixedLog, NaiveEntry
 
 if TYPE_CHECKING:
     from rlmm.inspection.event_record import EventRecord
@@ -25,64 +23,68 @@ SIZES = st.sampled_from((1, 200, 1_000, 1 << 20))
 TIMES = st.integers(START_MS - 1_000, START_MS + 1_000_000)
 
 
-def told_of(happened: list[EventRecord]) -> list[Told]:
-    """The same in the naive replay's words; neighbours that were lost are one."""
-    told: list[Told] = []
+def told_of(happened: list[EventRecord]) -> list[NaiveEntry]:
+    entries: list[NaiveEntry] = []
     for one in happened:
         verdict = one.verdict
         if isinstance(verdict, Undecodable) and verdict.reason is UndecodableReason.DAMAGED_BATCH:
-            last = told[-1] if told else None
+            last = entries[-1] if entries else None
             if last is not None and last.verdict is LOST and last.next_offset == one.offset:
-                told[-1] = last._replace(next_offset=one.next_offset)
+                entries[-1] = last._replace(next_offset=one.next_offset)
             else:
-                told.append(Told(one.offset, one.next_offset, -1, None, LOST))
+                entries.append(NaiveEntry(one.offset, one.next_offset, -1, None, LOST))
         else:
-            told.append(Told(one.offset, one.next_offset, one.timestamp_ms, one.event, verdict))
-    return told
+            entries.append(
+                NaiveEntry(one.offset, one.next_offset, one.timestamp_ms, one.event, verdict)
+            )
+    return entries
 
 
 async def read(replay: PartitionReplay) -> list[EventRecord]:
-    """All that happened up to the bound."""
     return [one async for chunk in replay.chunks() for one in chunk.happened()]
 
 
 def check(
-    replay: PartitionReplay, told: list[Told], written: WrittenLog, end: int, begin: int = 0
+    replay: PartitionReplay, entries: list[NaiveEntry], written: MixedLog, end: int, begin: int = 0
 ) -> None:
-    """The naive replay says the same."""
     shard, expected = written.naive(end)
-    assert told == [one for one in expected if one.next_offset > begin]
+    assert entries == [one for one in expected if one.next_offset > begin]
     assert replay.shard.position == replay.end == end
     assert replay.shard.image() == shard.image()
 
 
 @given(LOGS, st.integers(-1, 80), SIZES)
 def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
-    written: WrittenLog, last: int, bytes_max: int
+    written: MixedLog, last: int, bytes_max: int
 ) -> None:
-    """Inside batches, holes and what was lost as well as between them, and beyond the end."""
+    """
+    The replay ends inside batches, holes and lost ranges as well as between them, and beyond the
+    end.
+    """
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
-    told = told_of(asyncio.run(read(replay)))
-    check(replay, told, written, written.end_at(last + 1))
+    entries = told_of(asyncio.run(read(replay)))
+    check(replay, entries, written, written.end_at(last + 1))
 
 
 @given(LOGS, TIMES, SIZES)
 def test_replay_when_bounded_by_time_then_ends_before_the_first_later_record(
-    written: WrittenLog, limit_ms: int, bytes_max: int
+    written: MixedLog, limit_ms: int, bytes_max: int
 ) -> None:
-    """Also where older records follow it; what has no time, or is a marker, is no end."""
+    """
+    Older records may follow the first later one; markers and records without a time end no replay.
+    """
     replay = PartitionReplay(
         written.log, 0, ReplayEnd(time_ms=limit_ms), timeout_s=5, bytes_max=bytes_max
     )
-    told = told_of(asyncio.run(read(replay)))
-    check(replay, told, written, written.end_at(limit_ms=limit_ms))
+    entries = told_of(asyncio.run(read(replay)))
+    check(replay, entries, written, written.end_at(limit_ms=limit_ms))
 
 
 @given(LOGS, st.lists(st.integers(0, 80), min_size=2, max_size=2).map(sorted), SIZES)
 def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
-    written: WrittenLog, lasts: list[int], bytes_max: int
+    written: MixedLog, lasts: list[int], bytes_max: int
 ) -> None:
-    """Nothing is told twice, nothing is left out."""
+    """The replay reports each event once."""
     replay = PartitionReplay(
         written.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max
     )
@@ -96,7 +98,7 @@ def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
 
 @given(LOGS, st.integers(0, 80), SIZES)
 def test_tally_when_bounded_then_counts_every_offset_once(
-    written: WrittenLog, last: int, bytes_max: int
+    written: MixedLog, last: int, bytes_max: int
 ) -> None:
     """Also of the part of a batch that counts: nothing is lost silently."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)

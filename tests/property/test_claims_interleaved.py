@@ -9,22 +9,20 @@ import pytest
 
 from spark_tiering.job_registry.claims import TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
-from tests.support.interleavings import explore
-from tests.support.jobs import ORDERS, TTL_MS, Job, WallClock
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.interleavings import explore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import ORDERS, TTL_MS, Job, WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
-"""When what was said at the beginning is overdue."""
 
 
 class Story:
     """
-    Jobs that come at the same moment, and perhaps one that had the topic and was paused.
-
-    *wakes_ms* is what the clock of that one says when it goes on, and beats *beats* times.
+    Jobs that start at the same moment, and perhaps one that held the topic and was paused until
+    *wakes_ms*; that one beats *beats* times.
     """
 
     def __init__(
@@ -55,8 +53,8 @@ class Story:
 
     def judge(self, *, is_over: bool) -> None:
         """
-        Of all that were told that they have the topic, one at most still has it; and whoever it was
-        taken from is over for good.
+        At most one of all jobs that were given the topic still holds it, and a job that lost it
+        never holds it again.
         """
         if self._holder is not None and any(job.claims.held for job in self._jobs):
             newest = newest_beat(self._holder.jobs, self._holder.job_id)
@@ -100,8 +98,8 @@ ACTORS = {"free": 2, "overdue": 2, "overdue-and-back": 2, "overdue-and-back-by-a
 )
 def test_topic_when_wanted_by_several_then_in_every_order_one_has_it(name: str) -> None:
     """
-    At no moment two jobs are told that they have a topic, and in the end one of them has it: two
-    that begin at once, a job that is overdue, and one that goes on after all.
+    At most one job has the topic at any moment and one has it in the end: two that start at once,
+    an overdue one, and one that resumes.
     """
     found = explore(STORIES[name], ACTORS.get(name, 3))
     assert found > 10

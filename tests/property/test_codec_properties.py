@@ -1,4 +1,4 @@
-"""The codec and its fast way, against whatever bytes and events hypothesis can think of."""
+"""The codec and its fast path under any bytes and events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Undecodable
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
-from tests.support import golden, strategies
+from tests.support.records import golden, strategies
 
 if TYPE_CHECKING:
     from random import Random
@@ -32,7 +32,6 @@ GOLDEN = [one.value for one in golden.ALL]
 
 
 def require_sense(value: bytes) -> None:
-    """Both ways into a value end without an error and do not contradict each other."""
     event = decode(value)
     parts = cut(value)
     if isinstance(event, Undecodable):
@@ -81,13 +80,13 @@ def test_f59_event_when_encoded_strictly_then_is_refused_or_has_kafkas_bytes(eve
 
 @given(strategies.segments(), st.integers(-1, 2**63 - 1))
 def test_segment_when_put_into_a_row_then_comes_back(segment: SegmentMetadata, finish: int) -> None:
-    """A row holds every segment there can be."""
+    """A row holds every valid segment."""
     assert segment_of(segment.id, row_of(segment, finish)) == segment
 
 
 @given(strategies.UPDATES | strategies.segments(), st.data())
 def test_value_when_cut_off_then_is_no_record(event: Event, data: st.DataObject) -> None:
-    """No beginning of a record is one."""
+    """No prefix of a record is a record."""
     value = encode_any(event)
     size = data.draw(st.integers(0, len(value) - 1), label="bytes left")
     assert isinstance(decode(value[:size]), Undecodable)
@@ -96,7 +95,7 @@ def test_value_when_cut_off_then_is_no_record(event: Event, data: st.DataObject)
 
 @given(st.binary(max_size=200))
 def test_f62_bytes_when_arbitrary_then_are_read_without_an_error(value: bytes) -> None:
-    """Whatever lies in the topic becomes an event or a reason."""
+    """The decoder turns any bytes into an event or a reason."""
     require_sense(value)
 
 
@@ -127,14 +126,13 @@ def test_f62_value_of_any_event_when_damaged_then_is_read_without_an_error(
 
 
 def apply(values: list[bytes | None]) -> tuple[Report, bytes]:
-    """What a shard makes of *values*, and its image afterwards."""
     shard = PythonShard(0)
     batch = build_batch(records_of(values, 0), 0, last_offset=len(values))
     return shard.apply(RecordSet(0, batch)), shard.image()
 
 
 def with_damage(values: list[bytes], random: Random) -> list[bytes | None]:
-    """*values* of which some are damaged, some come twice, and some are followed by a tombstone."""
+    """Return *values* with some damaged, some repeated, and some followed by a tombstone."""
     made: list[bytes | None] = []
     for value in values:
         made.append(value if random.random() < 0.7 else strategies.damaged(random, value))

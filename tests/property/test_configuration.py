@@ -1,9 +1,9 @@
-"""Whatever is written into a configuration, it is taken or refused by the key that was written."""
+"""Configurations of any content: each value is taken, or refused by its key."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,41 @@ from rlmm.config.layers import Layer
 from rlmm.config.loading import LoadedConfiguration, load
 from rlmm.config.merging import merged
 from rlmm.errors import ConfigError
-from tests.support.properties import written
+
+if TYPE_CHECKING:
+    from random import Random
+
+_LETTERS = {"\t": "t", "\n": "n", "\r": "r", "\f": "f"}
+_SIGNS = "=: \t\f#!\\"
+
+
+def written(properties: dict[str, str], random: Random) -> str:
+    lines = []
+    for key, value in properties.items():
+        if random.random() < 0.3:
+            lines.append(random.choice(["", "  ", "# a = b\\", "\t!c"]))
+        left, right = _escaped(key, random), _escaped(value, random)
+        separator = random.choice(["=", ":", " = ", "\t:\f"])
+        lines.append(f"{random.choice(['', ' '])}{left}{separator}{right}")
+    return "".join(line + random.choice(["\n", "\r", "\r\n"]) for line in lines)
+
+
+def _escaped(text: str, random: Random) -> str:
+    parts = []
+    for character in text:
+        if character in _LETTERS and random.random() < 0.5:
+            parts.append(f"\\{_LETTERS[character]}")
+        elif character in _SIGNS:
+            parts.append(f"\\{character}")
+        elif not " " < character < "\x7f" or (character != "u" and random.random() < 0.1):
+            units = character.encode("utf-16-be", "surrogatepass")
+            parts += [f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2)]
+        else:
+            parts.append(character)
+        if random.random() < 0.1:
+            parts.append("\\" + random.choice(["\n", "\r\n", "\n  ", "\r\t"]))
+    return "".join(parts)
+
 
 LATIN = st.characters(max_codepoint=255)
 ANY_TEXT = st.one_of(
@@ -55,7 +89,6 @@ def test_login_when_it_is_anything_then_is_read_or_refused(text: str) -> None:
 
 
 def outcome(flags: dict[str, str], environ: dict[str, str]) -> LoadedConfiguration | str:
-    """The configuration, or the one line that refuses it."""
     try:
         return load(flags, environ)
     except ConfigError as error:
@@ -84,7 +117,7 @@ def test_f97_value_when_it_is_anything_then_is_taken_or_refused_by_its_key(
 def test_f97_values_when_several_are_anything_then_are_taken_or_refused(
     flags: dict[str, str],
 ) -> None:
-    """Failure scenario F97: contradictions, too, are told in one line that names a key."""
+    """Failure scenario F97: the reader refuses a contradiction in one line that names a key."""
     found = outcome({**SERVERS, **flags}, {})
     if isinstance(found, str):
         assert len(found.splitlines()) == 1
@@ -101,7 +134,7 @@ RAW = st.recursive(
 def test_f97_value_of_a_file_when_it_is_anything_then_has_its_type_or_is_refused(
     name: str, raw: object
 ) -> None:
-    """Failure scenario F97: what a TOML file can hold becomes a value of the key's type."""
+    """Failure scenario F97: any TOML value becomes a value of the key's type or a refusal."""
     key = KEYS[name]
     layer = Layer({name: KafkaSetting(raw, key.path, "rlmm.toml")})
     message = ""

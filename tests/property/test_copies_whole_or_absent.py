@@ -1,4 +1,4 @@
-"""Whatever fails at whatever call of a copy: the segment is in the store whole, or not at all."""
+"""Copies that fail at any call leave the segment in the store whole, or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectFacts
-from tests.support.copy_tasks import (
+from tests.support.partitions.segments import MemoryFiles, example_partition
+from tests.support.stores.failing_stores import FailingFiles, SourceTrouble, StoreTrouble, failing
+from tests.support.tier.copy_tasks import (
     PLAIN,
     SECOND,
     ZSTD,
@@ -27,8 +29,6 @@ from tests.support.copy_tasks import (
     copy_task,
     run,
 )
-from tests.support.failing_copies import FailingFiles, SourceTrouble, StoreTrouble, failing
-from tests.support.segments import MemoryFiles, example_partition
 
 EXAMPLE = example_partition()
 LOG = SECOND.file(".log")
@@ -44,7 +44,6 @@ SOURCE_TROUBLES = st.dictionaries(
 
 
 def judge(task: CopyTask, store: LocalStore, files: MemoryFiles, *, is_done: bool) -> None:
-    """A manifest only where the whole segment is, and a whole segment where it is said to be."""
     key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
     has_manifest = isinstance(store.head(key), ObjectFacts)
     found = look(store, task.segment, task.prefix)
@@ -71,7 +70,7 @@ def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_r
     is_compressed: bool,
     again: SegmentAction,
 ) -> None:
-    """No manifest without a whole segment; what failed can be repeated, also when resumed."""
+    """No manifest stands without a whole segment, and a failed copy can be repeated or resumed."""
     options = ZSTD if is_compressed else PLAIN
     source = FailingFiles(EXAMPLE, LOG, source_troubles)
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +98,9 @@ def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_r
 def test_f108_f118_copy_when_it_is_ended_then_nothing_is_left_however_often_that_fails(
     store_troubles: dict[int, StoreTrouble], deletion_troubles: dict[int, StoreTrouble]
 ) -> None:
-    """A deletion tells whether it is done, takes the manifest first, and can be repeated."""
+    """
+    A deletion reports whether it is complete, removes the manifest first, and can be repeated.
+    """
     with tempfile.TemporaryDirectory() as folder:
         store = LocalStore(LocalSettings(Path(folder) / "objects", is_synced=False))
         task = copy_task(EXAMPLE)

@@ -1,8 +1,6 @@
 """
-Plans for any metadata and any source: what no plan may ever do.
-
-Whether copies overlap wrongly is judged by the literal model of Kafka's cache: what a broker found
-before, it finds after all that was planned, and so it does with every offset of what was planned.
+Plans for any metadata and any source. The literal model of Kafka's cache judges overlaps: a broker
+finds every earlier offset, and every planned one, after the plan.
 """
 
 from __future__ import annotations
@@ -32,8 +30,8 @@ from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection
 from spark_tiering.copy_plan.staleness import why_stale
 from spark_tiering.copy_plan.summary import summary
 from tests.support.builders import tp
-from tests.support.mutations import mutated
-from tests.support.plans import (
+from tests.support.records.mutations import mutated
+from tests.support.tier.copy_plans import (
     BROKER_ID,
     NOW_MS,
     copied,
@@ -70,7 +68,6 @@ HISTORIES = st.lists(
 
 
 def seldom(draw: st.DrawFn, usual: T, *odd: T) -> T:
-    """The usual, and now and then something odd: else no two usual things would meet."""
     return draw(st.sampled_from([usual] * 12 * len(odd) + list(odd)))
 
 
@@ -79,9 +76,8 @@ def images(
     draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tidy: bool
 ) -> PartitionImage:
     """
-    Metadata of one partition: of this history or of another, with the source's bounds or others.
-
-    In a tidy one the tier ends where a segment of the source begins.
+    Draw the metadata of one partition, of this history or another, with or without the source's
+    source's bounds. In a tidy one the tier ends where a segment of the source begins.
     """
     partition, segments = tp("orders", number), []
     ranges = draw(st.lists(ranges_near(bounds), max_size=5))
@@ -108,7 +104,6 @@ def images(
 
 
 def ranges_near(bounds: list[int]) -> st.SearchStrategy[tuple[int, int]]:
-    """Any ranges, and those of segments of the source."""
     anywhere = st.tuples(st.integers(0, OFFSETS_MAX), st.integers(1, 15)).map(
         lambda drawn: (drawn[0], drawn[0] + drawn[1])
     )
@@ -119,7 +114,6 @@ def ranges_near(bounds: list[int]) -> st.SearchStrategy[tuple[int, int]]:
 def sources(
     draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tiered: bool
 ) -> SourcePartition:
-    """What a source has of one partition."""
     segments = [
         segment(
             base,
@@ -148,7 +142,6 @@ def sources(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """All that a plan is made from."""
     mode = draw(st.sampled_from(CopyMode))
     parts = []
     for number in range(draw(st.integers(1, 3))):
@@ -191,7 +184,6 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImage | None:
-    """What the metadata says of it."""
     return next((one for one in world.partitions if one.partition == plan.partition), None)
 
 
@@ -252,7 +244,6 @@ def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
 
 
 def model_of(image: PartitionImage, order: list[SegmentMetadata]) -> CacheModel:
-    """What a broker has after the finishes came in this order."""
     model = CacheModel()
     for epoch, highest in image.watermarks:
         model.epoch(epoch).highest = highest
@@ -262,13 +253,11 @@ def model_of(image: PartitionImage, order: list[SegmentMetadata]) -> CacheModel:
 
 
 def finish(model: CacheModel, label: str, start: int, last: int, epochs: Epochs) -> None:
-    """A copy is started and finished."""
     model.add(SegmentFields(label, start, last, epochs))
     model.update(UpdateFields(label, FINISHED))
 
 
 def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
-    """Whether a broker finds the offset."""
     return model.get_from_slots(epoch, offset) is not None
 
 
@@ -276,7 +265,10 @@ def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
 def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_was_copied(
     world: World, random: Random
 ) -> None:
-    """Along the history of leaders, whatever order the copies that are there were finished in."""
+    """
+    Brokers find the same offsets after the copies, along every line of leaders, whatever order
+    older copies finished in.
+    """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     histories = {one.partition: one.history for one in found}
@@ -329,7 +321,7 @@ def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
 
 @given(st.randoms(use_true_random=False))
 def test_any_bytes_when_read_as_a_plan_then_are_one_or_say_why_not(random: Random) -> None:
-    """Damage anywhere ends in a named value, and what is read is whole."""
+    """The reader gives a whole plan or names the damage."""
     found = parse_plan(mutated(random, EXAMPLE, [EXAMPLE]))
     if isinstance(found, CopyPlanUnreadable):
         assert 0 < len(found.detail) <= 600

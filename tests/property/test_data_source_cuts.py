@@ -15,8 +15,8 @@ from spark_tiering.data_source.pushed_filters import PushedFilters
 from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.data_reading import rows_read
-from tests.support.written_logs import WrittenLog
+from tests.support.datasource.local_reading import rows_read
+from tests.support.partitions.written_logs import WrittenLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,6 @@ def _clean() -> Iterator[None]:
 
 @cache
 def _written(seed: int) -> _Places:
-    """A log with all codecs, transactions that cross segments, and some that stay open."""
     folder = Path(tempfile.mkdtemp(prefix="cuts-", dir=_FOLDER))
     _made.append(folder)
     log = WrittenLog(seed)
@@ -122,7 +121,10 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
     is_disorder_known: bool,
     partition_bytes: int | None,
 ) -> None:
-    """Offsets and times at once; where nobody says how far times go back, nothing ends early."""
+    """
+    Pruning by offsets and times keeps every matching row; without a bound on disorder it ends
+    nothing early.
+    """
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(row.timestamp.timestamp() * 1000 for row in rows)
@@ -152,7 +154,7 @@ def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_olde
     part: float,
     is_end: bool,
 ) -> None:
-    """As brokers look it up: what is behind that offset counts, whatever its time."""
+    """As on a broker, records after that offset count, whatever their time."""
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(int(row.timestamp.timestamp() * 1000) for row in rows)

@@ -1,6 +1,6 @@
 """
-The decoder beside readers that go record by record: equal rows for whatever is sound, and for
-whatever is not the same rows up to there, and a fault.
+The decoder beside readers that go record by record: equal rows up to the first damage, and then a
+fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from spark_tiering.decoding import COLUMNS, DecodingFault, DecodingFaultKind
-from tests.support.decoded_rows import (
+from tests.support.datasource.decoded_rows import (
     Row,
     decode,
     in_small,
@@ -28,7 +28,7 @@ from tests.support.decoded_rows import (
     read_by_records,
     wanted,
 )
-from tests.support.strategies import RANDOM, damaged
+from tests.support.records.strategies import RANDOM, damaged
 
 if TYPE_CHECKING:
     from random import Random
@@ -45,7 +45,6 @@ PIECES = st.sampled_from([1 << 20, 1 << 20, 700, 61, 7])
 
 @st.composite
 def logs(draw: st.DrawFn) -> bytes:
-    """Batches with rising offsets, holes in and between them, of every codec and kind."""
     log, offset = b"", draw(st.sampled_from([0, 0, 7, 2**40]))
     for kind in draw(st.lists(KINDS, max_size=6)):
         batch, offset = _batch(draw, kind, offset)
@@ -84,7 +83,6 @@ def _batch(draw: st.DrawFn, kind: str, base: int) -> tuple[bytes, int]:
 
 
 def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
-    """The batch with more attributes, and with the CRC of what it is."""
     header = list(HEADER.unpack_from(batch))
     header[5] |= attributes
     changed = HEADER.pack(*header) + batch[HEADER_BYTES:]
@@ -96,7 +94,7 @@ def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
 def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
     log: bytes, piece_bytes: int, is_small: bool
 ) -> None:
-    """Whatever the pieces, and whether the ways of many or of few are gone."""
+    """The decoder gives aiokafka's rows for any piece size, with and without its fast paths."""
     with in_small(lanes=1 if is_small else 2, rows_max=3 if is_small else 1_000):
         found = decode(log, piece_bytes=piece_bytes)
     assert found.fault is None
@@ -107,7 +105,7 @@ def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
 def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
     log: bytes, columns: list[str], is_small: bool
 ) -> None:
-    """Any columns in any order."""
+    """The decoder gives the same values for any columns in any order."""
     with in_small() if is_small else in_small(lanes=2):
         found = decode(log, wanted(columns=tuple(columns)))
     assert found.fault is None
@@ -162,7 +160,7 @@ def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has
 def test_decoder_when_records_are_damaged_under_a_right_crc_then_rows_are_those_before_it(
     log: bytes, chance: Random
 ) -> None:
-    """What a broken producer sends: the records part is damaged before it is compressed."""
+    """The decoder gives the rows before the damage, which lies below compression and CRC."""
     records = parsed_by_aiokafka(log)
     if not records:
         return
@@ -196,7 +194,7 @@ def _assert_nothing_wrong(
 def test_decoder_when_bytes_are_anything_then_there_is_no_row_or_a_fault(
     data: bytes, checks_crc: bool
 ) -> None:
-    """Nobody who wrote no log gets rows."""
+    """The decoder makes no rows of arbitrary bytes."""
     found = decode(data, wanted(checks_crc=checks_crc))
     assert not found.rows
     assert bool(data) == (found.fault is not None)
@@ -232,5 +230,5 @@ def _any_record(offset: int, chance: Random) -> Record:
 
 
 def test_faults_when_they_are_listed_then_each_has_a_text_of_its_own() -> None:
-    """What programs look for is stable and told apart."""
+    """Each fault has its own stable text."""
     assert len({str(kind) for kind in DecodingFaultKind}) == len(DecodingFaultKind)

@@ -1,6 +1,6 @@
 """
-read_committed over histories of transactions that interleave, cut into segments anywhere: rows are
-those of a reader that knows what became of every transaction.
+read_committed over interleaved transactions, cut into segments anywhere: the rows are those of a
+reader that knows the outcome of every transaction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from spark_tiering.decoding import AbortedSearch, DecodingFault, read_txn_index
-from tests.support.decoded_rows import decode, wanted
+from tests.support.datasource.decoded_rows import decode, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,16 +27,12 @@ STEPS = st.lists(
 
 
 class Segment(NamedTuple):
-    """The bytes of a segment and of its transaction index."""
-
     first: int
     log: bytes
     txn_index: bytes
 
 
 class History:
-    """A partition in the making, which knows every offset's fate."""
-
     def __init__(self) -> None:
         self.offset = 0
         self.committed: set[int] = set()
@@ -45,11 +41,9 @@ class History:
 
     @property
     def stable_offset(self) -> int:
-        """The first offset of any transaction that is open."""
         return min((offsets[0] for offsets in self._open.values()), default=self.offset)
 
     def data(self, producer: int, count: int, *, is_transactional: bool) -> None:
-        """A batch of a producer, in its transaction or by itself."""
         offsets = list(range(self.offset, self.offset + count))
         if is_transactional:
             self._open.setdefault(producer, []).extend(offsets)
@@ -60,7 +54,6 @@ class History:
         self._add(build_batch(records, self.offset, producer=by), count)
 
     def end(self, producer: int, kind: ControlType) -> None:
-        """A marker, and the entry of what was aborted; a marker of nothing has none."""
         offsets = self._open.pop(producer, [])
         entry = b""
         if kind is ControlType.COMMIT:
@@ -72,7 +65,6 @@ class History:
         self._add(build_control_batch(kind, self.offset, producer=by, timestamp_ms=1), 1, entry)
 
     def roll(self) -> None:
-        """The next batch begins a segment."""
         if self.segments[-1].log:
             self.segments.append(Segment(self.offset, b"", b""))
 
@@ -83,7 +75,6 @@ class History:
 
 
 def history_of(steps: Sequence[tuple[int, str]], rolls: Sequence[bool]) -> History:
-    """What the steps lead to; in front of some of them a segment begins."""
     history = History()
     for at, (producer, step) in enumerate(steps):
         if rolls[at % len(rolls)]:
@@ -103,7 +94,10 @@ def history_of(steps: Sequence[tuple[int, str]], rolls: Sequence[bool]) -> Histo
 def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
     steps: list[tuple[int, str]], rolls: list[bool], data: st.DataObject
 ) -> None:
-    """Any range below the last stable offset, with the indexes that the search asks for."""
+    """
+    The decoder leaves out aborted rows in any range below the last stable offset, with the indexes
+    of the search.
+    """
     history = history_of(steps, rolls)
     first = data.draw(st.integers(0, history.stable_offset))
     behind = data.draw(st.integers(first, history.stable_offset))

@@ -1,9 +1,4 @@
-"""
-What differs between two moments, against the literal model of Kafka's cache played to each of them.
-
-Whatever is in the log, wherever the moments lie, and however the log hands its batches over: the
-changes found are those of two dictionaries, each once.
-"""
+"""Differences between two moments equal those of two dictionaries, for any log and batches."""
 
 from __future__ import annotations
 
@@ -26,9 +21,9 @@ from rlmm.inspection.state_changes import (
     changes_of,
 )
 from rlmm.metadata.segment import SegmentState
-from tests.support.histories import DenseHistory
-from tests.support.inspected_logs import LOGS, START_MS, WrittenLog, written
-from tests.support.literal_states import LiteralStates
+from tests.support.logs.logs_of_every_kind import LOGS, START_MS, MixedLog, written
+from tests.support.records.histories import DenseHistory
+from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
     from rlmm.inspection.moment_diff import MomentDiff
@@ -43,17 +38,15 @@ TIMES = st.lists(st.integers(START_MS - 1_000, START_MS + 1_000_000), min_size=2
 )
 
 
-def states_at(written: WrittenLog, end: int) -> LiteralStates:
-    """The model's state before offset *end*."""
+def states_at(written: MixedLog, end: int) -> LiteralStates:
     states = LiteralStates()
-    for told in written.naive(end)[1]:
-        if told.event is not None:
-            states.apply(told.event)
+    for entry in written.naive(end)[1]:
+        if entry.event is not None:
+            states.apply(entry.event)
     return states
 
 
 def expected_kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> ChangeKind:
-    """What happened to a segment that is not as it was."""
     if old is None:
         return ChangeKind.SEGMENT_APPEARED
     if new is None:
@@ -65,8 +58,7 @@ def expected_kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> C
     return ChangeKind.SEGMENT_CHANGED
 
 
-def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> None:
-    """The two dictionaries differ in the same."""
+def check(compared: MomentDiff, written: MixedLog, first: int, end: int) -> None:
     assert (compared.first_offset, compared.next_offset) == (first, end)
     found: list[tuple[TopicIdPartition, Change]] = [
         (both.partition, change)
@@ -106,18 +98,18 @@ def check(compared: MomentDiff, written: WrittenLog, first: int, end: int) -> No
     assert {p for p, one in found if isinstance(one, NewPartition)} == {
         p for p in naive_after.partitions() if not naive_before.knows(p)
     }
-    told = written.naive(end)[1]
+    entries = written.naive(end)[1]
     counted = sum(
-        one.next_offset - max(one.offset, first) for one in told if one.next_offset > first
+        one.next_offset - max(one.offset, first) for one in entries if one.next_offset > first
     )
     assert sum(compared.verdicts.values()) == counted
 
 
 @given(LOGS, OFFSETS, SIZES)
 def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
-    written: WrittenLog, lasts: list[int], bytes_max: int
+    written: MixedLog, lasts: list[int], bytes_max: int
 ) -> None:
-    """Segments, watermarks, deletions, and what was never there before; each once."""
+    """The diff names segments, watermarks, deletions and new partitions, each once."""
     replay = PartitionReplay(
         written.log, 0, ReplayEnd({0: lasts[0]}), timeout_s=5, bytes_max=bytes_max
     )
@@ -128,7 +120,7 @@ def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
 
 @given(LOGS, TIMES, SIZES)
 def test_diff_between_two_times_equals_that_of_two_dictionaries(
-    written: WrittenLog, times: list[int], bytes_max: int
+    written: MixedLog, times: list[int], bytes_max: int
 ) -> None:
     """Each time ends before the first record that is later."""
     replay = PartitionReplay(

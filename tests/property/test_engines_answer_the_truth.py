@@ -1,8 +1,7 @@
 """
-Whatever happens to a log, and in whatever order: what is answered is assigned, is what the log says
-up to the shard's position, and is not older than is allowed (I2); a write that was acknowledged is
-visible from then on (I3); every offset that was passed is counted once (I4). When all is healed,
-everything becomes ready, and every wait has ended.
+Engines under any order of events of a log: an answer is assigned, true at the shard's position and
+recent (I2); an acknowledged write is visible (I3); every passed offset is counted once (I4). A
+healed log makes everything ready and ends every wait.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
 
-from tests.support.truth import EpochedLog, Truth
+from tests.support.logs.stored_records import CutDetectingLog, StoredRecords
 
 COUNT = 2
 PLACES = st.integers(0, COUNT - 1)
@@ -58,7 +57,6 @@ ASSIGNMENTS = st.one_of(
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """Where a user partition lives."""
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 
@@ -125,26 +123,24 @@ class EngineMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = VirtualTimeLoop()
-        self.truth = Truth(self.loop, COUNT)
+        self.truth = StoredRecords(self.loop, COUNT)
         self.opened = AsyncExitStack()
         self.engines: list[Engine] = []
         self.suspects: list[PythonShard] = []
-        """Shards that read what was cut off since: it takes a read to notice."""
+        """Shards that read what was cut off since: only a read notices."""
         self.writing: set[asyncio.Task[None]] = set()
         for _ in range(2):
-            engine = self.truth.world.engine(SETTINGS, log=EpochedLog(self.truth))
+            engine = self.truth.world.engine(SETTINGS, log=CutDetectingLog(self.truth))
             self.engines.append(self.run(self.opened.enter_async_context(engine)))
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Let the engines live while *work* is done."""
         return self.loop.run_until_complete(work)
 
     def does(self, step: str, *given: Any, **said: Any) -> None:
-        """What the script of the topic calls *step* happens."""
         self.at_once(lambda: getattr(self.truth.world.script, step)(*given, **said))
 
     def at_once(self, function: Callable[[], object]) -> None:
-        """Call *function* on the loop, without a turn for anybody else."""
+        """Call *function* on the loop without a turn for any other task."""
 
         async def called() -> None:
             function()
@@ -152,7 +148,6 @@ class EngineMachine(RuleBasedStateMachine):
         self.run(called())
 
     def shards(self) -> list[tuple[Engine, int, PythonShard, GateState]]:
-        """Every shard that a gate knows."""
         found = []
         for engine in self.engines:
             for place, gated in engine._gate.shards().items():
@@ -163,7 +158,6 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(steps=st.lists(STEP, min_size=1, max_size=12))
     def happen(self, steps: list[tuple[str, tuple[Any, ...]]]) -> None:
-        """One thing after another; after each of them everything must hold."""
         for name, given in steps:
             if hasattr(self, name):
                 getattr(self, name)(*given)
@@ -176,8 +170,6 @@ class EngineMachine(RuleBasedStateMachine):
     # --------------------------------------------------------------------------------- time
 
     def go_on(self, turns: int) -> None:
-        """The loop has a few turns, and no time passes."""
-
         async def turn() -> None:
             for _ in range(turns):
                 await asyncio.sleep(0)
@@ -190,18 +182,15 @@ class EngineMachine(RuleBasedStateMachine):
     # ------------------------------------------------------------------------------- events
 
     def others_store(self, events: list[Event]) -> None:
-        """Other writers, who ask nobody."""
         self.at_once(lambda: self.truth.world.store(*events))
 
     def others_store_poison(self, place: int, value: bytes) -> None:
-        """Somebody stores what nobody understands."""
         self.does("write", place, value)
 
     def a_transaction_ends(self, place: int) -> None:
         self.does("write_transaction", place, is_committed=True)
 
     def write(self, event: Event, number: int) -> None:
-        """A writer of ours, who is held to it that what is acknowledged is visible."""
         writer, reader = self.engines[number], self.engines[1 - number]
         self.writing.add(self.loop.create_task(self._write(writer, reader, event)))
 
@@ -234,7 +223,6 @@ class EngineMachine(RuleBasedStateMachine):
         assert shard.position > offset
 
     def plan_an_append(self, place: int, outcome: AppendOutcome) -> None:
-        """The next append ends in some way."""
         self.does("plan_appends", place, outcome)
 
     # ------------------------------------------------------------------------------- the log
@@ -243,13 +231,10 @@ class EngineMachine(RuleBasedStateMachine):
         self.does("delete_records", place, round(len(self.truth.stored[place]) * share))
 
     def compact(self, place: int, offset: int) -> None:
-        """The cleaner removes a record."""
         self.does("compact", place, [offset])
         self.truth.has_holes[place] = True
 
     def lose_tail(self, place: int, lost: int) -> None:
-        """A leader without the last events takes over."""
-
         def lose() -> None:
             held = self.truth.world.topic.partitions[place]
             self.truth.world.script.lose_tail(place, max(0, held.next_offset - lost))
@@ -273,8 +258,6 @@ class EngineMachine(RuleBasedStateMachine):
     # --------------------------------------------------------------------------- assignments
 
     def reconcile(self, assignment: Assignment, number: int) -> None:
-        """Something else is asked for."""
-
         def reconcile() -> None:
             self.engines[number].reconcile(assignment)
             self._check_answers()
@@ -284,7 +267,7 @@ class EngineMachine(RuleBasedStateMachine):
     # ----------------------------------------------------------------------------- invariants
 
     def answers_are_current_and_true(self) -> None:
-        """I2, and that what is answered is what the log says up to the position."""
+        """I2, and every answer is what the log says up to the position."""
         self.at_once(self._check_answers)
 
     def _check_answers(self) -> None:
@@ -320,7 +303,7 @@ class EngineMachine(RuleBasedStateMachine):
             assert (found or []) == expected.segments(user)
 
     def offsets_add_up(self) -> None:
-        """I4: every offset that a shard passed was counted exactly once."""
+        """I4: every offset that a shard passed is counted exactly once."""
         self.at_once(self._check_sums)
 
     def _check_sums(self) -> None:
@@ -329,7 +312,6 @@ class EngineMachine(RuleBasedStateMachine):
             assert shard.statistics().tally.offsets == shard.position - first
 
     def writers_hear_the_truth(self) -> None:
-        """I3, as each writer has found it."""
         for task in [task for task in self.writing if task.done()]:
             self.writing.discard(task)
             task.result()
@@ -341,7 +323,6 @@ class EngineMachine(RuleBasedStateMachine):
             assert states == dict.fromkeys(wanted, GateState.OPEN), states
 
     def teardown(self) -> None:
-        """When all is healed everything becomes ready, and then everything ends."""
         self.does("restore")
         for place in range(COUNT):
             self.does("elect_leader", place)

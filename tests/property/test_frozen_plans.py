@@ -1,6 +1,6 @@
 """
-Frozen plans of any history: ranges and gaps are what was asked, each offset is read once, and out
-of the very segment that the engine names for it when it is asked offset by offset.
+Read plans of any history: ranges and gaps cover the request, each offset is read once, from the
+segment that the engine names for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from spark_tiering.read_plan.plan import GapReason, PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
-from tests.support.frozen_states import (
+from tests.support.records.mutations import mutated
+from tests.support.tier.read_plans import (
     OFFSETS_MAX,
     ORDERS,
     events_of,
@@ -32,14 +33,13 @@ from tests.support.frozen_states import (
     segments,
     shard_of,
 )
-from tests.support.mutations import mutated
 
 if TYPE_CHECKING:
     from random import Random
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.read_plan.plan import FrozenPartition
-    from tests.support.frozen_states import Move
+    from tests.support.tier.read_plans import Move
 
 OFFSETS = st.none() | st.integers(0, OFFSETS_MAX)
 TIMES = st.none() | st.integers(0, 60)
@@ -57,7 +57,6 @@ def bounds(draw: st.DrawFn) -> RecordBounds:
 
 
 def offsets_of(planned: FrozenPartition) -> tuple[set[int], set[int]]:
-    """What was asked, and what of it is told to be missing."""
     asked = {offset for first, behind in planned.asked for offset in range(first, behind)}
     missing: set[int] = set()
     for gap in planned.gaps:
@@ -75,7 +74,9 @@ def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
     asked_for: RecordBounds,
     log_start: int | None,
 ) -> None:
-    """Offset by offset, whatever overlaps, is open or was deleted."""
+    """
+    The plan agrees with the engine offset by offset, with overlaps, open copies and deletions.
+    """
     shard = shard_of(events_of(history))
     facts = QuestionFacts(log_starts={} if log_start is None else {ORDERS: log_start})
     plan = plan_of(shard, Question(bounds=asked_for), facts)
@@ -123,8 +124,8 @@ def test_plan_and_what_is_new_since_then_are_the_whole(
     history: tuple[list[SegmentMetadata], list[Move]], data: st.DataObject
 ) -> None:
     """
-    Each offset once, whenever the plan was made, and from wherever: nothing that is tiered later is
-    passed over, nothing that was copied again is new.
+    The plan and the later increment hold each offset once: later copies are included, repeated ones
+    are not.
     """
     some, moves = history
     moves = [move for move in moves if move[1].value < 2]  # nothing is deleted in between
@@ -150,7 +151,7 @@ def test_plan_and_what_is_new_since_then_are_the_whole(
 def test_plan_when_it_is_kept_and_read_is_the_same(
     history: tuple[list[SegmentMetadata], list[Move]], asked_for: RecordBounds
 ) -> None:
-    """As JSON and as a table; and a state that was told in another order gives the same bytes."""
+    """The plan survives JSON and tables, and another order of the state gives the same bytes."""
     shard = shard_of(events_of(history))
     question = Question(("orders",), bounds=asked_for, prefix="tier/", location="s3://bucket/")
     plan = plan_of(shard, question, QuestionFacts(retention_ms={"orders": 1_000}))
@@ -171,7 +172,7 @@ def test_plan_when_it_is_kept_and_read_is_the_same(
 def test_plan_of_manifests_is_the_same_in_whatever_order_they_come(
     some: list[SegmentMetadata], random: Random
 ) -> None:
-    """A bucket lists in an order of its own."""
+    """The order of a bucket's listing does not change the plan."""
     whole = replace(origin(), kind=PlanSourceKind.MANIFESTS, positions=None)
     plan = make_plan(Question(), inputs_of_segments(some), whole, QuestionFacts())
     shuffled = random.sample(some, len(some))
@@ -188,7 +189,7 @@ def test_plan_of_manifests_is_the_same_in_whatever_order_they_come(
 def test_damaged_plan_is_never_another_plan(
     form: str, history: tuple[list[SegmentMetadata], list[Move]], random: Random
 ) -> None:
-    """Whatever bytes change: the plan that was written, or why there is none."""
+    """The reader gives the plan that was written, or names the damage."""
     plan = plan_of(shard_of(events_of(history)))
     write, read = (format_plan, parse_plan) if form == "json" else (format_parquet, parse_parquet)
     content = write(plan)

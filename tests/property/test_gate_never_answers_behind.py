@@ -1,6 +1,6 @@
 """
-A gate that is told facts in any order, also in orders that no engine ever produces, answers only
-what is assigned, held, read up to its target and not lost (I2).
+The gate under facts in any order answers only for partitions that are assigned, held, read up to
+their target and not lost (I2).
 """
 
 from __future__ import annotations
@@ -63,13 +63,10 @@ ASSIGNMENTS = st.one_of(
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """Where a user partition lives."""
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 
 class GateMachine(RuleBasedStateMachine):
-    """A gate that is told anything, beside the plainest account of what may be answered."""
-
     def __init__(self) -> None:
         super().__init__()
         self.gate = Gate()
@@ -82,7 +79,6 @@ class GateMachine(RuleBasedStateMachine):
 
     @initialize()
     def give_everything(self) -> None:
-        """All is known, assigned and held, and nothing is read yet."""
         self.connect()
         self.assign(Assignment.everything())
         for place in range(COUNT):
@@ -91,33 +87,28 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule()
     def connect(self) -> None:
-        """The topic is known, or another one."""
         self.gate.connect(COUNT)
         self.is_known = True
         self.begun.clear()
 
     @rule()
     def disconnect(self) -> None:
-        """The topic is not known any more."""
         self.gate.disconnect("gone")
         self.is_known = False
         self.begun.clear()
 
     @rule(assignment=ASSIGNMENTS)
     def assign(self, assignment: Assignment) -> None:
-        """Something else is asked for."""
         self.gate.assign(assignment)
         self.assignment = assignment
 
     @rule(place=PLACES)
     def begin(self, place: int) -> None:
-        """A metadata partition is read from now on."""
         self.gate.begin(place, ReplayProgress(place, 0, None, None, None, None))
         self.begun[place] = (False, False, False)
 
     @rule(place=PLACES)
     def end(self, place: int) -> None:
-        """A metadata partition is not read any more."""
         self.gate.end(place)
         self.begun.pop(place, None)
 
@@ -163,7 +154,6 @@ class GateMachine(RuleBasedStateMachine):
 
     @invariant()
     def answers_exactly_what_may_be_answered(self) -> None:
-        """Each question is answered, or refused by the name of what stands in its way."""
         for user in USERS:
             place = place_of(user)
             expected: type[Exception] | None = None

@@ -1,8 +1,6 @@
 """
-Histories against the whole log, read record by record, and the literal model of Kafka's cache.
-
-Whatever is in the log: the history of a user partition is every event about it, and that of a
-segment every event of its own, each that took its place, and what became of its partition.
+Histories against the whole log, read record by record, and the literal model of Kafka's cache: all
+events of a user partition, and of a segment with those that replaced it.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.segment import SegmentMetadata
-from tests.support.histories import PARTITIONS, UUIDS, DenseHistory
-from tests.support.inspected_logs import LOGS, WrittenLog, written
-from tests.support.literal_states import LiteralStates
+from tests.support.logs.logs_of_every_kind import LOGS, MixedLog, written
+from tests.support.records.histories import PARTITIONS, UUIDS, DenseHistory
+from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
     from rlmm.inspection.history import HistoryLine
@@ -35,9 +33,8 @@ SIZES = st.sampled_from((1, 500, 1 << 20))
 
 
 async def read(
-    written: WrittenLog, sought: HistorySubject, last: int, bytes_max: int
+    written: MixedLog, sought: HistorySubject, last: int, bytes_max: int
 ) -> list[HistoryLine]:
-    """The history up to an offset."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     chronicle = EventHistory(sought)
     found = [
@@ -49,13 +46,12 @@ async def read(
 
 
 def expected(
-    written: WrittenLog, end: int, partition: TopicIdPartition, uuid: Uuid | None
+    written: MixedLog, end: int, partition: TopicIdPartition, uuid: Uuid | None
 ) -> list[Expected]:
-    """The same, found by looking at every record, and at what the model holds around it."""
     states = LiteralStates()
     lines: list[Expected] = []
-    for told in written.naive(end)[1]:
-        event = told.event
+    for entry in written.naive(end)[1]:
+        event = entry.event
         if isinstance(event, PartitionDelete):
             before, is_there = states.deletes.get(event.partition), False
             if uuid is not None:
@@ -64,7 +60,7 @@ def expected(
             if event.partition == partition and (uuid is None or is_there):
                 part = HistoryPart.OWN if uuid is None else HistoryPart.PARTITION_DELETED
                 now = None if before is None else before.state
-                lines.append((told.offset, part, now, event.state, None))
+                lines.append((entry.offset, part, now, event.state, None))
         elif isinstance(event, SegmentMetadata | SegmentUpdate):
             old, holders = states.segments().get(event.id), states.holders(event.id.partition)
             states.apply(event)
@@ -85,24 +81,23 @@ def expected(
             if event.id.partition != partition:
                 continue
             if uuid is None or event.id.uuid == uuid:
-                lines.append((told.offset, HistoryPart.OWN, *around))
+                lines.append((entry.offset, HistoryPart.OWN, *around))
             elif uuid in displaced:
-                lines.append((told.offset, HistoryPart.DISPLACED, *around))
+                lines.append((entry.offset, HistoryPart.DISPLACED, *around))
     return lines
 
 
 def check(
-    log: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
+    log: MixedLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
 ) -> None:
-    """What is shown, the states around it, who lost a place; with the engine's verdicts."""
     lines = asyncio.run(read(log, HistorySubject.of(partition, uuid), last, bytes_max))
     end = log.end_at(last + 1)
-    told = [
+    shown = [
         (line.happened.offset, line.part, line.before, line.after, line.displaced)
         for line in lines
         if line.happened.event is not None
     ]
-    assert told == expected(log, end, partition, uuid)
+    assert shown == expected(log, end, partition, uuid)
     verdicts = {one.offset: one.verdict for one in log.naive(end)[1]}
     for line in lines:
         if line.happened.event is not None:
@@ -117,9 +112,9 @@ def check(
     SIZES,
 )
 def test_history_equals_every_record_looked_at_one_by_one(
-    written: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
+    written: MixedLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
 ) -> None:
-    """Whatever is in the log, and however it hands its batches over."""
+    """The history equals that of the naive reader for any log in any batches."""
     check(written, partition, uuid, last, bytes_max)
 
 
@@ -135,9 +130,9 @@ def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: i
 
 @given(LOGS, st.sampled_from(UUIDS), st.integers(0, 80))
 def test_mention_is_found_wherever_any_event_is_about_the_segment(
-    written: WrittenLog, uuid: Uuid, last: int
+    written: MixedLog, uuid: Uuid, last: int
 ) -> None:
-    """The first event that says so names its partition; compressed batches are opened for it."""
+    """The first event of a segment names its partition, in compressed batches too."""
     found = asyncio.run(
         find_mention(
             written.log, 0, HistorySubject(segment=uuid), ReplayEnd({0: last}), timeout_s=5

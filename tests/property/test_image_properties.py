@@ -1,4 +1,4 @@
-"""State images of whatever shards hypothesis can bring about."""
+"""State images of generated shards."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import NOT_FINISHED, finish_of, is_sound_row, row_of, segment_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.validate import violations
-from tests.support import strategies
 from tests.support.builders import segment_id, started
+from tests.support.records import strategies
 
 if TYPE_CHECKING:
     from random import Random
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def played(history: list[Event], shard: PythonShard | None = None) -> PythonShard:
-    """A shard that was told *history*."""
     shard = PythonShard(2) if shard is None else shard
     for event in history:
         shard.apply_event(event)
@@ -38,7 +37,7 @@ def played(history: list[Event], shard: PythonShard | None = None) -> PythonShar
 
 @given(strategies.histories())
 def test_shard_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
-    """Image, answers and counts of what is held all come back."""
+    """Image, answers and counts all come back."""
     before = played(history)
     image = before.image()
     after = PythonShard.from_image(image)

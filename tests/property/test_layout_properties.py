@@ -1,4 +1,4 @@
-"""Objects of segments: what is made is read back, and whatever is read ends in a value."""
+"""Objects of segments: a written object is read back, and any bytes end in a value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_m
 from spark_tiering.layout.manifest_reading import parse_manifest
 from spark_tiering.layout.object_making import LogObject
 from spark_tiering.layout.range_reading import plan_log_fetches
-from tests.support.tiered_segments import plain_manifest, recorded, zstd_manifest
+from tests.support.stores.recorded_manifests import plain_manifest, recorded, zstd_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,6 @@ VALUES = st.recursive(
 
 
 def cut(content: bytes, sizes: list[int]) -> Iterator[bytes]:
-    """The same bytes in pieces of these sizes, the rest at once."""
     at = 0
     for size in sizes:
         yield content[at : at + size]
@@ -96,7 +95,7 @@ def test_any_range_of_any_log_when_read_back_by_its_manifest_is_the_sources(
 
 @given(sizes=SIZES)
 def test_any_sizes_when_written_are_read_back(sizes: list[int]) -> None:
-    """One list, one text, one list."""
+    """The sizes come back from one text."""
     assert decode_sizes(encode_sizes(sizes)) == array("q", sizes)
     assert parse_sizes(format_sizes(sizes)) == array("q", sizes)
 
@@ -109,13 +108,12 @@ def test_any_sizes_when_written_are_read_back(sizes: list[int]) -> None:
 def test_any_custom_metadata_when_written_is_read_back(
     size: int | None, texts: tuple[str | None, str | None], others: dict[int, bytes]
 ) -> None:
-    """Whatever the fields are, and whichever there are."""
+    """Any set of fields comes back."""
     custom = CustomMetadata(size, *texts, others)
     assert parse_custom_metadata(format_custom_metadata(custom, 10_000)) == custom
 
 
 def judge(content: bytes) -> None:
-    """Read a manifest and go by it; whatever it is, nothing but findings may come."""
     found = parse_manifest(content)
     if isinstance(found, LayoutFinding):
         assert len(found.detail) < 1000
@@ -145,7 +143,7 @@ def judge(content: bytes) -> None:
 def test_manifest_with_other_bytes_in_it_ends_in_a_value(
     name: str, at: int, removed: int, added: bytes
 ) -> None:
-    """What was damaged in the store is read, or told by name; nothing is raised."""
+    """The reader returns a manifest or names the damage, and raises nothing."""
     content = recorded(name)
     at %= len(content)
     judge(content[:at] + added + content[at + removed :])
@@ -162,7 +160,7 @@ def places(fields: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
 def test_manifest_with_another_value_in_it_ends_in_a_value(
     name: str, data: st.DataObject, value: object
 ) -> None:
-    """What another writer wrote is read, or told by name; nothing is raised."""
+    """The reader returns a manifest or names the wrong value, and raises nothing."""
     fields = json.loads(recorded(name))
     path = data.draw(st.sampled_from(list(places(fields))))
     at = fields
@@ -174,7 +172,7 @@ def test_manifest_with_another_value_in_it_ends_in_a_value(
 
 @given(content=st.binary(max_size=60))
 def test_any_bytes_when_read_end_in_a_value(content: bytes) -> None:
-    """Every reader gives what it read, or a finding."""
+    """Every reader gives a value or a finding."""
     judge(content)
     inflate_frame(content, 100, "here")
     inflate_frame_up_to(b"\x28\xb5\x2f\xfd" + content, 100, "here")

@@ -1,8 +1,6 @@
 """
-What is said of a look-up, against the literal model of Kafka's cache.
-
-Whatever happened: the answer is the engine's, what a stock broker is said to find is what the slots
-of the model find, and the rule that is named is the one that makes the difference.
+Explanations of look-ups against the literal model of Kafka's cache: the answer is the engine's, the
+stock broker's answer is the model's, and the named rule makes the difference.
 """
 
 from __future__ import annotations
@@ -19,8 +17,15 @@ from rlmm.inspection.lookup_trace import LookupMiss, LookupRule, look_up
 from rlmm.metadata.ids import INT64_MIN, SegmentId
 from rlmm.metadata.python_shard import PythonShard
 from tests.support.builders import finished, started
-from tests.support.histories import EPOCHS, HISTORIES, OFFSETS, PARTITIONS, UUIDS, DenseHistory
-from tests.support.literal_states import LiteralStates
+from tests.support.records.histories import (
+    EPOCHS,
+    HISTORIES,
+    OFFSETS,
+    PARTITIONS,
+    UUIDS,
+    DenseHistory,
+)
+from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -30,7 +35,6 @@ FIRST = SegmentId(PARTITIONS[0], UUIDS[0])
 
 
 def check(events: list[Event]) -> None:
-    """Every offset of every epoch."""
     shard, states = PythonShard(0), LiteralStates()
     for event in events:
         shard.apply_event(event)

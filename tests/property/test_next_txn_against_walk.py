@@ -20,7 +20,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.histories import EPOCHS, OFFSETS, DenseHistory
+from tests.support.records.histories import EPOCHS, OFFSETS, DenseHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,14 +34,12 @@ SPAN = 5
 
 @pytest.fixture(params=[(1, 0), (3, 0), (4, 2), (1024, 0), (2, 64)], ids=str)
 def _short_chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slots in short chunks, and searches that soon ask for stretches."""
     chunk_max, steps_max = request.param
     monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", chunk_max)
     monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", steps_max)
 
 
 def walk(shard: PythonShard, epoch: int, offset: int) -> SegmentMetadata | None:
-    """Segment by segment, from one look-up to the offset behind what it found."""
     while (found := shard.segment_for(tp(), epoch, offset)) is not None and found.txn_index_empty:
         if not offset <= found.last_offset < INT64_MAX:
             return None
@@ -50,13 +48,11 @@ def walk(shard: PythonShard, epoch: int, offset: int) -> SegmentMetadata | None:
 
 
 def require_equal(shard: PythonShard, epoch: int, offset: int) -> None:
-    """The search finds what the walk finds."""
     found = shard.next_segment_with_txn_index(tp(), epoch, offset)
     assert found == walk(shard, epoch, offset), (epoch, offset)
 
 
 def piece(rng: random.Random, number: int, label: int) -> Event:
-    """A copy of about the *number*-th piece of the log: mostly exactly that."""
     start, last = number * SPAN, number * SPAN + SPAN - 1
     if rng.random() < 0.1:
         start += rng.randint(0, 2 * SPAN)
@@ -68,7 +64,6 @@ def piece(rng: random.Random, number: int, label: int) -> Event:
 
 
 def copies(rng: random.Random) -> Iterator[Event]:
-    """Most of a log is copied, in order or not, and then some of it comes and goes."""
     numbers = list(range(PIECES))
     order = rng.random()
     if order < 0.3:
@@ -97,7 +92,10 @@ def copies(rng: random.Random) -> Iterator[Event]:
 def test_next_with_txn_index_when_events_come_between_then_finds_what_the_walk_finds(
     seed: int,
 ) -> None:
-    """In logs with long stretches, after every event, whatever was asked for before."""
+    """
+    The search agrees with the walk after every event, in logs with long stretches and after any
+    earlier search.
+    """
     rng = random.Random(seed)
     shard = PythonShard(0)
     asked_share = rng.choice((0.1, 1))

@@ -1,4 +1,4 @@
-"""Pages of a listing while events are applied: what is there all the while is shown once."""
+"""Pages of a listing while events are applied: a segment that stays is shown once."""
 
 from __future__ import annotations
 
@@ -40,12 +40,10 @@ STEPS = st.lists(st.lists(st.one_of(EVENTS, EVENTS, EVENTS, RARELY), max_size=6)
 
 
 def shown_of(page: Page) -> list[tuple[int, bytes]]:
-    """Where the segments of a page stand in the order."""
     return [(segment.start_offset, segment.id.uuid) for segment in page.segments]
 
 
 def listed_in(shard: PythonShard, epoch: int | None) -> set[tuple[int, bytes]]:
-    """Everything that is listed now, with its start offset."""
     found = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
     return {(segment.start_offset, segment.id.uuid) for segment in found}
 
@@ -67,8 +65,8 @@ def test_pages_when_events_come_in_between_then_show_what_stays_once_and_in_orde
     chunk: int,
 ) -> None:
     """
-    Nothing that is listed at every moment of a paging is missed or shown twice, and each page shows
-    only what is there when it is given; a stranger who pages as well changes nothing.
+    Every segment that stays listed during a paging is shown once, each page shows only present
+    segments, and a second reader changes nothing.
     """
     kept = paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX
     paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX = taken, chunk  # type: ignore[misc]

@@ -1,8 +1,6 @@
 """
-The partition log against a list.
-
-Whatever is appended, read, rolled, deleted, synced, closed and opened again, and wherever a crash
-cuts what was not synced: the log holds what a list of batches holds.
+The partition log against a list, under appends, reads, rolls, deletions, syncs, restarts and
+crashes that cut unsynced data anywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from rlmm.errors import LogTruncated
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.records.batch import Batch, walk
-from tests.support.partition_logs import (
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     batch,
@@ -42,8 +40,6 @@ SETTINGS = replace(FAST, segment_bytes=2_500, batch_bytes_max=2_500)
 
 
 class Stored(NamedTuple):
-    """One batch of the model."""
-
     base_offset: int
     values: list[bytes]
     timestamp_ms: int
@@ -56,8 +52,6 @@ class Stored(NamedTuple):
 
 
 class LogAgainstList(RuleBasedStateMachine):
-    """A log in a folder, and a list that says what must be in it."""
-
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -71,7 +65,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @initialize(policy=st.sampled_from(list(SyncPolicy)))
     def begin(self, policy: SyncPolicy) -> None:
-        """Make the partition; the interval never passes, so that syncs are the test's."""
         self.settings = replace(SETTINGS, sync=policy, sync_interval_ms=10**9)
         self.open()
 
@@ -84,8 +77,6 @@ class LogAgainstList(RuleBasedStateMachine):
             self.log._commit.start_soon = lambda: None  # type: ignore[method-assign]  # see above
 
     def settle(self) -> None:
-        """Let a sync that has begun come to its end: a crash is between calls, not within."""
-
         async def settled() -> None:
             await asyncio.sleep(0)
             while self.log._commit._running is not None:
@@ -102,18 +93,16 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @property
     def next_offset(self) -> int:
-        """Behind the last record of the model."""
+        """Return the offset behind the model's last record."""
         return self.batches[-1].next_offset if self.batches else self.log_start
 
     @rule(appends=st.lists(SIZES, max_size=8), later_ms=st.integers(-5, 20), leads=st.booleans())
     def append(self, appends: list[list[list[int]]], later_ms: int, leads: bool) -> None:
-        """Append some times, perhaps under a new leader."""
         self.epoch += leads
         for sizes in appends:
             self.append_once(sizes, later_ms)
 
     def append_once(self, sizes: list[list[int]], later_ms: int) -> None:
-        """Append some batches at once."""
         self.clock_ms += max(later_ms, 0)
         sent, offset = [], self.next_offset
         for group in sizes:
@@ -133,7 +122,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(where=CHANCE, bytes_max=st.sampled_from([1, 100, 700, 1 << 20]))
     def read(self, where: float, bytes_max: int) -> None:
-        """Read from any offset: what the list holds from there on, in whole batches."""
         position = self.log_start + round(where * (self.next_offset - self.log_start))
         record_set = self.loop.run_until_complete(self.log.read(position, bytes_max=bytes_max))
         if position == self.next_offset:
@@ -151,7 +139,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(later_ms=st.integers(-50, 50))
     def look_up_time(self, later_ms: int) -> None:
-        """The first record that is late enough, by a walk through the list."""
         timestamp_ms = self.clock_ms + later_ms
         found = self.loop.run_until_complete(self.log.offset_for_time(timestamp_ms))
         late = [
@@ -163,7 +150,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(is_noted=st.booleans())
     def sync(self, is_noted: bool) -> None:
-        """Everything so far is safe, and perhaps noted to be so."""
         self.loop.run_until_complete(self.log.sync())
         assert self.log.recovery_point == self.next_offset
         if is_noted:
@@ -175,7 +161,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(where=CHANCE)
     def advance_log_start(self, where: float) -> None:
-        """Delete from the front. Synced first: a lost end below the log start is a fault."""
         self.sync(is_noted=False)
         self.log_start += round(where * (self.next_offset - self.log_start))
         self.loop.run_until_complete(self.log.advance_log_start(self.log_start))
@@ -187,7 +172,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """Close cleanly and open again: nothing is scanned or cut."""
         self.loop.run_until_complete(self.registry.close())
         self.open()
         assert self.log.recovered.was_clean
@@ -205,10 +189,9 @@ class LogAgainstList(RuleBasedStateMachine):
         self, before: list[list[list[int]]], kept: float, garbage: bytes, behind: str, index: str
     ) -> None:
         """
-        Open a copy of the folder, whose unsynced tail was cut anywhere.
-
-        What lies behind the cut may be gone, empty, or whole, as blocks reach the medium in any
-        order; indexes may have reached it or not.
+        Open a copy of the folder whose unsynced tail was cut anywhere. Blocks reach the medium in
+        any order, so what lies behind the cut may be gone, empty or whole; indexes may lack
+        entries.
         """
         self.append(before, 1, leads=False)
         self.settle()
@@ -255,12 +238,10 @@ class LogAgainstList(RuleBasedStateMachine):
         return survivors
 
     def segment_of(self, root: Path, one: Stored) -> int:
-        """Base offset of the segment that holds a batch."""
         return max(int(path.stem) for path in log_files(root) if int(path.stem) <= one.base_offset)
 
     @staticmethod
     def lose(path: Path, behind: str, *, is_torn: bool) -> None:
-        """What a crash does to a segment behind the cut."""
         if behind == "removed":
             path.unlink()
         elif behind == "emptied" or not is_torn:
@@ -268,7 +249,6 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @invariant()
     def bounds_are_those_of_the_list(self) -> None:
-        """Log start and next offset are known without a read."""
         if hasattr(self, "log"):
             assert (self.log.log_start, self.log.next_offset) == (self.log_start, self.next_offset)
 

@@ -20,7 +20,7 @@ from rlmm.partition_log.reading import PartitionReader
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.records.batch import Batch, walk
-from tests.support.partition_logs import (
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     TOPIC,
@@ -48,7 +48,6 @@ EACH = replace(FAST, sync=SyncPolicy.EACH_GROUP)
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with five batches, of which only three were synced when it was last noted."""
     folder = tmp_path_factory.mktemp("made")
 
     async def make() -> Path:
@@ -65,18 +64,15 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(crashed: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be damaged."""
     return copied(crashed, tmp_path / "root")
 
 
 def whole_below(size: int) -> dict[int, bytes]:
-    """What is left of the batches when the file has *size* bytes."""
     return {n: v for n, v in VALUES.items() if STARTS[n] + SIZES[n] <= size}
 
 
 @contextmanager
 def recovered(root: Path, content: bytes) -> Iterator[PartitionStore]:
-    """Open the partition as after a crash, with *content* as its only `.log` file."""
     folder = root / f"{TOPIC}-0"
     (folder / f"{0:020d}.log").write_bytes(content)
     descriptors = Descriptors(DISK, 8, read_only=False)
@@ -96,7 +92,6 @@ def recovered(root: Path, content: bytes) -> Iterator[PartitionStore]:
 
 
 def values_in(store: PartitionStore) -> dict[int, bytes | None]:
-    """Every record that readers of the store are given."""
     content, _ = PartitionReader(store).read(0, ALL_BYTES, store.end())
     found: dict[int, bytes | None] = {}
     for one in walk(content):
@@ -107,14 +102,13 @@ def values_in(store: PartitionStore) -> dict[int, bytes | None]:
 
 
 def flipped(content: bytes, at: int, bit: int) -> bytes:
-    """The same bytes but for one bit."""
     return content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
 
 
 def test_log_when_cut_at_any_byte_behind_the_recovery_point_then_keeps_whole_batches(
     files: Path,
 ) -> None:
-    """Wherever a crash cut the tail: what is whole is there, the rest is removed from the file."""
+    """Recovery keeps whole batches and removes the rest, wherever the crash cut the tail."""
     content = log_files(files)[0].read_bytes()
     for size in range(SAFE_BYTES, ALL_BYTES + 1):
         expected = whole_below(size)
@@ -159,9 +153,8 @@ def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_reco
     files: Path, bit: int
 ) -> None:
     """
-    A damaged byte costs its batch and those behind it, or puts the partition offline.
-
-    No CRC covers leader epochs: damage there changes no record.
+    A damaged byte costs its batch and later ones, or puts the partition offline; only leader
+    epochs, which no CRC covers, may change unseen.
     """
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES, ALL_BYTES):
@@ -184,7 +177,7 @@ def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_reco
 def test_log_when_any_byte_below_the_recovery_point_is_wrong_then_is_offline_and_unchanged(
     files: Path, bit: int
 ) -> None:
-    """Damage in what was synced is named, and never cut; of leader epochs nobody could know."""
+    """Recovery names damage in synced data and never cuts it; leader epochs have no check."""
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES):
         if any(start + 12 <= at < start + 16 for start in STARTS):

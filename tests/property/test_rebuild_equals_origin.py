@@ -32,8 +32,8 @@ from spark_tiering.maintenance.rebuild.document import (
     parse_line,
 )
 from spark_tiering.maintenance.rebuild.object_sets import ReadSet
-from tests.support.bucket_sets import manifest_of, whole_segment
 from tests.support.builders import delete_finished, delete_started, finished, tp
+from tests.support.stores.segment_objects import manifest_of, whole_segment
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import SegmentUpdate
@@ -45,7 +45,6 @@ STAGES = ("open", "whole", "finished", "deleting", "deleted")
 
 @st.composite
 def tiers(draw: st.DrawFn) -> list[tuple[SegmentMetadata, str]]:
-    """Segments in the order in which their copies began, and how far each came."""
     found = []
     for number in range(draw(st.integers(0, 9))):
         start = draw(st.integers(0, OFFSETS - 1))
@@ -70,7 +69,6 @@ def tiers(draw: st.DrawFn) -> list[tuple[SegmentMetadata, str]]:
 
 
 def origin(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
-    """The metadata that was lost; copies end in the order in which they began."""
     shard = PythonShard(0)
     for segment, _ in tier:
         shard.apply_event(entry_of(segment).start)
@@ -87,7 +85,6 @@ def origin(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
 
 
 def recovered(segment: SegmentMetadata) -> SegmentMetadata:
-    """What comes of the bytes of its manifest."""
     content = format_manifest(replace(manifest_of(segment), described=describe(segment)))
     manifest = parse_manifest(content)
     assert not isinstance(manifest, LayoutFinding)
@@ -103,7 +100,6 @@ def rebuilt(
     shard: PythonShard,
     stop_after: int | None = None,
 ) -> list[RebuildFate]:
-    """Publish what the objects give back, or the first of it; what each of them was."""
     sets = [
         ReadSet(segment.id, segment.start_offset, 0, recovered(segment))
         for segment, stage in tier
@@ -140,7 +136,6 @@ def answers(shard: PythonShard) -> list[object]:
 
 
 def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
-    """By the named rules: everything that is whole, and no deletion of it known."""
     kept = [(one, "finished") for one, stage in tier if stage in ("whole", "finished")]
     return origin(kept)
 
@@ -189,7 +184,7 @@ def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
 def test_rebuild_when_its_application_is_broken_off_then_a_second_one_completes_it(
     tier: list[tuple[SegmentMetadata, str]], stop_after: int
 ) -> None:
-    """At any event; the second one publishes what is left, and nothing twice."""
+    """The second run publishes what the first one left, and nothing twice."""
     shard, whole = PythonShard(0), PythonShard(0)
     rebuilt(tier, {}, shard, stop_after)
     rebuilt(tier, {}, shard)

@@ -1,4 +1,4 @@
-"""Record batches under hypothesis: round trips, two readers that agree, bytes that nobody meant."""
+"""Record batches under hypothesis: round trips, two readers that agree, arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlmm.records.damage import DamagedBatch, DamagedRecords, PartialTail
 from rlmm.records.header import CRC_FROM, HEADER_BYTES
 from rlmm.records.records import Record, compiled_records, strict_records, strict_values
 from rlmm.records.writer import NO_PRODUCER, Producer, build_batch
-from tests.support.batches import forge, varint
+from tests.support.records.batches import forge, varint
 
 TIMES = st.integers(min_value=-1, max_value=2**53)
 NULLABLE = st.none() | st.binary(max_size=40)
@@ -28,7 +28,6 @@ PRODUCERS = st.just(NO_PRODUCER) | st.builds(
 
 @st.composite
 def records(draw: st.DrawFn) -> tuple[int, int, list[Record]]:
-    """A base offset, a last offset, and records at some of the offsets between them."""
     base_offset = draw(st.integers(0, 2**62))
     deltas = sorted(draw(st.sets(st.integers(0, 300), max_size=12)))
     last_offset = base_offset + max(deltas, default=0) + draw(st.integers(0, 5))
@@ -111,7 +110,7 @@ def check_readers_agree(batch: Batch) -> None:
 
 
 def check_walk(data: bytes) -> None:
-    """A walk over *data* accounts for every byte and reads every batch it finds."""
+    """A walk over *data* accounts for every byte and reads every batch."""
     position = 0
     for found in walk(data):
         assert found.start == position
@@ -182,7 +181,7 @@ PIECES = st.one_of(HOSTILE, st.integers(-3, 40).map(varint), st.binary(max_size=
 def test_section_when_made_of_hostile_numbers_then_readers_agree_whatever_follows(
     section: bytes, record_count: int, last_offset_delta: int, behind: bytes
 ) -> None:
-    """What lies behind a batch never shows in what is read from it."""
+    """Bytes after a batch never change what readers get from it."""
     batch_bytes = forge(section, record_count, last_offset_delta=last_offset_delta)
     (alone,) = walk(batch_bytes)
     assert isinstance(alone, Batch)

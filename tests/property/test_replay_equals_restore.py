@@ -1,8 +1,7 @@
 """
-Invariant I1: replaying a log from its beginning equals restoring any image and replaying the rest.
-
-Equal means equal state images, byte for byte; and records at or below the restored position may
-come again, from as far back as anybody likes.
+Invariant I1: replaying a log from its beginning equals restoring any image and replaying the rest,
+also where records below the restored position come again. Equal means equal state images, byte for
+byte.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ from hypothesis import given
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch
-from tests.support.histories import HISTORIES, DenseHistory, odd_form
-from tests.support.shards import apply, batch_of, new_shard, record_set
+from tests.support.engine.shards import apply, batch_of, new_shard, record_set
+from tests.support.records.histories import HISTORIES, DenseHistory, odd_form
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
 
 
 def log_of(events: list[Event], cuts: list[int], rng: random.Random) -> list[bytes]:
-    """A log of *events* and some bad records, in batches with holes and empty ones between."""
     batches: list[bytes] = []
     at = first = 0
     for stop in (*sorted(set(cuts)), len(events)):
@@ -46,7 +44,6 @@ def log_of(events: list[Event], cuts: list[int], rng: random.Random) -> list[byt
 
 
 def images_of(batches: list[bytes]) -> dict[int, bytes]:
-    """The state image at every position that the log can be stopped at."""
     shard = new_shard()
     images = {0: shard.image()}
     given = record_set(*batches)
@@ -64,7 +61,6 @@ def first_offset(batch: bytes) -> int:
 
 
 def check_restores(batches: list[bytes], positions: list[int], images: dict[int, bytes]) -> None:
-    """Restore at each of *positions* and replay the rest, from there and from further back."""
     end = max(images)
     for position in positions:
         restored = PythonShard.from_image(images[position])

@@ -1,4 +1,4 @@
-"""What retention deletes is what Kafka's own rule deletes, whatever the history was."""
+"""Retention deletes what Kafka's own rule deletes, for any history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from spark_tiering.maintenance.expire.decision import ExpireReason, decide
 from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from tests.support.builders import segment_id, tp
-from tests.support.literal_retention import Leader, expired, filtered, is_valid, truncated
+from tests.support.records.kafka_retention_model import (
+    Leader,
+    expired,
+    filtered,
+    is_valid,
+    truncated,
+)
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
@@ -27,8 +33,8 @@ END = 400
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[dict[int, int], list[SegmentMetadata]]:
     """
-    A leader's epochs, and segments: most are cut out of its log, some by other leaders of other
-    lines; they overlap, lack pieces, and are in every state.
+    Draw a leader's epochs and segments: most come from its log, some from other leaders; they
+    overlap, lack pieces, and are in every state.
     """
     numbers = sorted(draw(st.sets(st.integers(0, 7), min_size=1, max_size=5)))
     starts = sorted(draw(st.lists(st.integers(0, END - 1), min_size=len(numbers),
@@ -54,7 +60,6 @@ def histories(draw: st.DrawFn) -> tuple[dict[int, int], list[SegmentMetadata]]:
 
 
 def _epochs_of(epochs: dict[int, int], first: int, last: int) -> dict[int, int]:
-    """Those of a segment that is cut out of a log."""
     inside = {epoch: start for epoch, start in epochs.items() if first < start <= last}
     before = [epoch for epoch, start in epochs.items() if start <= first]
     return {before[-1]: first, **inside}
@@ -100,8 +105,8 @@ def test_f115_f117_f120_expiry_when_segments_alone_tell_the_epochs_then_deletes_
     history: tuple[dict[int, int], list[SegmentMetadata]], given: dict[str, int], keeps: bool
 ) -> None:
     """
-    Where each segment is a piece of one leader's log, that is told by the segments: an archive is
-    expired as its leader would have done it.
+    Where each segment comes from one leader's log, an archive expires as its leader would expire
+    it.
     """
     epochs, segments = history
     real = [one for one in segments if is_valid(one, END, filtered(epochs)) and one.state is not CS]

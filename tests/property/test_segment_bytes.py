@@ -16,9 +16,9 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.tiered import TieredSegment
-from tests.support.memory_store import MemoryStore
-from tests.support.sealed_segments import seal_objects
-from tests.support.tiered_bytes import key_ring
+from tests.support.stores.encrypted_segments import seal_objects
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.stores.tiered_bytes import key_ring
 
 KEYS = {kind: str(kind) for kind in ObjectKind}
 
@@ -26,7 +26,6 @@ KEYS = {kind: str(kind) for kind in ObjectKind}
 def sealed(
     log: bytes, chunk_bytes: int, parts: tuple[bytes, ...], *, is_zstd: bool
 ) -> dict[str, bytes]:
-    """The objects of an encrypted segment by their keys."""
     log_object = LogObject([log], len(log), is_compressed=is_zstd, chunk_bytes=chunk_bytes)
     body = b"".join(log_object)
     contents = dict(zip(INDEX_PARTS, parts, strict=False))
@@ -60,7 +59,7 @@ def test_any_range_of_an_encrypted_log_is_read_or_told_by_name(
     fetch_bytes: int,
     flipped: int | None,
 ) -> None:
-    """And where a bit was flipped, what is given is still right."""
+    """A range with a flipped bit gives right bytes or a named error."""
     objects = sealed(log, chunk_bytes, parts, is_zstd=is_zstd)
     manifest = parse_manifest(objects[KEYS[ObjectKind.MANIFEST]])
     assert not isinstance(manifest, LayoutFinding)

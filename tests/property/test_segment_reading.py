@@ -1,4 +1,4 @@
-"""Hostile files: whatever bytes and sizes, an inspection names what is wrong, and never fails."""
+"""Hostile files: an inspection names the damage, and never fails."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from spark_tiering.segments.segment_inspection import InspectionRules, inspect_s
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.segments.segment_parts import REQUIRED, RebuiltPart, SegmentReport, StoredPart
 from spark_tiering.segments.state_before import last_stable_offset, state_before
-from tests.support.mutations import mutated, with_sound_crc
-from tests.support.segments import MemoryFiles, example_partition, inspect_all, recorded_partition
+from tests.support.partitions.segments import (
+    MemoryFiles,
+    example_partition,
+    inspect_all,
+    recorded_partition,
+)
+from tests.support.records.mutations import mutated, with_sound_crc
 
 PARTITIONS = (example_partition(), recorded_partition())
 RULES = (InspectionRules(), InspectionRules(index_interval_bytes=300))
@@ -26,7 +31,6 @@ which = st.sampled_from([0, 1])
 
 
 def damaged(seed: int, chosen: int) -> MemoryFiles:
-    """One of the partitions after damage to some of its files, sizes told wrong among it."""
     rng, files = Random(seed), PARTITIONS[chosen]
     contents = dict(files.contents)
     others = list(contents.values())
@@ -44,7 +48,6 @@ def damaged(seed: int, chosen: int) -> MemoryFiles:
 
 
 def assert_adds_up(report: SegmentReport) -> None:
-    """A report is complete: every part is there, or a finding says why it is not."""
     assert all(str(found) for found in report.findings)
     assert all(len(found.detail) < 1_000 for found in report.findings)
     assert len(report.findings) < 20
@@ -70,7 +73,7 @@ def assert_adds_up(report: SegmentReport) -> None:
 def test_segments_when_files_are_damaged_in_any_way_then_are_reported_on(
     seed: int, chosen: int
 ) -> None:
-    """One by one or in a row, with what is known before or without: reports always add up."""
+    """A report always adds up, with or without the previous segment's state."""
     files = damaged(seed, chosen)
     for report in inspect_all(files, RULES[chosen]):
         assert_adds_up(report)
@@ -86,7 +89,7 @@ def test_segments_when_files_are_damaged_in_any_way_then_are_reported_on(
 def test_last_stable_offset_when_files_are_damaged_in_any_way_then_is_told_or_is_not(
     seed: int, chosen: int
 ) -> None:
-    """There is an offset, or a reason."""
+    """The function returns an offset or a reason."""
     found = last_stable_offset(damaged(seed, chosen))
     assert (found.offset is None) is bool(found.detail)
 
@@ -95,7 +98,7 @@ def test_last_stable_offset_when_files_are_damaged_in_any_way_then_is_told_or_is
 def test_companions_when_damaged_then_what_is_copied_is_right_all_the_same(
     seed: int, chosen: int
 ) -> None:
-    """With sound logs and nothing else, what is kept or made is judged right when read again."""
+    """Companion files that a copy keeps or makes are right when they are read again."""
     rng, files = Random(seed), PARTITIONS[chosen]
     contents = dict(files.contents)
     beside = [name for name in sorted(contents) if not name.endswith(".log")]
@@ -118,7 +121,7 @@ def test_companions_when_damaged_then_what_is_copied_is_right_all_the_same(
 
 
 def test_memory_when_every_length_lies_then_stays_small() -> None:
-    """No told size, count or length makes anybody take memory for it."""
+    """No declared size, count or length makes a reader reserve memory."""
     files = example_partition()
     huge = 2**31 - 1
     files.told = {name: huge for name in files.contents if not name.startswith("0" * 20)}

@@ -1,8 +1,6 @@
 """
-The engine against the literal model of Kafka's cache with every named rule on.
-
-The two share nothing: the model is dictionaries and loops, the engine is rows of bytes and
-counters. Whatever happens, every question has the same answer after every step.
+The engine against the literal model of Kafka's cache with every named rule on: every question has
+the same answer after every step. The model uses dictionaries and loops, the engine rows of bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +23,8 @@ from rlmm.metadata.view import PartitionViews
 from rlmm_conformance.model import CacheModel, ModelFailure, StoreModel
 from rlmm_conformance.rules import ConformanceRule
 from rlmm_conformance.steps import SegmentFields, UpdateFields
-from tests.support.histories import (
+from tests.support.engine.shards import apply, batch_of, new_shard, record_set
+from tests.support.records.histories import (
     EPOCHS,
     EVENTS,
     OFFSETS,
@@ -34,7 +33,6 @@ from tests.support.histories import (
     DenseHistory,
     odd_form,
 )
-from tests.support.shards import apply, batch_of, new_shard, record_set
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
@@ -48,13 +46,10 @@ NOTHING = CacheModel()
 
 
 def label_of(segment: SegmentMetadata | None) -> str | None:
-    """The model's name for a segment."""
     return None if segment is None else LABELS[segment.id.uuid]
 
 
 class SideBySide:
-    """One shard with views over it, and one store model; every event goes into both."""
-
     def __init__(self) -> None:
         self.shard = new_shard()
         self.views = PartitionViews(self.shard)
@@ -67,7 +62,6 @@ class SideBySide:
     # ------------------------------------------------------------------------------ events
 
     def into_model(self, event: Event) -> str:
-        """What Kafka would say of the event, with our rules on."""
         if isinstance(event, PartitionDelete):
             if event.state is FINISHED:
                 for epoch in EPOCHS:
@@ -108,7 +102,6 @@ class SideBySide:
         return outcome.kind if isinstance(outcome, ModelFailure) else outcome
 
     def agree(self, event: Event, verdict: Verdict) -> None:
-        """Our verdict, in Kafka's words, is the model's outcome."""
         ours = outcome_of(verdict, Level.STORE, initialized=True)
         assert self.into_model(event) == ours, (event, verdict)
 
@@ -116,18 +109,15 @@ class SideBySide:
         self.agree(event, self.views.apply_event(event))
 
     def one_record(self, event: Event, skipped: int) -> None:
-        """An event as a record set of one record, maybe behind a hole."""
         given = record_set(batch_of([event], self.shard.position + skipped))
         self.take([event], given, None)
 
     def one_batch(self, events: list[tuple[Event, bool]], limit: int | None) -> None:
-        """Events as one batch, some of them in a form that is decoded in full."""
         values = [odd_form(event) if odd else event for event, odd in events]
         given = record_set(batch_of(values, self.shard.position))
         self.take([event for event, _ in events], given, limit)
 
     def take(self, events: list[Event], given: RecordSet, limit: int | None) -> None:
-        """Apply a record set of *events*, whole or piece by piece."""
         first = given.data and int.from_bytes(given.data[:8])
         verdicts: dict[int, Verdict] = {}
         complete = False
@@ -142,7 +132,6 @@ class SideBySide:
         self.sets.append(given)
 
     def redelivery(self, number: int) -> None:
-        """What was applied before comes again."""
         if self.sets:
             image = self.shard.image()
             report = apply(self.shard, self.sets[number % len(self.sets)])
@@ -150,7 +139,6 @@ class SideBySide:
             assert self.shard.image() == image
 
     def restore(self) -> None:
-        """The shard is made anew from its image; who is loaded is not part of it."""
         ready = {partition: self.views.is_ready(partition) for partition in PARTITIONS}
         loaded = {partition for partition in PARTITIONS if self.views.is_loaded(partition)}
         self.shard = PythonShard.from_image(self.shard.image())
@@ -163,7 +151,6 @@ class SideBySide:
     # ------------------------------------------------------------------------------- views
 
     def view(self, partition: TopicIdPartition, call: str) -> None:
-        """A reader asks for a partition, or no longer."""
         tp = str(partition)
         if call == "load":
             self.views.load(partition)
@@ -183,7 +170,6 @@ class SideBySide:
     # --------------------------------------------------------------------------- agreement
 
     def gate_agrees(self) -> None:
-        """Loaded and ready mean the same on both sides."""
         for partition in PARTITIONS:
             found = self.model.queried(str(partition))
             try:
@@ -198,7 +184,6 @@ class SideBySide:
                 assert isinstance(found, CacheModel)
 
     def answers_agree(self) -> None:
-        """Every question about what was touched; what was not touched has not changed."""
         assert self.shard.validate() == []
         for partition in PARTITIONS:
             image = self.shard.partition_image(partition)
@@ -213,7 +198,6 @@ class SideBySide:
         self.touched.clear()
 
     def segments_agree(self, partition: TopicIdPartition, model: CacheModel) -> None:
-        """Segments one by one, and their listing."""
         listed = self.shard.segments(partition)
         assert sorted(map(str, map(label_of, listed))) == sorted(model.list_all())
         order = [(segment.start_offset, segment.id.uuid) for segment in listed]
@@ -233,7 +217,6 @@ class SideBySide:
         assert state == self.model.partition_state(str(partition))
 
     def epoch_agrees(self, partition: TopicIdPartition, model: CacheModel, epoch: int) -> None:
-        """Everything that can be asked of one epoch."""
         groups = model.list_epoch(epoch)
         assert isinstance(groups, list)
         in_epoch = iter(map(label_of, self.shard.segments_of_epoch(partition, epoch)))
@@ -262,8 +245,6 @@ class SideBySide:
 
 
 class ShardAgainstModel(RuleBasedStateMachine):
-    """Everything that can happen to the two, in any order."""
-
     def __init__(self) -> None:
         super().__init__()
         self.sides = SideBySide()
@@ -271,7 +252,6 @@ class ShardAgainstModel(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 2**16), count=st.integers(1, 12))
     def burst(self, seed: int, count: int) -> None:
-        """Several events that are likely to meet."""
         self.history.rng.seed(seed)
         for _ in range(count):
             self.sides.one_event(self.history.event())
@@ -282,7 +262,6 @@ class ShardAgainstModel(RuleBasedStateMachine):
 
     @rule(event=EVENTS, skipped=st.integers(0, 2))
     def one_record(self, event: Event, skipped: int) -> None:
-        """An event as a record, maybe behind a hole."""
         self.sides.one_record(event, skipped)
 
     @rule(

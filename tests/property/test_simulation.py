@@ -1,6 +1,6 @@
 """
-The simulator: whatever its seeds make happen, the invariants hold; they replay exactly; and engines
-with something wrong in them are caught.
+The simulator: the invariants hold for any seed, seeds replay exactly, and broken engines are
+caught.
 """
 
 from __future__ import annotations
@@ -32,18 +32,16 @@ CAUGHT_WITHIN_LONG = 3_000
 
 
 def is_short() -> bool:
-    """Whether this is the profile for working."""
     return settings().max_examples < settings.get_profile("ci").max_examples
 
 
 def failures(tried: Tried) -> str:
-    """What to read when seeds fail."""
     return "\n\n".join(told(outcome) for outcome in tried.failed[:3])
 
 
 @pytest.mark.parametrize("first", range(0, 2 * CHUNK if is_short() else SEEDS, CHUNK))
 def test_simulation_when_anything_may_happen_then_invariants_hold(first: int) -> None:
-    """No seed makes an engine violate an invariant, whatever fails around it."""
+    """No seed makes an engine violate an invariant."""
     tried = try_seeds(first, first + CHUNK)
     assert not tried.failed, failures(tried)
 
@@ -117,7 +115,7 @@ def test_simulation_when_an_engine_is_broken_then_catches_it(broken: Broken) -> 
 
 
 def test_simulation_command_when_a_seed_fails_then_tells_its_number_and_story() -> None:
-    """What fails can be looked at: the seed, the end of its story, the violated invariant."""
+    """The output has the seed, the end of its story and the violated invariant."""
     result = CliRunner().invoke(main, ["--broken", "early acknowledgement", "--seeds", "5"])
     assert result.exit_code == 1, result.output
     assert "VIOLATED by seed 0: I3: " in result.output
@@ -126,7 +124,7 @@ def test_simulation_command_when_a_seed_fails_then_tells_its_number_and_story() 
 
 
 def test_simulation_command_when_one_seed_is_told_then_prints_its_story() -> None:
-    """With `--verbose` a seed's story is told line by line, with times and who did what."""
+    """With `--verbose` the command prints a seed's story line by line, with times and actors."""
     result = CliRunner().invoke(main, ["--seed", "3", "--verbose"])
     assert result.exit_code == 0, result.output
     outcome = run(3)

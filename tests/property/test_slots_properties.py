@@ -30,7 +30,6 @@ def step(slots: Slots, model: dict[int, bytes], kind: str, offset: int, new: byt
 
 
 def require_equal(slots: Slots, model: dict[int, bytes], asked: int) -> None:
-    """Every question has the answer of the dict."""
     assert list(slots) == sorted(model.items())
     assert list(slots.ids()) == [uuid for _, uuid in sorted(model.items())]
     assert len(slots) == len(model)

@@ -1,6 +1,6 @@
 """
-The page of the snapshot format is enough: a reader that was written from it, and shares nothing
-with ours, finds in a file what the engine holds, and answers as the engine does.
+The page of the snapshot format suffices: a reader written from it alone finds the engine's state in
+a file and answers alike.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 
 from rlmm.metadata.segment import PartitionDeleteState
-from tests.support import snapshot_by_hand, strategies, tree
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -22,15 +21,18 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.builders import segment_id as named
+from tests.support.engine import plain_snapshot_reader
+from tests.support.engine.plain_snapshot_reader import read_snapshot
+from tests.support.engine.snapshots import HISTORY, IDENTITY, file_of, full_shard, shard_of
 from tests.support.manual_clock import START_MS
-from tests.support.snapshot_by_hand import read_snapshot
-from tests.support.snapshots import HISTORY, IDENTITY, file_of, full_shard, shard_of
+from tests.support.records import strategies
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
     from rlmm.metadata.python_shard import PythonShard
     from rlmm.metadata.segment import SegmentMetadata
-    from tests.support.snapshot_by_hand import Segment, UserPartition
+    from tests.support.engine.plain_snapshot_reader import Segment, UserPartition
 
 PAGE = tree.ROOT / "docs/snapshot-format.md"
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -84,7 +86,6 @@ EVERYTHING: list[Event] = [
 
 
 def as_read(segment: SegmentMetadata | None) -> dict[str, Any] | None:
-    """What a reader can know of a segment of the engine."""
     if segment is None:
         return None
     return {
@@ -103,7 +104,6 @@ def as_read(segment: SegmentMetadata | None) -> dict[str, Any] | None:
 
 
 def as_told(segment: Segment | None) -> dict[str, Any] | None:
-    """The same of a segment that the reader found."""
     if segment is None:
         return None
     other = {"finish_offset", "state"}
@@ -118,12 +118,10 @@ def as_told(segment: Segment | None) -> dict[str, Any] | None:
 
 
 def by_id(segments: list[dict[str, Any] | None]) -> list[dict[str, Any]]:
-    """Segments in an order that does not matter."""
     return sorted((one for one in segments if one is not None), key=lambda one: one["id"])
 
 
 def offsets_of(read: UserPartition, epoch: int) -> set[int]:
-    """Offsets around everything that begins or ends there, and two in between."""
     found = {0, 17}
     for segment in read.segments:
         bounds = segment.covers(epoch) or (segment.fields["start"], segment.fields["end"])
@@ -132,7 +130,6 @@ def offsets_of(read: UserPartition, epoch: int) -> set[int]:
 
 
 def require_same(shard: PythonShard, *, block_bytes: int) -> None:
-    """The reader finds what the shard holds, in the shard's snapshot."""
     header, found = read_snapshot(file_of(shard, block_bytes=block_bytes))
     assert (header["partition"], header["position"]) == (shard.partition, shard.position)
     held = {(one.topic, bytes(one.topic_id), one.partition): one for one in shard.partitions()}
@@ -150,7 +147,6 @@ def require_same(shard: PythonShard, *, block_bytes: int) -> None:
 
 
 def require_same_epoch(shard: PythonShard, partition: Any, read: UserPartition, epoch: int) -> None:
-    """The same of one leader epoch: who belongs to it, how far it reached, who answers where."""
     listed = [as_read(one) for one in shard.segments_of_epoch(partition, epoch)]
     assert by_id([as_told(one) for one in read.belonging(epoch)]) == by_id(listed)
     entry = read.epochs.get(epoch)
@@ -167,9 +163,9 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
     """All states, epochs, strays, displaced copies, custom metadata and deletions."""
     shard = shard_of(EVERYTHING)
     read = {one.topic: one for one in read_snapshot(file_of(shard))[1]}
-    assert {one.state for one in read["busy"].segments} == set(snapshot_by_hand.STATES)
+    assert {one.state for one in read["busy"].segments} == set(plain_snapshot_reader.STATES)
     assert {one.custom_metadata for one in read["busy"].segments} > {None, b"", b"open", b"bye"}
-    assert read["busy"].epochs[5] == snapshot_by_hand.Epoch(699, [], [])
+    assert read["busy"].epochs[5] == plain_snapshot_reader.Epoch(699, [], [])
     assert read[ODD.topic].epochs[300].strays != []
     assert len(read[ODD.topic].epochs) > 200
     assert read["gone"].delete == ("DELETE_PARTITION_FINISHED", 4, 0)
@@ -181,7 +177,7 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
 def test_file_when_a_partition_is_being_deleted_then_the_reader_agrees(
     state: PartitionDeleteState,
 ) -> None:
-    """In each state of the deletion."""
+    """The reader agrees in each state of the deletion."""
     require_same(full_shard(state), block_bytes=1 << 20)
 
 
@@ -192,12 +188,12 @@ def test_file_when_it_is_empty_then_the_reader_agrees() -> None:
 
 @given(strategies.histories())
 def test_file_when_any_history_led_to_it_then_the_reader_agrees(history: list[Event]) -> None:
-    """Whatever hypothesis can bring about."""
+    """The reader agrees for every generated history."""
     require_same(shard_of(history), block_bytes=60)
 
 
 def test_header_when_read_by_hand_then_every_field_is_at_its_place() -> None:
-    """Who the file is of, where it stands and what it was made of."""
+    """The header names the log, the position and the history of the state."""
     header, _ = read_snapshot(file_of(shard_of(EVERYTHING)))
     assert header["cluster_id"] == IDENTITY.cluster_id
     assert header["topic_id"] == bytes(IDENTITY.topic_id)
@@ -208,7 +204,7 @@ def test_header_when_read_by_hand_then_every_field_is_at_its_place() -> None:
 
 @pytest.mark.parametrize("at", [0, 9, 30, 120, -100, -40, -1])
 def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
-    """The digest is over everything, as the page says."""
+    """The digest covers the whole file, as the page says."""
     content = bytearray(file_of(shard_of(EVERYTHING)))
     content[at] ^= 1
     with pytest.raises(ValueError, match="digest"):
@@ -217,7 +213,7 @@ def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
 
 def test_reader_then_takes_nothing_from_rlmm_and_is_short() -> None:
     """Else it would prove nothing about the page; and the page names it."""
-    path = tree.ROOT / "tests/support/snapshot_by_hand.py"
+    path = tree.ROOT / "tests/support/engine/plain_snapshot_reader.py"
     source = path.read_text(encoding="utf-8")
     imported = {
         name.split(".")[0]
@@ -230,4 +226,4 @@ def test_reader_then_takes_nothing_from_rlmm_and_is_short() -> None:
     }  # fmt: skip
     assert imported == {"__future__", "cramjam", "dataclasses", "hashlib", "struct", "typing"}
     assert len(source.splitlines()) < 200
-    assert "tests/support/snapshot_by_hand.py" in PAGE.read_text(encoding="utf-8")
+    assert "tests/support/engine/plain_snapshot_reader.py" in PAGE.read_text(encoding="utf-8")

@@ -21,8 +21,7 @@ from rlmm.metadata.ids import INT32_MAX, INT64_MAX
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.format import FIELDS, MAGIC, START, SnapshotHeader
-from tests.support import strategies
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     file_of,
     full_shard,
     header_of,
@@ -31,6 +30,7 @@ from tests.support.snapshots import (
     segments,
     shard_of,
 )
+from tests.support.records import strategies
 
 if TYPE_CHECKING:
     from random import Random
@@ -53,7 +53,6 @@ LARGE_NUMBERS = st.sampled_from(
 
 
 def opened(content: bytes) -> None:
-    """Everything that is done with a file that nobody knows."""
     header, images = read_back(content)
     shard = PythonShard(header.partition, header.position)
     for image in images:
@@ -68,7 +67,7 @@ def test_snapshot_when_written_then_is_read_back_whole(
     written_ms: int,
     block_bytes: int,
 ) -> None:
-    """Header and images come back, whatever they are and wherever blocks end."""
+    """Header and images come back for any block size."""
     shard = shard_of(history)
     header: SnapshotHeader = header_of(
         shard, identity=identity, history=counts, written_ms=written_ms
@@ -88,7 +87,7 @@ def test_snapshot_when_written_then_is_read_back_whole(
 def test_f3_f4_snapshot_when_taken_anywhere_then_the_rest_gives_what_a_replay_gives(
     history: list[Event], data: st.DataObject
 ) -> None:
-    """A snapshot holds exactly the effect of what lies below its position, at every position."""
+    """A snapshot at any position holds exactly the effect of the records below it."""
     at = data.draw(st.integers(0, len(history)), label="taken at")
     header, images = read_back(file_of(shard_of(history[:at]), block_bytes=64))
     assert header.position == at
@@ -123,7 +122,6 @@ def test_f8_snapshot_when_damaged_then_is_refused(random: Random) -> None:
 
 
 def resealed(content: bytes) -> bytes:
-    """The file with checksums that fit, where there is enough of it to have some."""
     body = bytearray(content[:-32])
     at = START.size + FIELDS.size
     if len(body) > at:
@@ -143,7 +141,7 @@ def test_f10_snapshot_when_forged_then_is_refused_or_is_what_it_says(random: Ran
 
 @given(st.binary(max_size=400), st.integers(0, 2))
 def test_f10_snapshot_when_it_is_arbitrary_bytes_then_is_refused(rest: bytes, kind: int) -> None:
-    """Bytes from anywhere are our error, with and without what a file begins with."""
+    """The reader raises our error for arbitrary bytes, with and without a valid beginning."""
     start = (b"", MAGIC, START.pack(MAGIC, 1, 1))[kind]
     for content in (start + rest, resealed(start + rest)):
         with pytest.raises(SnapshotError):
@@ -154,7 +152,7 @@ def test_f10_snapshot_when_it_is_arbitrary_bytes_then_is_refused(rest: bytes, ki
 def test_f10_snapshot_when_a_number_is_huge_then_nothing_is_allocated_by_it(
     number: int, at: int, width: int
 ) -> None:
-    """Wherever 2^60 stands, memory stays within what the file itself can fill."""
+    """The reader's memory stays within what the file could fill, wherever 2^60 stands."""
     size = number.to_bytes(8)[-width:]
     forged = resealed(SMALL[:at] + size + SMALL[at + width :])
     tracemalloc.start()

@@ -18,9 +18,9 @@ from rlmm.wire.framing import FrameReader, frame
 from rlmm.wire.messages import answer_frame, id_of, read_answer, read_request, request_frame
 from rlmm.wire.methods import METHODS
 from rlmm.wire.rows import row_value
-from tests.support.strategies import NAMES, PARTITION_DELETES, UPDATES, UUIDS, segments
-from tests.support.wire_frames import goldens
-from tests.support.wire_reading import read_again, read_result_again
+from tests.support.records.strategies import NAMES, PARTITION_DELETES, UPDATES, UUIDS, segments
+from tests.support.server.frame_round_trips import read_again, read_result_again
+from tests.support.server.recorded_frames import goldens
 
 PARTITIONS = st.builds(TopicIdPartition, UUIDS, NAMES, st.integers(0, INT32_MAX))
 TIMEOUTS = st.none() | st.integers(0, INT32_MAX)
@@ -53,7 +53,6 @@ MEANT = [golden.data[4:] for golden in goldens()]
 
 
 def over_the_wire(value: object) -> object:
-    """What stands on the other side."""
     (payload,) = FrameReader().feed(answer_frame(1, value))
     return read_answer(payload).result
 
@@ -62,7 +61,7 @@ def over_the_wire(value: object) -> object:
 def test_partition_and_segment_when_sent_come_back(
     partition: TopicIdPartition, segment: SegmentMetadata
 ) -> None:
-    """Whatever Kafka's constructors accept survives, and the short way makes the same bytes."""
+    """Any valid value comes back, and the fast path makes the same bytes."""
     assert values.read_partition(over_the_wire(values.partition_value(partition))) == partition
     sent = values.segment_value(segment)
     assert values.read_segment(segment.id.partition, over_the_wire(sent)) == segment
@@ -84,7 +83,7 @@ def test_event_when_sent_comes_back(
 def test_options_when_sent_come_back(
     read: options.FreshnessOptions, write: options.WriteOptions, timeout_ms: int | None
 ) -> None:
-    """Every wish survives, and what is not wished is not sent."""
+    """Every option comes back, and an unset option is not sent."""
     assert options.read_read_options(over_the_wire(options.read_options_value(read))) == read
     assert options.read_write_options(over_the_wire(options.write_options_value(write))) == write
     assert (
@@ -132,7 +131,6 @@ def test_stream_of_anything_when_cut_anywhere_ends_the_same(
 
 
 def handle(payload: bytes) -> None:
-    """What both sides do with a payload, up to what they do because of it."""
     id_of(payload)
     try:
         _, method, args = read_request(payload)
@@ -180,7 +178,7 @@ def test_message_when_some_bytes_change_breaks_nothing(meant: bytes, data: st.Da
 
 @given(st.binary(min_size=1, max_size=40), st.integers(1, 400))
 def test_memory_when_any_bytes_come_again_and_again_is_bounded(pattern: bytes, times: int) -> None:
-    """What is taken to read a payload is bounded by its size, whatever lengths stand in it."""
+    """The reader's memory is bounded by the payload's size."""
     payload = b"\x93\x01\xa4ping" + pattern * times
     tracemalloc.start()
     try:

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.support import tidy, tree
+from tests.support.repository import rules, tree
 from tools import documents
 
 MAY_CREATE_TASKS = {
@@ -45,7 +45,7 @@ def test_tasks_are_created_only_in_listed_sources() -> None:
         path for path in tree.python_files(*tree.PACKAGES) if str(path) not in MAY_CREATE_TASKS
     ]
     assert not findings(
-        {path: tidy.calls(tree.parse(path), "create_task", "ensure_future") for path in sources}
+        {path: rules.calls(tree.parse(path), "create_task", "ensure_future") for path in sources}
     )
 
 
@@ -53,20 +53,20 @@ def test_nothing_prints() -> None:
     """
     Output goes through the command line's output or through logging, never through the builtin.
     """
-    assert not findings({path: tidy.prints(tree.parse(path)) for path in tree.python_files()})
+    assert not findings({path: rules.prints(tree.parse(path)) for path in tree.python_files()})
 
 
 def test_functions_are_short() -> None:
     """No function, of the product or of its tests, is longer than the wall."""
     assert not findings(
-        {path: tidy.long_functions(tree.parse(path)) for path in tree.python_files()}
+        {path: rules.long_functions(tree.parse(path)) for path in tree.python_files()}
     )
 
 
 def test_modules_are_short() -> None:
     """No module, of the product or of its tests, is longer than the wall."""
     lengths = {path: len(tree.read(path).splitlines()) for path in tree.python_files()}
-    assert not {path: length for path, length in lengths.items() if length > tidy.MODULE_LINES_MAX}
+    assert not {path: length for path, length in lengths.items() if length > rules.MODULE_LINES_MAX}
 
 
 def test_modules_say_what_lives_in_them() -> None:
@@ -77,14 +77,14 @@ def test_modules_say_what_lives_in_them() -> None:
 def test_tests_state_a_fact() -> None:
     """Every test has a sentence that is true when it passes."""
     assert not findings(
-        {path: tidy.undocumented_tests(tree.parse(path)) for path in tree.python_files("tests")}
+        {path: rules.undocumented_tests(tree.parse(path)) for path in tree.python_files("tests")}
     )
 
 
 def test_names_say_something() -> None:
     """No class and no module is named with a word that only says that it assists."""
-    assert not findings({path: tidy.empty_names(tree.parse(path)) for path in tree.python_files()})
-    assert not [path for path in tree.python_files() if tidy.is_empty_module_name(path.stem)]
+    assert not findings({path: rules.empty_names(tree.parse(path)) for path in tree.python_files()})
+    assert not [path for path in tree.python_files() if rules.is_empty_module_name(path.stem)]
 
 
 def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> None:
@@ -98,7 +98,7 @@ def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> N
         if not path.match("rlmm_demo/broker/*")
         and path.parts[:2] not in {("rlmm", "kafka_client"), ("rlmm", "kafka_messages")}
         and path.parent != Path("rlmm/log/kafka")
-        for line, name in tidy.imported(tree.parse(path))
+        for line, name in rules.imported(tree.parse(path))
         if name.split(".")[0] == "aiokafka" and not name.startswith(AIOKAFKA_PART)
     ]
 
@@ -108,7 +108,7 @@ def test_errors_stand_in_one_tree() -> None:
     names = {error.__name__ for error in documents.errors()}
     assert not findings(
         {
-            path: tidy.derived_classes(tree.parse(path), names)
+            path: rules.derived_classes(tree.parse(path), names)
             for path in tree.python_files(*tree.PACKAGES)
             if path.parent != Path("rlmm/errors")
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from tests.support import tree
+from tests.support.repository import tree
 from tools.constraints import development_requirements, group_requirements
 
 PROJECT = tomllib.loads(tree.read(Path("pyproject.toml")))

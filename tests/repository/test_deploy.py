@@ -25,8 +25,8 @@ from rlmm.config.loading import load
 from rlmm.errors import ConfigError
 from rlmm.http.routes import ROUTES
 from rlmm.sidecar.listener import _FILES_KEPT
-from tests.support import tree
-from tests.support.deployment import (
+from tests.support.repository import tree
+from tests.support.repository.deployment import (
     DEPLOY,
     DOCKERFILE,
     UNIT,

@@ -16,8 +16,8 @@ from rlmm.config.loading import load
 from rlmm.config.process import ServiceMode
 from rlmm.http.routes import ROUTES
 from rlmm.http.settings import LocalRole
-from tests.support import tree
-from tests.support.deployment import container, documents, files, manifest, run
+from tests.support.repository import tree
+from tests.support.repository.deployment import container, documents, files, manifest, run
 
 if TYPE_CHECKING:
     from rlmm.config.loading import LoadedConfiguration

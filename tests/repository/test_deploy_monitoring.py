@@ -18,8 +18,8 @@ from rlmm.cli.main import cli
 from rlmm.http.routes import ROUTES
 from rlmm.metrics.metric import MetricKind
 from rlmm.metrics.table import METRICS
-from tests.support import tree
-from tests.support.deployment import (
+from tests.support.repository import tree
+from tests.support.repository.deployment import (
     RULES,
     alerts,
     anchors,
@@ -30,7 +30,7 @@ from tests.support.deployment import (
     panels,
     run,
 )
-from tests.support.deployment import documents as documents_of
+from tests.support.repository.deployment import documents as documents_of
 from tools import documents
 
 SERIES = {name: labels for metric in METRICS for name, labels in metric.series.items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rlmm
-from tests.support import tree
+from tests.support.repository import tree
 
 pytestmark = [pytest.mark.long, pytest.mark.network, pytest.mark.timeout(900)]
 

@@ -16,8 +16,8 @@ from rlmm.cli.common.commands import SUBCOMMANDS
 from rlmm.config.keys import KEYS
 from rlmm.http.routes import ROUTES
 from rlmm.metrics.table import METRICS
-from tests.support import tidy, tree
-from tests.support.capabilities import read_capabilities
+from tests.support.repository import rules, tree
+from tests.support.repository.capabilities import read_capabilities
 from tools import documents
 
 THROUGH_THE_SOCKET = ("tests/integration/sidecar/", "tests/integration/broker_adapter/")
@@ -117,7 +117,7 @@ def missing_tests(named: Iterable[str]) -> list[str]:
         file, _, name = test.partition("::")
         path = Path(file)
         if path not in tree.files() or name not in {
-            function.name for function in tidy.functions(tree.parse(path))
+            function.name for function in rules.functions(tree.parse(path))
         }:
             missing.append(test)
     return missing

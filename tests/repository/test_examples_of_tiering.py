@@ -16,7 +16,7 @@ import yaml
 
 from rlmm.cli.tier.command import tier
 from rlmm.cli.tier_common.options import request_of
-from tests.support import tree
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

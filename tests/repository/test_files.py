@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.repository.test_code import findings
-from tests.support import tidy, tree
+from tests.support.repository import rules, tree
 
 LOCK_FILES = {
     "Cargo.lock",
@@ -24,7 +24,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 def test_nothing_is_left_unfinished() -> None:
     """No text of the tree carries a marker for work that was put off."""
-    assert not findings({path: tidy.leftovers(tree.read(path)) for path in tree.text_files()})
+    assert not findings({path: rules.leftovers(tree.read(path)) for path in tree.text_files()})
 
 
 def test_no_lock_file_is_kept() -> None:
@@ -39,7 +39,7 @@ def test_no_source_is_ignored() -> None:
 
 def test_no_package_index_is_named() -> None:
     """No text names a package registry's host or an option that would choose one."""
-    assert not findings({path: tidy.addresses(tree.read(path)) for path in tree.text_files()})
+    assert not findings({path: rules.addresses(tree.read(path)) for path in tree.text_files()})
 
 
 def test_constraints_are_versions_and_hashes_and_nothing_else() -> None:
@@ -55,7 +55,7 @@ def test_constraints_are_versions_and_hashes_and_nothing_else() -> None:
 
 def test_no_path_of_somebodys_machine_is_named() -> None:
     """The tree stands alone: nothing in it points to a place where somebody worked."""
-    assert not findings({path: tidy.machine_paths(tree.read(path)) for path in tree.text_files()})
+    assert not findings({path: rules.machine_paths(tree.read(path)) for path in tree.text_files()})
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -1,4 +1,4 @@
-"""The folders of the product: layered, mapped by their docstrings, and pure where they say so."""
+"""The folders of the tree: layered, mapped by their docstrings, and pure where they say so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import re
 from pathlib import Path
 
-from tests.support import folder_graph, tree
+from tests.support.repository import folder_graph, tree
 
 DOES_IO = {
     "aiohttp", "asyncio", "boto3", "os", "pyspark", "socket", "subprocess", "threading", "time",
@@ -15,13 +15,14 @@ DOES_IO = {
 """What a module that calls itself pure does not import."""
 MAY_STAND_LOOSE = {"__init__.py", "__main__.py", "py.typed"}
 ABOVE = "every package above it"
+MAPPED = (*tree.PACKAGES, "tests/support")
 
 
-def packages() -> dict[Path, str]:
-    """Each folder of the product with the docstring of its `__init__`."""
+def packages(*roots: str) -> dict[Path, str]:
+    """Each package below the roots, by default the product's, with its docstring."""
     return {
         path.parent: ast.get_docstring(tree.parse(path)) or ""
-        for path in tree.python_files(*tree.PACKAGES)
+        for path in tree.python_files(*(roots or tree.PACKAGES))
         if path.name == "__init__.py"
     }
 
@@ -41,7 +42,7 @@ def test_every_folder_has_a_map() -> None:
     """The docstring of each package names each of its modules and packages."""
     missing = [
         f"{folder}: {name}"
-        for folder, text in packages().items()
+        for folder, text in packages(*MAPPED).items()
         for name in sorted(_names_below(folder))
         if not re.search(rf"(?m)(`{name}[`.])|(^ +{name}/?  )", text)
     ]
@@ -53,7 +54,7 @@ def test_maps_name_nothing_that_is_not_there() -> None:
     line = re.compile(r"(?m)^(?: {4}(?=[a-z_]+/?  )|- `(?=[a-z_]+`: ))([a-z_]+)")
     assert not [
         f"{folder}: {name}"
-        for folder, text in packages().items()
+        for folder, text in packages(*MAPPED).items()
         for name in line.findall(text)
         if name not in _names_below(folder)
     ]
@@ -100,7 +101,7 @@ def _says_pure(text: str) -> bool:
 
 @functools.cache
 def _names_below(folder: Path) -> frozenset[str]:
-    sources = tree.python_files(*tree.PACKAGES)
+    sources = tree.python_files(*MAPPED)
     modules = {path.stem for path in sources if path.parent == folder}
     below = {
         path.parent.name

@@ -13,7 +13,7 @@ from rlmm.metadata.encoding import encode_any
 from rlmm.records.compression import Compression
 from tests.simulation import clients, failures
 from tests.simulation.machine import READY_S
-from tests.support.strategies import damaged
+from tests.support.records.strategies import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable

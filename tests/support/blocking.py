@@ -17,7 +17,7 @@ _ALSO_BLOCKING = ("fsync", "fdatasync", "sync")
 
 @contextmanager
 def detecting_blocking(*modules: str) -> Iterator[None]:
-    """Make blocking calls fail with `BlockingError` where *modules* make them on an event loop."""
+    """Make blocking calls from *modules* on an event loop raise `BlockingError`."""
     detector = BlockBuster(list(modules))
     for name in _ALSO_BLOCKING:
         blocking = BlockBusterFunction(None, f"os.{name}", scanned_modules=list(modules))
@@ -32,10 +32,8 @@ def detecting_blocking(*modules: str) -> Iterator[None]:
 @contextmanager
 def detecting_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
-    Detect while a test runs, and leave no wrapper of the detector's behind it.
-
-    A call that the test replaced was the wrapper: put back after the detector is gone, it would
-    stay for the tests that follow.
+    Detect while a test runs. A call that the test replaced was the detector's wrapper: it is
+    removed afterwards, or it would stay for the tests that follow.
     """
     with detecting_blocking("rlmm"):
         yield
@@ -44,6 +42,8 @@ def detecting_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hold every test to it that imports this fixture, or whose folder's `conftest.py` does."""
+    """
+    Fail tests that import this fixture, or whose `conftest.py` does, when a call blocks the loop.
+    """
     with detecting_for_a_test(monkeypatch):
         yield

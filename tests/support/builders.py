@@ -6,6 +6,7 @@ A segment is named by its id, or by a label for a segment of `tp()`: equal label
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TOPIC_ID = Uuid.of(0, 0xCA)
-"""The topic id of Kafka's own golden records."""
 
 Label = SegmentId | int | str
 
@@ -33,9 +33,8 @@ def tp(name: str = "orders", partition: int = 7, topic_id: Uuid = TOPIC_ID) -> T
 
 def segment_id(label: Label, partition: TopicIdPartition | None = None) -> SegmentId:
     """
-    The segment called *label* of *partition*.
-
-    A number is the low half of its uuid, so numbers sort as the ids do; a text is hashed.
+    Return the segment *label* of *partition*. A number becomes the low half of the uuid, so numbers
+    sort as the ids do; a text is hashed.
     """
     if isinstance(label, SegmentId):
         return label if partition is None else SegmentId(partition, label.uuid)
@@ -60,7 +59,7 @@ def started(
     state: SegmentState = SegmentState.COPY_SEGMENT_STARTED,
     txn_index_empty: bool = False,
 ) -> SegmentMetadata:
-    """A copy starts; without *epochs* the whole segment belongs to epoch 0."""
+    """Start a copy; without *epochs* the whole segment belongs to epoch 0."""
     pairs = {0: start} if epochs is None else epochs
     return SegmentMetadata(
         segment_id(segment),
@@ -85,58 +84,12 @@ def update(
     event_timestamp_ms: int = 0,
     custom_metadata: bytes | None = None,
 ) -> SegmentUpdate:
-    """A segment moves on to *state*."""
     return SegmentUpdate(segment_id(segment), broker_id, event_timestamp_ms, custom_metadata, state)
 
 
-def finished(
-    segment: Label,
-    *,
-    broker_id: int = 1,
-    event_timestamp_ms: int = 0,
-    custom_metadata: bytes | None = None,
-) -> SegmentUpdate:
-    return update(
-        segment,
-        SegmentState.COPY_SEGMENT_FINISHED,
-        broker_id=broker_id,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=custom_metadata,
-    )
-
-
-def delete_started(
-    segment: Label,
-    *,
-    broker_id: int = 1,
-    event_timestamp_ms: int = 0,
-    custom_metadata: bytes | None = None,
-) -> SegmentUpdate:
-    """A segment's deletion begins."""
-    return update(
-        segment,
-        SegmentState.DELETE_SEGMENT_STARTED,
-        broker_id=broker_id,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=custom_metadata,
-    )
-
-
-def delete_finished(
-    segment: Label,
-    *,
-    broker_id: int = 1,
-    event_timestamp_ms: int = 0,
-    custom_metadata: bytes | None = None,
-) -> SegmentUpdate:
-    """A segment's deletion is complete."""
-    return update(
-        segment,
-        SegmentState.DELETE_SEGMENT_FINISHED,
-        broker_id=broker_id,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=custom_metadata,
-    )
+finished = functools.partial(update, state=SegmentState.COPY_SEGMENT_FINISHED)
+delete_started = functools.partial(update, state=SegmentState.DELETE_SEGMENT_STARTED)
+delete_finished = functools.partial(update, state=SegmentState.DELETE_SEGMENT_FINISHED)
 
 
 def partition_delete(
@@ -146,7 +99,6 @@ def partition_delete(
     broker_id: int = 1,
     event_timestamp_ms: int = 0,
 ) -> PartitionDelete:
-    """The deletion of a user partition moves on to *state*."""
     return PartitionDelete(
         tp() if partition is None else partition, broker_id, event_timestamp_ms, state
     )

@@ -33,26 +33,19 @@ ROOM = MemorySettings(alert_bytes=1 << 50, limit_bytes=1 << 50)
 
 
 async def no_memory() -> MemoryUsage:
-    """A measurement that finds nothing."""
     return MemoryUsage(0, 1 << 50)
 
 
 class LoopClock:
-    """The wall clock of a loop whose time is virtual."""
-
     def now_ms(self) -> int:
-        """The start, and what the loop says has passed since."""
         return START_MS + round(asyncio.get_running_loop().time() * 1_000)
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
-        """A deadline by the loop's clock."""
         return asyncio.timeout(timeout_s)
 
 
 @dataclass
 class World:
-    """A topic in memory, and engines on it."""
-
     partition_count: int = 3
     topic: MemoryTopic = field(init=False)
     script: LogScript = field(init=False)
@@ -62,17 +55,15 @@ class World:
         self.script = LogScript(self.topic)
 
     def place(self, partition: TopicIdPartition) -> int:
-        """The metadata partition of *partition*."""
         return metadata_partition_for(partition.topic_id, partition.partition, self.partition_count)
 
     def partition_on(self, place: int, name: str = "orders") -> TopicIdPartition:
-        """A user partition that lives on metadata partition *place*."""
         return next(
             found for number in range(1_000) if self.place(found := tp(name, number)) == place
         )
 
     def store(self, *events: Event) -> int:
-        """Somebody else writes *events*, each as a batch of its own; the last one's offset."""
+        """Let another writer store *events*, each in its own batch; return the last offset."""
         offset = -1
         for event in events:
             partition = getattr(event, "partition", None) or event.id.partition  # type: ignore[union-attr]
@@ -86,7 +77,7 @@ class World:
     async def engine(
         self, settings: EngineSettings | None = None, **options: Any
     ) -> AsyncIterator[Engine]:
-        """An engine that runs as long as the block; what ended it before is raised at its end."""
+        """Run an engine in the block; an error that ended it is raised at the end."""
         log = options.pop("log", None) or MemoryLog(self.topic)
         engine = Engine(
             log,
@@ -111,7 +102,6 @@ class World:
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 600.0) -> None:
-    """Wait until *condition* holds, looking often; the time is the loop's, virtual or not."""
     loop = asyncio.get_running_loop()
     held: asyncio.Future[None] = loop.create_future()
 
@@ -131,8 +121,6 @@ async def until(condition: Callable[[], bool], timeout_s: float = 600.0) -> None
 async def until_state(
     engine: Engine, state: GateState | str, *places: int, timeout_s: float = 600.0
 ) -> None:
-    """Wait until the gates are in *state*."""
-
     def are_there() -> bool:
         gates = engine.statistics().gates
         return all(gates.get(place) == state for place in places)
@@ -141,5 +129,4 @@ async def until_state(
 
 
 async def until_open(engine: Engine, *places: int, timeout_s: float = 60.0) -> None:
-    """Wait until the metadata partitions are answered from."""
     await until_state(engine, "open", *places, timeout_s=timeout_s)

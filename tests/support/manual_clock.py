@@ -15,7 +15,7 @@ START_MS = 1_700_000_000_000
 
 
 class ManualClock:
-    """Stands still at `START_MS` until it is told to advance."""
+    """A clock that stands at `START_MS` until `advance`."""
 
     def __init__(self) -> None:
         self._elapsed_s = 0.0
@@ -24,16 +24,14 @@ class ManualClock:
 
     @property
     def deadlines(self) -> int:
-        """How many calls have a deadline that is still to come."""
         return len(self._deadlines_s)
 
     def now_ms(self) -> int:
-        """The start, and what was advanced since."""
         return START_MS + round(self._elapsed_s * 1_000)
 
     @asynccontextmanager
     async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
-        """A deadline that only `advance` can reach; one that has passed is reached at once."""
+        """Set a deadline that only `advance` reaches; one in the past is reached at once."""
         async with asyncio.timeout(None if timeout_s > 0 else 0) as deadline:
             self._deadlines_s[deadline] = self._elapsed_s + timeout_s
             self._bell.ring()
@@ -43,12 +41,10 @@ class ManualClock:
                 del self._deadlines_s[deadline]
 
     async def until_waiting(self, deadlines: int = 1) -> None:
-        """Wait until so many calls have a deadline."""
         while self.deadlines < deadlines:
             await self._bell.wait()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass: the deadlines that are due are reached."""
         self._elapsed_s += seconds
         now = asyncio.get_running_loop().time()
         for deadline, due_s in self._deadlines_s.items():

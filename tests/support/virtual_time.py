@@ -19,7 +19,7 @@ _TASKS = Path("/proc/self/task")
 
 
 class _LeapingSelector(selectors.DefaultSelector):
-    """Looks whether anything is ready; when nothing is, the clock leaps instead of waiting."""
+    """Advances the clock instead of waiting when nothing is ready."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _LeapingSelector(selectors.DefaultSelector):
         return ready
 
     def _let_threads_work(self) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait until every other thread waits for something, or one of them rang the loop."""
+        """Wait until every other thread waits, or one of them woke the loop."""
         if all(thread.native_id in self._strangers for thread in threading.enumerate()):
             return []
         before = self._work_done()
@@ -52,7 +52,7 @@ class _LeapingSelector(selectors.DefaultSelector):
         return []
 
     def _work_done(self) -> dict[str, str] | None:
-        """What each other thread has done so far, or nothing while one of them is at work."""
+        """Return each other thread's progress, or None while one of them works."""
         done = {}
         own = threading.get_native_id()
         for task in _TASKS.iterdir():
@@ -68,7 +68,7 @@ class _LeapingSelector(selectors.DefaultSelector):
         return done
 
     def _wait_for_outside(self) -> list[tuple[selectors.SelectorKey, int]]:
-        """Without a timer only a thread can go on, one that ends with the loop for example."""
+        """Wait without a timer: only a thread can go on, such as one that ends with the loop."""
         ready = super().select(_OUTSIDE_S)
         if not ready:
             msg = "nothing is left that could happen: everything waits for something else"
@@ -77,8 +77,6 @@ class _LeapingSelector(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """A loop that begins at 0 s."""
-
     def __init__(self) -> None:
         self._leaping = _LeapingSelector()
         super().__init__(self._leaping)
@@ -87,21 +85,19 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> None:
-        """Wait for threads without a deadline: it would leap past while they end."""
+        """Wait for threads without a deadline: virtual time would pass it while they end."""
         del timeout
         await super().shutdown_default_executor()
 
     def time(self) -> float:
-        """Seconds since the loop was made, by its own clock."""
         return self._leaping.now_s
 
 
 def leap(seconds: float) -> None:
     """
-    Let *seconds* pass now for the timers of the running loop, whichever it is.
-
-    For tests that wait for threads on a loop with the machine's time: a deadline passes when what
-    is to be hung hangs, however busy the machine is, and in no time.
+    Let *seconds* pass now for the timers of the running loop. For tests that wait for threads on a
+    loop with the machine's time: the deadline passes when the call hangs, however busy the machine
+    is.
     """
     loop = asyncio.get_running_loop()
     before = loop.time

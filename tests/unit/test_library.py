@@ -33,7 +33,7 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.engines import ROOM, until
-from tests.support.ill_logs import BrokenLog, DeafLog
+from tests.support.logs.misbehaving_logs import BrokenLog, UncancellableLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -292,7 +292,7 @@ async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
 async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline() -> None:
     """I9: the end has a deadline of its own; what is under way then is no secret."""
     topic = Topic()
-    log = DeafLog(topic.memory)
+    log = UncancellableLog(topic.memory)
     async with topic.opened(log=log) as metadata:
         await until(lambda: metadata.statistics().pump.is_connected)
         with pytest.raises(StopTimedOut, match=r"had not ended after 0\.05 s"):

@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from rlmm.base.own_thread import in_own_thread, left_behind
-from tests.support import tree
 from tests.support.blocking import nothing_blocks
+from tests.support.repository import tree
 
 __all__ = ["nothing_blocks"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.settings import ExecutionSettings
-from tests.support.spark_sessions import SLOTS, TIMEOUT_S
+from tests.support.spark.sessions import SLOTS, TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from rlmm.errors import EngineUnfit
 from spark_tiering.execution import spark_engine as rounds
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
 from spark_tiering.execution.task_entry import TaskContext
-from tests.support.units_at_work import Unit, is_running, runs, wait_for, work
+from tests.support.spark.work_units import Unit, is_running, runs, wait_for, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable

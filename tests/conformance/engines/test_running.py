@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
-from tests.support.units_at_work import Unit, runs, work
+from tests.support.spark.work_units import Unit, runs, work
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,8 +52,8 @@ def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
 @pytest.mark.parametrize(
     ("does", "why"),
     [
-        ("raise", "ValueError: the disk is on fire (units_at_work.py:"),
-        ("leave", "SystemExit: 7 (units_at_work.py:"),
+        ("raise", "ValueError: the disk is on fire (work_units.py:"),
+        ("leave", "SystemExit: 7 (work_units.py:"),
         ("unsendable", "its result cannot be sent: "),
     ],
 )

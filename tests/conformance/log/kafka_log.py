@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rlmm.kafka_client.settings import FetchPath, KafkaSettings
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.conformance.log.under_test import ANSWER_S, PARTITION_COUNT
-from tests.support.kafka_logs import delete_records, own_topic, settings_for
+from tests.support.kafka.kafka_logs import delete_records, own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.stores.results import StoreTraits
-from tests.support.object_places import Bucket, Folder, Place, known_as, server_bucket, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.s3_servers import ACCESS, SECRET, Server, moto_server, seaweedfs_server
+from tests.support.stores.s3_servers import ACCESS, SECRET, Server, moto_server, seaweedfs_server
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.stores_under_test import (
+    Bucket,
+    Folder,
+    Place,
+    known_as,
+    server_bucket,
+    stub_bucket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,11 +19,11 @@ from spark_tiering.stores.results import (
     ObjectWritten,
     RangeBeyondObject,
 )
-from tests.support.object_places import bytes_of, content
+from tests.support.stores.stores_under_test import bytes_of, content
 
 if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
-    from tests.support.object_places import Place
+    from tests.support.stores.stores_under_test import Place
 
 DAY_MS = 24 * 60 * 60 * 1_000
 

@@ -12,13 +12,13 @@ from spark_tiering.stores.abandoned_uploads import left_behind
 from spark_tiering.stores.content import ContentStream, sum_of
 from spark_tiering.stores.results import ObjectWritten
 from spark_tiering.stores.s3_settings import GIB, MIB
-from tests.support.object_places import PART_BYTES, content
-from tests.support.s3_servers import READER, SECRET
+from tests.support.stores.s3_servers import READER, SECRET
+from tests.support.stores.stores_under_test import PART_BYTES, content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.object_places import Bucket
+    from tests.support.stores.stores_under_test import Bucket
 
 
 class Pattern:

@@ -17,8 +17,11 @@ from spark_tiering.executor.tasks import CopyOptions, UnitOutcome
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.batches import forge
-from tests.support.copy_tasks import (
+from tests.support.partitions.inspection_process import LOG
+from tests.support.partitions.segments import MemoryFiles, example_partition
+from tests.support.records.batches import forge
+from tests.support.stores.stores_under_test import Bucket, Place
+from tests.support.tier.copy_tasks import (
     PLAIN,
     SECOND,
     ZSTD,
@@ -27,9 +30,6 @@ from tests.support.copy_tasks import (
     digest_read_back,
     run,
 )
-from tests.support.inspecting_process import LOG
-from tests.support.object_places import Bucket, Place
-from tests.support.segments import MemoryFiles, example_partition
 
 if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore

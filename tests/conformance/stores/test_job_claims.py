@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_tiering.job_registry.claims import TopicsBusy, TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
 from spark_tiering.job_registry.job_store import JobStore
-from tests.support.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock
-from tests.support.memory_store import NOW_MS
+from tests.support.stores.memory_store import NOW_MS
+from tests.support.tier.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_tiering.stores.protocol import ObjectStore
-    from tests.support.object_places import Place
+    from tests.support.stores.stores_under_test import Place
 
 JOBS = 4
 ROUNDS = 3

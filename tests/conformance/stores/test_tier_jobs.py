@@ -9,11 +9,11 @@ import pytest
 from rlmm.errors import StoreNotPermitted, TopicBusy
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.copy_tasks import PLAIN, ZSTD
-from tests.support.object_places import Bucket, Folder, Place, known_as
-from tests.support.s3_servers import READER, SECRET
-from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_places import ORDERS, TierPlace, WatchedUnits, states
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.stores.s3_servers import READER, SECRET
+from tests.support.stores.stores_under_test import Bucket, Folder, Place, known_as
+from tests.support.tier.copy_tasks import PLAIN, ZSTD
+from tests.support.tier.job_folders import ORDERS, TierPlace, WatchedUnits, states
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ import pytest
 
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.object_places import Bucket, Folder, Place
-from tests.support.sealed_segments import IDS, KeyFiles
-from tests.support.tier_places import PLAIN, ZSTD, TierPlace
-from tests.support.verified_places import DEEP, stored, told, verify
+from tests.support.stores.encrypted_segments import IDS, KeyFiles
+from tests.support.stores.stores_under_test import Bucket, Folder, Place
+from tests.support.tier.job_folders import PLAIN, ZSTD, TierPlace
+from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,14 +21,14 @@ from spark_tiering.stores.results import (
     PutRefused,
 )
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.object_places import PART_BYTES, bytes_of, content, cut_off
+from tests.support.stores.stores_under_test import PART_BYTES, bytes_of, content, cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.results import PutOutcome
-    from tests.support.object_places import Place
+    from tests.support.stores.stores_under_test import Place
 
 SIZES = (0, 1, 100_000, 2 * MIB, 11 * MIB)
 """Nothing, in one piece, in one request with a body of its own, and in three parts."""

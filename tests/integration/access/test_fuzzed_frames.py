@@ -17,17 +17,17 @@ import pytest
 from rlmm.access.authentication import UNIX_CLIENT, Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.kafka_client.settings import Secret
-from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS
 from tests.support.engines import World, until, until_open
-from tests.support.frames import greeted
-from tests.support.fuzz_frames import Fuzzer
-from tests.support.sidecars import listening
+from tests.support.fuzzing.frames import Fuzzer
+from tests.support.server.access_files import ADMIN, BOUND, BROKER, READER, TOKENS
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import greeted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.support.frames import FrameClient
-    from tests.support.sidecars import Listening
+    from tests.support.server.frame_servers import Listening
+    from tests.support.server.raw_frames import FrameClient
 
 SHORT = 100_000
 LONG = int(os.environ.get("RLMM_FUZZED_FRAMES", "10000000"))

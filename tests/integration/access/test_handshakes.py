@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.access.handshakes import Handshakes
-from tests.support.access import Pki
 from tests.support.engines import until
+from tests.support.server.access_files import Pki
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

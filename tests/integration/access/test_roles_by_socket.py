@@ -15,11 +15,11 @@ from rlmm.kafka_client.settings import Secret
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.wire.methods import METHODS
 from rlmm.wire.values import delete_value, partition_value, segment_value, update_value
-from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS, write_tokens
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import FrameClient, connected, greeted
-from tests.support.sidecars import Listening, listening
+from tests.support.server.access_files import ADMIN, BOUND, BROKER, READER, TOKENS, write_tokens
+from tests.support.server.frame_servers import Listening, listening
+from tests.support.server.raw_frames import FrameClient, connected, greeted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,7 +11,7 @@ from rlmm.access.authentication import Authenticator
 from rlmm.access.certificates import names_of
 from rlmm.access.roles import Peer, Role
 from rlmm.config.loading import load
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,17 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from rlmm.errors import NotPermitted
-from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS, Pki, write_tokens
-from tests.support.frames import connected
-from tests.support.serving import serving
+from tests.support.server.access_files import (
+    ADMIN,
+    BOUND,
+    BROKER,
+    READER,
+    TOKENS,
+    Pki,
+    write_tokens,
+)
+from tests.support.server.raw_frames import connected
+from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     import ssl

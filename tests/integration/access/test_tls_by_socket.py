@@ -15,10 +15,10 @@ import trustme
 from rlmm.access.settings import ClientCertificates, TlsVersion
 from rlmm.errors import NotPermitted
 from rlmm.kafka_client.settings import Secret
-from tests.support.access import READER, TOKENS, Pki
 from tests.support.engines import World, until, until_open
-from tests.support.frames import FrameClient, connected
-from tests.support.sidecars import Listening, listening
+from tests.support.server.access_files import READER, TOKENS, Pki
+from tests.support.server.frame_servers import Listening, listening
+from tests.support.server.raw_frames import FrameClient, connected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.metadata_clients import KINDS, cluster_of
+from tests.support.server.metadata_clients import KINDS, cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.support.metadata_clients import Cluster
+    from tests.support.server.metadata_clients import Cluster
 
 
 @pytest.fixture(params=KINDS)

@@ -22,7 +22,7 @@ from broker_adapter.stand_in import StandInService
 from rlmm.base.backoff import Pauses
 from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.fake_service import FakeService
+from tests.support.server.fake_service import FakeService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.errors import AppendUncertain, SidecarUnavailable
 from tests.support.builders import started
 from tests.support.engines import until
-from tests.support.fake_service import FakeService, faking
+from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -26,7 +26,7 @@ from rlmm.errors import (
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import until
-from tests.support.fake_service import FakeService, faking
+from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

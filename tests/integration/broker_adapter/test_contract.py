@@ -30,10 +30,10 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.metadata_clients import copied, done, led
+from tests.support.server.metadata_clients import copied, done, led
 
 if TYPE_CHECKING:
-    from tests.support.metadata_clients import Cluster
+    from tests.support.server.metadata_clients import Cluster
 
 TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
 MARKED, STARTED, FINISHED = PartitionDeleteState

@@ -14,10 +14,10 @@ from rlmm.errors import InvalidArgument, NotAssigned, Stopped
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import until
-from tests.support.metadata_clients import copied, done, figures_of, led
+from tests.support.server.metadata_clients import copied, done, figures_of, led
 
 if TYPE_CHECKING:
-    from tests.support.metadata_clients import Cluster
+    from tests.support.server.metadata_clients import Cluster
 
 TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
 

@@ -11,7 +11,7 @@ import pytest
 from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.errors import InvalidArgument
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.fake_service import FakeService, faking
+from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -18,7 +18,7 @@ from rlmm.base.backoff import Pauses
 from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
 from tests.support.builders import delete_finished, delete_started, finished, started, tp
 from tests.support.engines import until
-from tests.support.fake_service import FakeService, faking
+from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -21,8 +21,8 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import started, tp
 from tests.support.engines import World, until
-from tests.support.fake_service import FakeService, faking
-from tests.support.sidecars import listening
+from tests.support.server.fake_service import FakeService, faking
+from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

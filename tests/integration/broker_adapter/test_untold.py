@@ -13,7 +13,7 @@ from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import LogUnavailable, NotReady, PartFailed, SidecarUnavailable
 from tests.support.builders import segment_id, started
-from tests.support.fake_service import FakeService, faking
+from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.copied_folders import events_of, write_ours
+from tests.support.logs.copied_folders import events_of, write_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.pump.settings import PumpSettings
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -19,7 +19,7 @@ from tests.integration.engine.conftest import QUICK
 from tests.kafka.clients import create_topic, produce, until
 from tests.kafka.tools import METADATA_TOPIC
 from tests.support.builders import segment_id, started
-from tests.support.kafka_logs import settings_for
+from tests.support.kafka.kafka_logs import settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

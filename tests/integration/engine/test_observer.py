@@ -20,7 +20,7 @@ from tests.integration.engine.conftest import PARTITION_COUNT, QUICK
 from tests.kafka.clients import create_topic, end_offsets
 from tests.kafka.secured import POWERLESS, Way
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -30,7 +30,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.metadata_clients import done
+from tests.support.server.metadata_clients import done
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

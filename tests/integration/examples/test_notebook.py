@@ -8,8 +8,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.support import tree
-from tests.support.spark_sessions import TIMEOUT_S
+from tests.support.repository import tree
+from tests.support.spark.sessions import TIMEOUT_S
 
 if TYPE_CHECKING:
     from pathlib import Path

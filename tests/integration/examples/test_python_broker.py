@@ -19,7 +19,7 @@ from examples.python_broker.tier import Tier, TierRefused, TierUnavailable, name
 from rlmm.errors import NotAssigned
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.metadata_clients import cluster_of
+from tests.support.server.metadata_clients import cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

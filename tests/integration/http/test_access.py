@@ -12,10 +12,10 @@ from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
 from rlmm.http.routes import ROUTES, AccessRule
 from rlmm.http.settings import LocalRole
 from rlmm.metadata.assignment import Assignment
-from tests.support.access import ADMIN, BOUND, BROKER, READER, Pki, write_tokens
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import Answer, HttpClient, of, process_of, showing
+from tests.support.server.access_files import ADMIN, BOUND, BROKER, READER, Pki, write_tokens
+from tests.support.server.http_servers import Answer, HttpClient, of, process_of, showing
 
 if TYPE_CHECKING:
     import ssl

@@ -14,25 +14,25 @@ from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import resident_bytes
-from tests.support.access import BOUND, READER, Pki
-from tests.support.broker_logs import (
+from tests.support.builders import tp
+from tests.support.engines import until
+from tests.support.partitions.broker_folders import (
     ACTIVE,
     CLUSTER,
     FIRST,
     NODE,
     PARTITION,
     SECOND,
-    Teller,
+    StableOffsets,
     asked,
     serving_folders,
     write_broker,
     write_example,
     write_partition,
 )
-from tests.support.builders import tp
-from tests.support.engines import until
-from tests.support.http_servers import BEARER, process_of, showing
-from tests.support.segments import example_partition
+from tests.support.partitions.segments import example_partition
+from tests.support.server.access_files import BOUND, READER, Pki
+from tests.support.server.http_servers import BEARER, process_of, showing
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from rlmm.access.authentication import Authenticator
     from rlmm.errors import LogError
-    from tests.support.broker_logs import Broker
+    from tests.support.partitions.broker_folders import Broker
 
 CONTENTS = example_partition().contents
 LOG = f"{SECOND}.log"
@@ -98,7 +98,7 @@ async def test_files_when_listed_then_each_says_whether_it_may_be_read(root: Pat
     (folder / "00000000000000000000.log.deleted").write_bytes(b"gone soon")
     (folder / "deeper").mkdir()
     (folder / "00000000000000000999.log").symlink_to(folder / LOG)
-    async with serving_folders(root, teller=Teller(130)) as broker:
+    async with serving_folders(root, teller=StableOffsets(130)) as broker:
         shown = (await broker.client.get("/v1/broker-log/files", **asked(root))).shown
     assert (shown["last_stable_offset"], shown["why"]) == (130, None)
     files = {one["name"]: one for one in shown["files"]}
@@ -124,7 +124,7 @@ async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_
     root: Path, trouble: LogError
 ) -> None:
     """Names and sizes are shown all the same; not even the small files are read."""
-    async with serving_folders(root, teller=Teller(trouble)) as broker:
+    async with serving_folders(root, teller=StableOffsets(trouble)) as broker:
         shown = (await broker.client.get("/v1/broker-log/files", **asked(root))).shown
         assert (shown["last_stable_offset"], shown["why"]) == (None, str(trouble))
         assert len(shown["files"]) == len(CONTENTS) + 1
@@ -180,7 +180,7 @@ async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) 
 
 async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Path) -> None:
     """The active segment, and one that is not stable as a whole; it is asked again for each."""
-    teller = Teller(250)
+    teller = StableOffsets(250)
     async with serving_folders(root, teller=teller) as broker:
         for name in (f"{ACTIVE}.log", LOG, f"{SECOND}.index", f"{ACTIVE}.snapshot"):
             answer = await broker.client.get("/v1/broker-log/file", **asked(root, name))
@@ -196,7 +196,7 @@ async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_a
 ) -> None:
     """An old last stable offset permits; before it refuses the cluster is asked anew."""
     monkeypatch.setattr(last_stable_offsets, "REFUSING_AGE_S", 0.0)
-    teller = Teller(130)
+    teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1_000_000) as broker:
         assert (await broker.file(root, LOG))[0] == 409
         teller.told = 251
@@ -384,7 +384,7 @@ async def test_reads_when_http_is_encrypted_then_they_are_too(root: Path, tmp_pa
 
 async def test_metrics_when_files_were_served_then_say_so(root: Path) -> None:
     """Bytes and refusals are counted."""
-    async with serving_folders(root, teller=Teller(130)) as broker:
+    async with serving_folders(root, teller=StableOffsets(130)) as broker:
         await broker.file(root, f"{FIRST}.log")
         await broker.file(root, LOG)
         await broker.file(root, "nothing")

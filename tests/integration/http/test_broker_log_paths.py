@@ -13,7 +13,8 @@ import pytest
 from rlmm.broker_files.sealed_files import is_ever_read
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.partition_log.names import parse_folder
-from tests.support.broker_logs import (
+from tests.support.builders import tp
+from tests.support.partitions.broker_folders import (
     ACTIVE,
     FIRST,
     SECOND,
@@ -24,8 +25,7 @@ from tests.support.broker_logs import (
     write_example,
     write_partition,
 )
-from tests.support.builders import tp
-from tests.support.http_servers import BEARER
+from tests.support.server.http_servers import BEARER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,9 @@ from rlmm.metrics.os_statistics import ProcessFigures
 from rlmm.views.readiness import liveness_view
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import ORDERS, world_of
-from tests.support.access import READER, Pki
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import BEARER, Answer, HttpClient, of, process_of, showing
+from tests.support.server.access_files import READER, Pki
+from tests.support.server.http_servers import BEARER, Answer, HttpClient, of, process_of, showing
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:

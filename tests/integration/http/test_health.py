@@ -19,8 +19,8 @@ from rlmm.process.run import serve
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import segment_id, started
 from tests.support.engines import ROOM, World, until, until_open, until_state
-from tests.support.http_servers import VERSION, process_of, showing
-from tests.support.ill_logs import BrokenLog
+from tests.support.logs.misbehaving_logs import BrokenLog
+from tests.support.server.http_servers import VERSION, process_of, showing
 
 PLACES = 3
 QUICK = EngineSettings(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import http_parser
 
-from tests.support.http_servers import BEARER, READING, process_of, showing
+from tests.support.server.http_servers import BEARER, READING, process_of, showing
 
 if TYPE_CHECKING:
-    from tests.support.http_servers import HttpClient
+    from tests.support.server.http_servers import HttpClient
 
 PACKED = "Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n"
 DEADLINE_S = 30.0

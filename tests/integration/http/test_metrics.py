@@ -35,12 +35,12 @@ from rlmm.pump.settings import PumpSettings
 from rlmm.sidecar.statistics import FrameServerCounters as SidecarFigures
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.logs import LinesStatistics
-from tests.support import tree
-from tests.support.access import Pki
-from tests.support.broker_logs import Teller
 from tests.support.builders import finished, segment_id, started, tp, update
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.http_servers import VERSION, process_of, showing
+from tests.support.partitions.broker_folders import StableOffsets
+from tests.support.repository import tree
+from tests.support.server.access_files import Pki
+from tests.support.server.http_servers import VERSION, process_of, showing
 
 if TYPE_CHECKING:
     import pytest
@@ -64,7 +64,7 @@ def everything(process: Service, folder: Path) -> ServedState:
         lines=lambda: LinesStatistics({"info": 1}, 2, 3, ""),
         sidecar=lambda: figures.statistics({"idle": 4}, 5, {}, 6),
         access=door.statistics,
-        broker_log=BrokerLog(BrokerLogSettings(("/var/kafka-logs",)), Teller()),
+        broker_log=BrokerLog(BrokerLogSettings(("/var/kafka-logs",)), StableOffsets()),
     )
     sources.begin(process)
     return sources

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.access import write_tokens
 from tests.support.builders import segment_id, tp
-from tests.support.http_servers import ANYWHERE, of
-from tests.support.serving import PLACES, SEGMENTS, fill, serving
+from tests.support.server.access_files import write_tokens
+from tests.support.server.http_servers import ANYWHERE, of
+from tests.support.server.serve_process import PLACES, SEGMENTS, fill, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.serving import Serving
+    from tests.support.server.serve_process import Serving
 
 
 async def url_of(service: Serving) -> str:

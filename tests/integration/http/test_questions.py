@@ -14,7 +14,7 @@ from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.views.segment import segment_view
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import HttpClient, of, process_of, showing
+from tests.support.server.http_servers import HttpClient, of, process_of, showing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

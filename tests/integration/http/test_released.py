@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.compat_http import ASKED, FILE, answers, shape
+from tests.support.server.released_http import ASKED, FILE, answers, shape
 
 RELEASED = json.loads(FILE.read_text(encoding="utf-8"))
 EXACT = [name for name, (_, more) in ASKED.items() if more is not None]

@@ -17,7 +17,7 @@ from rlmm.http.settings import HttpSettings
 from rlmm.metrics.served_state import ServedState
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import BEARER, VERSION, of, process_of, showing
+from tests.support.server.http_servers import BEARER, VERSION, of, process_of, showing
 
 DEADLINE_S = 30.0
 """Never reached, unless something is broken."""

@@ -11,7 +11,7 @@ from rlmm.errors import Stopped
 from rlmm.metadata.encoding import encode_any
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import BEARER, HttpClient, of, showing
+from tests.support.server.http_servers import BEARER, HttpClient, of, showing
 
 PLACES = 1
 ORDERS = tp("orders", 7)

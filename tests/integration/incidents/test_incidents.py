@@ -15,10 +15,10 @@ from rlmm.log.files.log_folder import TOPIC
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import delete_finished, delete_started, partition_delete, tp
-from tests.support.incidents import NOW_MS, ORDERS, PAGE, Incident
-from tests.support.shared_history import START_MS
-from tests.support.three_sources import stop_the_clock
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.incidents import NOW_MS, ORDERS, PAGE, Incident
+from tests.support.cli.shared_history import START_MS
+from tests.support.cli.state_commands import stop_the_clock
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 MARKED, BEGUN, _ = PartitionDeleteState
 HERE = Path(__file__)
@@ -204,7 +204,7 @@ def test_f70_incident_when_one_replica_acknowledges_then_doctor_says_what_to_set
         is_internal=True,
     )  # fmt: skip
     incident.copy("a", 0, 99)
-    incident.beside(ToldCluster({TOPIC: metadata}), monkeypatch)
+    incident.beside(FakeCluster({TOPIC: metadata}), monkeypatch)
     found = incident.findings("doctor")
     assert found["MIN-ISR-1"]["subject"] == TOPIC
     assert "min.insync.replicas=2" in found["MIN-ISR-1"]["fix"]

@@ -19,10 +19,10 @@ from tests.support.builders import (
     segment_id,
     update,
 )
-from tests.support.incidents import NOW_MS, ORDERS, Incident
-from tests.support.shared_history import write_records
-from tests.support.three_sources import stop_the_clock, told
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.incidents import NOW_MS, ORDERS, Incident
+from tests.support.cli.shared_history import write_records
+from tests.support.cli.state_commands import stop_the_clock, told
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,7 +133,7 @@ def test_f117_usage_when_copies_are_open_then_size_retention_does_not_count_them
         settings(retention_ms="-1", retention_bytes=str(kept_segments * SIZE)),
     )  # fmt: skip
     ends = {ORDERS: PartitionOffsets(earliest=0, earliest_local=300, latest=300)}
-    incident.beside(ToldCluster({ORDERS.topic: topic}, ends), monkeypatch)
+    incident.beside(FakeCluster({ORDERS.topic: topic}, ends), monkeypatch)
     usage = incident.ask("usage").document
     assert usage is not None
     assert (usage["totals"]["due_segments"], usage["totals"]["open_segments"]) == (due, 2)
@@ -145,7 +145,7 @@ def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_
     """Also where no broker ever wrote that it is being deleted."""
     incident.copy("a", 0, 99)
     other = TopicFacts(ORDERS.topic, Uuid.of(0, 0xB0), {})
-    incident.beside(ToldCluster({ORDERS.topic: other}), monkeypatch)
+    incident.beside(FakeCluster({ORDERS.topic: other}), monkeypatch)
     found = incident.findings("stuck")
     assert set(found) == {"TOPIC-GONE"}
     fields = found["TOPIC-GONE"]["fields"]

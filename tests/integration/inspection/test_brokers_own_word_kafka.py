@@ -15,7 +15,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from tests.kafka.clients import create_topic, end_offsets, produce, producer, until
 from tests.kafka.tiered import TieredKafka
-from tests.support.three_sources import told
+from tests.support.cli.state_commands import told
 
 if TYPE_CHECKING:
     from pathlib import Path

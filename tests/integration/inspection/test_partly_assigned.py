@@ -16,11 +16,11 @@ from rlmm.cli.common.query_run import QueryContext
 from rlmm.errors import NotReady
 from rlmm.metadata.assignment import Assignment, place_of
 from tests.support.builders import finished, segment_id, started, tp
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.service_source import asking, served_world, world_of
+from tests.support.cli.state_commands import called
 from tests.support.engines import World, until, until_open
-from tests.support.kafka_sources import COUNT, NUMBERS
-from tests.support.schemas import require_valid
-from tests.support.sidecar_sources import asking, served_world, world_of
-from tests.support.three_sources import called
+from tests.support.kafka.kafka_sources import COUNT, NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

@@ -15,11 +15,11 @@ from rlmm.inspection.cluster_facts import LogDir, PartitionPlace, TopicFacts
 from rlmm.inspection.source_status import NOT_ASSIGNED
 from rlmm.metadata.assignment import Assignment, place_of
 from tests.support.builders import TOPIC_ID, finished, started, tp
+from tests.support.cli.memory_source import document_of
+from tests.support.cli.service_source import asking, served_world, world_of
 from tests.support.engines import until_open
-from tests.support.kafka_sources import COUNT
-from tests.support.looking import document_of
-from tests.support.sidecar_sources import asking, served_world, world_of
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.kafka.fake_cluster import FakeCluster, settings
+from tests.support.kafka.kafka_sources import COUNT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def beside_the_cluster() -> AsyncIterator[QueryContext]:
         settings(remote_storage_enable="true"),
     )  # fmt: skip
     on = settings(remote_log_storage_system_enable="true")
-    cluster = ToldCluster(
+    cluster = FakeCluster(
         {"orders": orders}, {}, (1, 2), {1: on, 2: on},
         [LogDir(1, "/a", 10_000, 4_096, {("orders", MINE.partition): 1_000})],
     )  # fmt: skip

@@ -17,15 +17,15 @@ from rlmm.inspection.replay import PartitionReplay, ReplayEnd
 from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Rejected, RejectReason, Remark
 from rlmm_demo.world.service import DemoService
-from tests.support.inspected_questions import (
+from tests.support.cli.every_question import (
     OF_CLUSTER,
     WITHOUT_QUESTION,
     questions,
     reading_commands,
 )
-from tests.support.schemas import require_valid
-from tests.support.shared_history import NOW_MS, PLACES, SharedHistory, write_folder
-from tests.support.three_sources import (
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.shared_history import NOW_MS, PLACES, SharedHistory, write_folder
+from tests.support.cli.state_commands import (
     MAY_DIFFER,
     RESTORED,
     called,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.verdicts import Verdict
-    from tests.support.inspected_questions import Question
+    from tests.support.cli.every_question import Question
 
 HISTORY = SharedHistory()
 QUESTIONS = questions(HISTORY)

@@ -18,9 +18,9 @@ from rlmm.state_sources.opening import kafka_settings_of
 from rlmm.state_sources.settings import SourceSettings
 from rlmm_demo.world.service import DemoService
 from tests.kafka.clients import create_topic, producer
-from tests.support.inspected_questions import OF_CLUSTER, questions
-from tests.support.shared_history import NOW_MS, PLACES, SharedHistory, TopicIds, write_folder
-from tests.support.three_sources import (
+from tests.support.cli.every_question import OF_CLUSTER, questions
+from tests.support.cli.shared_history import NOW_MS, PLACES, SharedHistory, TopicIds, write_folder
+from tests.support.cli.state_commands import (
     MAY_DIFFER,
     OF_A_TOPIC,
     RESTORED,

@@ -16,18 +16,18 @@ from rlmm.access.authentication import Authenticator
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import ConfigError, NotPermitted, NotReady, SidecarUnavailable
 from tests.support.builders import finished, segment_id, started
-from tests.support.inspected_questions import WITHOUT_QUESTION, one_of_each, reading_commands
-from tests.support.shared_history import SharedHistory, TopicIds
-from tests.support.sidecar_sources import served_world, world_of
-from tests.support.sidecars import listening
-from tests.support.three_sources import called
+from tests.support.cli.every_question import WITHOUT_QUESTION, one_of_each, reading_commands
+from tests.support.cli.service_source import served_world, world_of
+from tests.support.cli.shared_history import SharedHistory, TopicIds
+from tests.support.cli.state_commands import called
+from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from click.testing import Result
 
-    from tests.support.inspected_questions import Question
+    from tests.support.cli.every_question import Question
 
 IDS = TopicIds.made_up()
 QUESTIONS = one_of_each(SharedHistory(IDS))

@@ -17,7 +17,7 @@ from rlmm.state_sources.opening import kafka_settings_of
 from rlmm.state_sources.settings import SourceSettings
 from tests.kafka.clients import create_topic
 from tests.kafka.secured import Way
-from tests.support.three_sources import called, told
+from tests.support.cli.state_commands import called, told
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,8 +20,8 @@ from tests.kafka.clients import produce, until
 from tests.kafka.node import kafka_id
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
-from tests.support.kafka_logs import settings_for
-from tests.support.kafka_text import as_kafka_prints
+from tests.support.kafka.kafka_logs import settings_for
+from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from collections.abc import Callable

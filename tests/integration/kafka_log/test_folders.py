@@ -20,12 +20,12 @@ from rlmm.partition_log.settings import LogSettings
 from tests.conformance.log.under_test import ANSWER_S, read_on, values_of
 from tests.kafka.clients import consume, produce
 from tests.kafka.node import CLEAN_STATUS
-from tests.kafka.process import Said, run_java
+from tests.kafka.process import ProcessOutput, run_java
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import DUMP_LOG
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
-from tests.support.kafka_logs import settings_for
-from tests.support.kafka_text import as_kafka_prints
+from tests.support.kafka.kafka_logs import settings_for
+from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,7 +151,7 @@ async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
     assert len(logs) >= 3 * METADATA_PARTITIONS
     assert len(indexes) == 2 * len(logs)
 
-    def dumped(how: str, files: list[Path]) -> Said:
+    def dumped(how: str, files: list[Path]) -> ProcessOutput:
         names = ",".join(map(str, files))
         return run_java(kafka_jars, DUMP_LOG, "--deep-iteration", how, "--files", names)
 
@@ -166,10 +166,10 @@ async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
     assert "".join(said_of_logs) == dump.err
     assert "isvalid: false" not in dump.out
     compared = await asyncio.to_thread(dumped, "--verify-index-only", indexes)
-    assert compared == Said("".join(f"Dumping {file}\n" for file in indexes), "")
+    assert compared == ProcessOutput("".join(f"Dumping {file}\n" for file in indexes), "")
     sane = await asyncio.to_thread(dumped, "--index-sanity-check", indexes)
     said = "".join(f"Dumping {file}\n{file} passed sanity check.\n" for file in indexes)
-    assert sane == Said(said, "")
+    assert sane == ProcessOutput(said, "")
 
 
 def put_into_broker(ours: Path, data: Path) -> None:

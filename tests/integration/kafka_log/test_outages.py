@@ -11,7 +11,7 @@ from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, settled, values_of
-from tests.support.kafka_logs import attempts_within, own_topic, settings_for
+from tests.support.kafka.kafka_logs import attempts_within, own_topic, settings_for
 
 if TYPE_CHECKING:
     from tests.integration.kafka_log.conftest import OpenLog

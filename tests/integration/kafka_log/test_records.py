@@ -14,7 +14,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
 from tests.conformance.log.under_test import read_on, read_until
 from tests.kafka.clients import create_topic
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog

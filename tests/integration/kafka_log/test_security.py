@@ -15,7 +15,7 @@ from tests.conformance.log.under_test import read_until
 from tests.kafka.clients import create_topic, produce
 from tests.kafka.login import Login
 from tests.kafka.secured import ALLOWED, POWERLESS, Way
-from tests.support.kafka_logs import attempts_within, own_topic, settings_for
+from tests.support.kafka.kafka_logs import attempts_within, own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, values_of
 from tests.kafka.clients import create_topic, leader_of, until, wait_for_leader
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.kafka.kafka_logs import own_topic, settings_for
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog

@@ -13,7 +13,7 @@ from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_on, read_until, settled, values_of
 from tests.kafka.clients import create_topic, delete_topic, end_offsets, produce
-from tests.support.kafka_logs import delete_records, own_topic, settings_for
+from tests.support.kafka.kafka_logs import delete_records, own_topic, settings_for
 
 if TYPE_CHECKING:
     from tests.integration.kafka_log.conftest import OpenLog

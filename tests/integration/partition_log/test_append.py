@@ -11,8 +11,8 @@ import pytest
 from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.records.batch import Batch, walk
-from tests.support.disks import FaultyDisk, GatedDisk, SlowDisk
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk, GatedDisk, SlowDisk
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     batch,

@@ -15,7 +15,7 @@ from tests.integration.partition_log.test_opening import (
     made,
     made_and_crashed,
 )
-from tests.support.partition_logs import (
+from tests.support.logs.partition_logs import (
     TOPIC,
     TOPIC_ID,
     batch,

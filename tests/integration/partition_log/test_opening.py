@@ -14,8 +14,8 @@ from rlmm.errors import AppendRefused
 from rlmm.partition_log.checkpoints import format_partition_metadata
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
-from tests.support.disks import FaultyDisk
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     TOPIC,

@@ -15,8 +15,8 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from tests.support.disks import FaultyDisk
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     TOPIC,

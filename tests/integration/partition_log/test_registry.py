@@ -24,10 +24,9 @@ from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.telemetry.logs import set_up
 from rlmm.telemetry.settings import LoggingSettings
-from tests.support import tree
-from tests.support.disks import FaultyDisk, GatedDisk
 from tests.support.engines import until
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk, GatedDisk
+from tests.support.logs.partition_logs import (
     FAST,
     TOPIC,
     TOPIC_ID,
@@ -37,6 +36,7 @@ from tests.support.partition_logs import (
     partition_folder,
     values_of,
 )
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ import asyncio, resource, sys
 from pathlib import Path
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
-from tests.support.partition_logs import batch
+from tests.support.logs.partition_logs import batch
 
 async def main(root, count, rounds):
     topic_id = bytes(range(1, 17))

@@ -10,8 +10,8 @@ import pytest
 
 from rlmm.errors import InvalidArgument, LogTruncated, LogUnavailable
 from rlmm.partition_log.registry import LogRegistry
-from tests.support.disks import FaultyDisk
-from tests.support.partition_logs import (
+from tests.support.logs.failing_disks import FaultyDisk
+from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
     TOPIC,

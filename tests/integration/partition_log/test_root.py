@@ -15,7 +15,7 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry
-from tests.support.partition_logs import (
+from tests.support.logs.partition_logs import (
     FAST,
     TOPIC,
     TOPIC_ID,

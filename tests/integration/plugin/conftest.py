@@ -1,4 +1,4 @@
-"""What tests of our plugins share: the plugins, a service beside a broker, its socket."""
+"""Fixtures of the plugin tests: the plugins, a service beside a broker, its socket."""
 
 from __future__ import annotations
 
@@ -14,33 +14,32 @@ import pytest
 from tests.kafka.plugin import built, our_bucket
 from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support.s3_servers import BUCKET, moto_server
-from tests.support.serving import serving
+from tests.support.server.serve_process import serving
+from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractAsyncContextManager
 
     from tests.kafka.jars import Jars
-    from tests.support.serving import Serving
+    from tests.support.server.serve_process import Serving
 
 
 class Beside(Protocol):
-    """Starts a service at the broker that listens there, and kills it at the end."""
+    """Starts services for a broker and kills them after the test."""
 
     def __call__(self, bootstrap: str, /) -> AbstractAsyncContextManager[Serving]: ...
 
 
 @pytest.fixture(scope="session")
 def plugins(kafka_jars: Jars) -> Path:
-    """The folders of our plugins."""
     del kafka_jars  # who cannot run a broker cannot build for one either, and is told how
     return built()
 
 
 @pytest.fixture
 def socket_path() -> Iterator[Path]:
-    """Where a service listens: below 108 characters, wherever tests keep their files."""
+    """Return a socket path below 108 characters, wherever pytest keeps its files."""
     folder = Path(tempfile.mkdtemp(prefix="rlmm-"))
     yield folder / "s"
     shutil.rmtree(folder)
@@ -48,8 +47,6 @@ def socket_path() -> Iterator[Path]:
 
 @pytest.fixture
 def sidecar(tmp_path: Path, socket_path: Path) -> Beside:
-    """A service that follows the metadata topic of a broker, and makes it where it is absent."""
-
     @contextlib.asynccontextmanager
     async def beside(bootstrap: str) -> AsyncIterator[Serving]:
         arguments = [
@@ -67,7 +64,6 @@ def sidecar(tmp_path: Path, socket_path: Path) -> Beside:
 
 @pytest.fixture
 def our_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker with both plugins beside its service, and a folder as tier; of this test alone."""
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins) as kafka:
         yield kafka
 
@@ -76,7 +72,6 @@ def our_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Plugi
 def our_kafka_with_bucket(
     kafka_jars: Jars, plugins: Path, tmp_path: Path
 ) -> Iterator[tuple[PluginKafka, str]]:
-    """The same with a bucket as tier, and the address of its store."""
     with moto_server(tmp_path) as server:
         storage = our_bucket(plugins, server.endpoint, BUCKET)
         with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as kafka:

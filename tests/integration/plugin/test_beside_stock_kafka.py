@@ -1,4 +1,4 @@
-"""Our plugin and Kafka's own manager, both asked from outside, over one metadata topic."""
+"""Our plugin and Kafka's own manager over one metadata topic, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -44,12 +44,10 @@ EPOCHS = 4
 
 
 def new_partition(topic: str) -> TopicIdPartition:
-    """A user partition that no broker knows."""
     return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
 
 
 def history(partition: TopicIdPartition, chance: random.Random) -> list[Event]:
-    """Segments one behind the other, of all epochs, in every state, some of them deleted."""
     events: list[Event] = []
     for number in range(SEGMENTS):
         first = 10 * number
@@ -67,7 +65,6 @@ def history(partition: TopicIdPartition, chance: random.Random) -> list[Event]:
 def ours(
     kafka_broker: TieredKafka, plugins: Path, socket_path: Path, stock_peer: StockPeers
 ) -> Callable[[], StockPeer]:
-    """Starts a process with our plugin in it, as a broker loads it."""
     settings = our_manager(plugins, str(socket_path))
     configuration = {
         "manager.class.name": settings["remote.log.metadata.manager.class.name"],
@@ -79,14 +76,12 @@ def ours(
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:
-    """The class of the exception that answers."""
     with pytest.raises(StockRefused) as raised:
         ask(*about)
     return raised.value.java_class
 
 
 async def ready(partition: TopicIdPartition, *peers: StockPeer) -> None:
-    """Let each lead a partition, and wait until all have read its history."""
     for peer in peers:
         peer.assign(partition)
     await until(lambda: all(peer.is_ready(partition) for peer in peers), "both were ready")
@@ -99,8 +94,8 @@ async def test_questions_when_asked_of_our_plugin_and_of_kafkas_own_manager_agre
     sidecar: Beside,
 ) -> None:
     """
-    What our plugin wrote, Kafka's own manager reads: all listings, sizes and watermarks, and a
-    thousand look-ups by epoch and offset, have equal answers.
+    Kafka's own manager reads what our plugin wrote: all listings, sizes, watermarks and a thousand
+    look-ups have equal answers.
     """
     chance = random.Random(7)
     partition = new_partition("equal")
@@ -136,8 +131,8 @@ async def test_refusals_when_met_by_our_plugin_are_those_of_kafkas_own_manager(
     sidecar: Beside,
 ) -> None:
     """
-    An unknown partition, one without any segment, and one that was deleted are answered alike; an
-    event for a partition of others is stored, and its writer is told that it failed.
+    Both answer alike about an unknown, an empty and a deleted partition; an event for a foreign
+    partition is stored, and its writer gets an error.
     """
     empty, gone, other = (new_partition(name) for name in ("empty", "gone", "others"))
     stock = stock_peer(kafka_broker.bootstrap)

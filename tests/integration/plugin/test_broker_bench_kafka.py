@@ -12,7 +12,7 @@ import pytest
 from bench import broker
 from bench.broker_ground import Keeper
 from bench.broker_start import Start
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,12 +14,12 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.ledger import Ledger, Traffic
-from tests.support.operating_kafka import (
+from tests.support.plugin.operator_commands import (
     assert_consumers_have,
     assert_spark_has,
     folder_operator,
 )
-from tests.support.sealed_segments import KeyFiles, seal_segment
+from tests.support.stores.encrypted_segments import KeyFiles, seal_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +33,7 @@ FORMS = {
     "zstd": {"rsm.config.compression.enabled": "true"},
     "sealed": {"rsm.config.custom.metadata.fields.include": "NONE"},
 }
-"""
-Each with what came before. What is encrypted here is so after it was copied: its size is not that
-which the broker would have put down.
-"""
+"""A segment is encrypted after the copy here, so its size is not the broker's."""
 TRIMMED_S = 90.0
 
 
@@ -48,7 +45,6 @@ def manifests(kafka: PluginKafka, topic: str) -> list[Manifest]:
 
 
 def seal(kafka: PluginKafka, topic: str) -> None:
-    """Encrypt what lies in the tier of a topic, where it lies, as Aiven's plugin would have."""
     segments = [
         one.event for one in kafka.metadata_events(topic) if isinstance(one.event, SegmentMetadata)
     ]
@@ -61,8 +57,8 @@ async def test_broker_copies_when_plain_compressed_or_sealed_then_spark_reads_an
     our_kafka: PluginKafka, tmp_path: Path
 ) -> None:
     """
-    Chunks as they are, as zstd frames, and encrypted with a key ring: what was produced, in both
-    isolation levels; every byte is verified, and consumers read the same through the broker.
+    Spark gives what was produced from plain, zstd and encrypted chunks in both isolation levels,
+    verify passes, and consumers read the same through the broker.
     """
     kafka, operator = our_kafka, folder_operator(our_kafka)
     keys = KeyFiles(tmp_path / "keys")

@@ -14,8 +14,8 @@ async def test_records_of_every_kind_when_tiered_and_trimmed_are_read_as_they_we
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Five codecs, headers, idempotent producers, transactions over several segments: all of it is
-    read back by aiokafka's consumer and Kafka's own, from anywhere, by time, in both levels.
+    aiokafka's consumer and Kafka's own read five codecs, headers, idempotent producers and
+    transactions over several segments, from anywhere, by time, in both levels.
     """
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")

@@ -1,6 +1,6 @@
 """
-Our plugin and Kafka's own manager follow one live topic, which a broker that tiers writes to, and
-others who claim to be its brokers: every answer is equal, or a named rule is proved for it.
+Our plugin and Kafka's own manager on one live topic, written by a tiering broker and by rival
+writers: every answer is equal, or a named rule explains the difference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.kafka.side_by_side import Comparison, Question, compare, questions_ab
 from tests.kafka.tiered import METADATA_PARTITIONS, user_partition_of
 from tests.kafka.tools import METADATA_TOPIC
 from tests.support.builders import segment_id, started
-from tests.support.rival_histories import EPOCHS, RivalHistory
+from tests.support.records.rival_histories import EPOCHS, RivalHistory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 RECORDS = [b"%04d" % number + b"x" * 496 for number in range(112)]
 SEGMENTS = 4
-"""Of 28 records each."""
 DEADLINE_S = 60.0
 SEEDS = 3
 LOOKS = 5_000
@@ -51,18 +50,14 @@ LOOKUP_MS_MAX = 450.0
 
 
 def new_partition(topic: str) -> TopicIdPartition:
-    """A user partition that no broker knows."""
     return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """The metadata partition of a user partition."""
     return metadata_partition_for(partition.topic_id, partition.partition, METADATA_PARTITIONS)
 
 
 class BothFollow:
-    """A broker with our plugins, and beside it our plugin and Kafka's own manager, to be asked."""
-
     def __init__(self, kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> None:
         self.kafka = kafka
         settings = our_manager(plugins, kafka.sidecar.address)
@@ -84,7 +79,6 @@ class BothFollow:
         """How often both were asked while others wrote."""
 
     async def follow(self, *partitions: TopicIdPartition) -> None:
-        """Have both follow user partitions, and wait until both have read what there is."""
         for peer in (self.stock, self.ours):
             peer.assign(*partitions, *self.marks.values())
         await until(
@@ -96,7 +90,6 @@ class BothFollow:
         )
 
     async def write(self, events: Iterable[LogEvent]) -> None:
-        """Put events into the topic as the brokers do that they name, whatever becomes of them."""
         values: dict[int, list[bytes]] = {}
         for event in events:
             place = place_of(user_partition_of(event))
@@ -105,7 +98,6 @@ class BothFollow:
             await produce(self.kafka.login, METADATA_TOPIC, some, partition=place)
 
     async def catch_up(self) -> None:
-        """Wait until both have read everything that is in the topic now."""
         self._marks_written += 1
         marks = [started(segment_id(self._marks_written, one)) for one in self.marks.values()]
         await self.write(marks)
@@ -120,7 +112,6 @@ class BothFollow:
         )
 
     def history(self, partition: TopicIdPartition) -> list[LogEvent]:
-        """What the topic holds of a user partition, in its order."""
         return [
             found.event
             for found in self.kafka.metadata_events(partition.topic)
@@ -128,7 +119,7 @@ class BothFollow:
         ]
 
     async def keep_asking(self, partition: TopicIdPartition) -> None:
-        """Ask both without an end; that an answer may be another one soon is no refusal."""
+        """Ask both without end; only a refusal is an error, since answers change meanwhile."""
         chance = random.Random(0)
         while True:
             asked = [one.of_peer() for one in questions_about(range(EPOCHS), 1_000, 5, chance)]
@@ -141,7 +132,6 @@ class BothFollow:
     async def agree(
         self, partition: TopicIdPartition, questions: Sequence[Question], found: Comparison
     ) -> None:
-        """Compare the answers about a partition that nobody writes about meanwhile."""
         events = self.history(partition)
         await asyncio.to_thread(compare, self.stock, self.ours, partition, events, questions, found)
         assert self.history(partition) == events, "somebody wrote while both were asked"
@@ -150,14 +140,13 @@ class BothFollow:
 
 @pytest.fixture
 def both(our_kafka: PluginKafka, plugins: Path, stock_peer: StockPeers) -> BothFollow:
-    """The broker, and both who follow its topic."""
     return BothFollow(our_kafka, plugins, stock_peer)
 
 
 async def live_topics(both: BothFollow) -> list[TopicIdPartition]:
     """
-    Two topics of the broker's own, followed from their first event on: one that has segments of two
-    leader epochs and lost some to retention, and one that was deleted.
+    Two topics of the broker: one with segments of two leader epochs and some lost to retention, one
+    that was deleted.
     """
     kafka = both.kafka
     for topic in ("orders", "gone"):
@@ -180,7 +169,6 @@ async def live_topics(both: BothFollow) -> list[TopicIdPartition]:
 
 
 def epochs_of(events: Iterable[LogEvent]) -> set[int]:
-    """The leader epochs that segments have."""
     return {epoch for event in events for epoch, _ in getattr(event, "epochs", ())}
 
 
@@ -188,8 +176,8 @@ async def test_answers_when_a_broker_tiers_and_others_write_then_equal_or_by_a_n
     both: BothFollow,
 ) -> None:
     """
-    Copies, retention, a deleted topic, a new leader epoch, and a partition whose brokers are at
-    odds with each other: all listings, sizes and watermarks, and two thousand look-ups.
+    All listings, sizes, watermarks and two thousand look-ups agree through copies, retention, a
+    deleted topic, a new leader epoch and rival brokers.
     """
     chance = random.Random(8)
     rivals = new_partition("rivals")
@@ -219,8 +207,8 @@ async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
     both: BothFollow, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Several seeds, tens of thousands of questions, and once more behind a restart of the service,
-    which reads nothing but its snapshots and what came behind them.
+    Several seeds and tens of thousands of questions agree, also after a restart of the service from
+    its snapshots.
     """
     chance = random.Random(2)
     partitions = [new_partition(f"rivals-{seed}") for seed in range(SEEDS)]
@@ -251,7 +239,6 @@ async def test_answers_when_histories_are_long_then_equal_or_by_a_named_rule(
 
 @contextlib.asynccontextmanager
 async def asking(both: BothFollow, partition: TopicIdPartition) -> AsyncIterator[None]:
-    """Both are asked about a partition all the while; that it worked is looked at in the end."""
     task = asyncio.create_task(both.keep_asking(partition))
     yield
     assert both.rounds > 0
@@ -260,12 +247,10 @@ async def asking(both: BothFollow, partition: TopicIdPartition) -> AsyncIterator
 
 
 def rules_met(found: Comparison) -> set[str]:
-    """The named rules that differences were proved by."""
     return {rule for rules in found.proved for rule in rules.split("+")}
 
 
 def told_of(found: Comparison) -> str:
-    """The figures of a comparison, in a line."""
     rules = ", ".join(f"{rules} {times}" for rules, times in found.proved.most_common())
     return (
         f"{found.questions} questions equal, but for {rules}; {len(found.latencies_us)} look-ups "

@@ -1,6 +1,6 @@
 """
-The metadata topic is lost, and made anew out of the bucket, as `docs/operating.md` says it: the
-broker serves its tier again, with the service and with Kafka's own manager.
+The lost metadata topic, rebuilt from the bucket by `docs/operating.md`: the broker serves its tier
+again, with the service and with Kafka's own manager.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.kafka.plugin_kafka import plugin_kafka
 from tests.kafka.sidecar import CLEAN_STATUS as CLEAN_SIDECAR
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
-from tests.support.operating_kafka import (
+from tests.support.plugin.operator_commands import (
     FOUND,
     SLOW,
     SPOKEN_FOR,
@@ -49,7 +49,6 @@ TRIMMED_S = 90.0
 
 @pytest.fixture
 def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker that copies slowly at first, so that jobs copy as well."""
     folder = tmp_path / "ours"
     storage = our_storage(plugins, folder / "tier")
     with plugin_kafka(kafka_jars, folder, plugins, properties=SLOW, storage=storage) as started:
@@ -57,7 +56,6 @@ def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKaf
 
 
 def finished(kafka: PluginKafka) -> list[tuple[int, int]]:
-    """The ranges of all segments that the metadata topic has as finished, in order."""
     events = [one.event for one in kafka.metadata_events(TOPIC)]
     done = {one.id for one in events if isinstance(one, SegmentUpdate) and one.state is FINISHED}
     return sorted(
@@ -68,12 +66,10 @@ def finished(kafka: PluginKafka) -> list[tuple[int, int]]:
 
 
 def written(kafka: PluginKafka) -> dict[Path, int]:
-    """Every object of the topic, and when it was written."""
     return {path: path.stat().st_mtime_ns for path in kafka.objects(TOPIC)}
 
 
 async def tier_of_both(kafka: PluginKafka, operator: Operator, traffic: Traffic) -> None:
-    """A tier that the broker and a job have filled, with nothing left at the broker."""
     await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
     await traffic.everything(8)
     kafka.restart_broker()
@@ -85,9 +81,8 @@ async def tier_of_both(kafka: PluginKafka, operator: Operator, traffic: Traffic)
 
 async def lose_by_deletion(kafka: PluginKafka) -> None:
     """
-    Somebody deletes the topic. A service that is started then does not make an empty one, nor does
-    it follow one that somebody makes, and the broker, started as well, gives nothing up: it would,
-    of an empty one.
+    Delete the topic. A service started then must not create or follow an empty one, and the broker
+    must give up no segment for it.
     """
     kafka.tools.topics("--delete", "--topic", METADATA_TOPIC)
     await until(lambda: not kafka.local_segments(METADATA_TOPIC, 0), "its log is gone")
@@ -109,7 +104,6 @@ async def lose_by_deletion(kafka: PluginKafka) -> None:
 
 
 async def refused_as_empty(kafka: PluginKafka, said: int) -> None:
-    """The service says that the topic is lost; the broker gives nothing up."""
     empty = "and empty, while snapshots of"
     await until(
         lambda: any(empty in line for line in kafka.sidecar.log.since(said)), "the service says so"
@@ -119,7 +113,6 @@ async def refused_as_empty(kafka: PluginKafka, said: int) -> None:
 
 
 async def lose_by_disk(kafka: PluginKafka) -> None:
-    """The disk that had it is put back empty: the topic is there, with its id, and empty."""
     assert kafka.sidecar.stop() == CLEAN_SIDECAR
     assert kafka.node.stop() == CLEAN_STATUS
     for folder in kafka.node.data.glob(f"{METADATA_TOPIC}-*"):
@@ -131,7 +124,6 @@ async def lose_by_disk(kafka: PluginKafka) -> None:
 
 
 async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:
-    """The commands of the page, while no service runs; how many segments came back."""
     custom, at = ("--custom-metadata", "remote-size"), operator.of_cluster
     known = ("--snapshot", str(snapshots))
     made = await operator.told("rebuild", "--save", str(file), *custom, *known, *at, status=FOUND)
@@ -149,9 +141,9 @@ async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_t
     kafka: PluginKafka, tmp_path: Path, lose: Callable[[PluginKafka], Awaitable[None]]
 ) -> None:
     """
-    While the service is down a restarted broker changes nothing; with the rebuilt topic consumers
-    read all from offset 0, what was produced meanwhile is copied and nothing else, the audit is
-    clean; and Kafka's own manager reads the topic as well.
+    A restarted broker changes nothing while the service is down; with the rebuilt topic consumers
+    read all from offset 0, new records are copied, the audit is clean, and Kafka's own manager
+    reads the topic.
     """
     operator = folder_operator(kafka)
     ledger = Ledger(TOPIC)
@@ -185,7 +177,6 @@ async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_t
 
 
 async def assert_goes_on(kafka: PluginKafka, ledger: Ledger) -> None:
-    """The broker tiers, each record once, and consumers read everything from offset 0."""
     await kafka.wait_until_trimmed(TOPIC, deadline_s=TRIMMED_S)
     assert await log_start(kafka, TOPIC) == 0
     await assert_consumers_have(kafka, ledger)

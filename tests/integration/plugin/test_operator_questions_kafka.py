@@ -1,6 +1,6 @@
 """
-What an operator is told by the service beside a stock broker, which follows those metadata
-partitions alone that its broker's user partitions live in.
+Answers to an operator from the service beside a stock broker, which follows only the metadata
+partitions of its broker's user partitions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from tests.kafka.core_story import CoreStory
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support.three_sources import called
+from tests.support.cli.state_commands import called
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,18 +30,16 @@ OF_THE_LOG = ("history orders-0", "events", "diff --from 0:0,1:0,2:0,3:0,4:0")
 
 
 async def asked(words: str, *source: str) -> Result:
-    """What a command says; that it ends well is for whoever asks."""
     return await asyncio.to_thread(called, *words.split(), *source)
 
 
 def document_of(result: Result) -> Any:
-    """The answer of a command that ended well, or that found something."""
     assert result.exit_code in {0, 1}, result.output
     return json.loads(result.stdout)
 
 
 def one_of_others(places: Collection[int]) -> TopicIdPartition:
-    """A user partition, of no topic here, whose events would lie in none of *places*."""
+    """Return a user partition whose events lie in none of the metadata partitions *places*."""
     made_up = (
         TopicIdPartition(Uuid(bytes(15) + bytes([number])), "orders", 0) for number in range(2, 256)
     )
@@ -52,8 +50,8 @@ async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Every question about everything is answered as the topic itself answers it, with a note; what
-    the service does not read is refused by name, and the log tells of all.
+    The service answers every question as the topic does, with a note; it refuses by name what it
+    does not read, and the log tells of all.
     """
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")

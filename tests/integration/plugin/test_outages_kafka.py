@@ -1,9 +1,4 @@
-"""
-A service that is away, knows nothing yet, or hangs, and what a stock broker makes of that.
-
-A broker that is asked to stop has some time, and a status of its own where that is not enough:
-`Node`.
-"""
+"""A stock broker whose service is away, empty or hanging."""
 
 from __future__ import annotations
 
@@ -25,10 +20,10 @@ from tests.kafka.clients import end_offsets, until
 from tests.kafka.ledger import LEVELS, Ledger, Traffic, entry_of, read
 from tests.kafka.node import CLEAN_STATUS, PATIENT, ReservedPort
 from tests.kafka.plugin_kafka import plugin_kafka
-from tests.support.outage_accounts import ERRORS_A_SECOND_MAX
-from tests.support.plugin_outages import Story
-from tests.support.plugin_traffic import Clients
-from tests.support.segment_copies import Copies
+from tests.support.plugin.outage_costs import ERRORS_A_SECOND_MAX
+from tests.support.plugin.outages import Story
+from tests.support.plugin.segment_copies import Copies
+from tests.support.plugin.traffic import Clients
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -48,7 +43,6 @@ SEGMENT_RECORDS = 40
 
 @pytest.fixture
 def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker with both plugins that was started without its service."""
     folder = tmp_path / "lonely"
     with plugin_kafka(
         kafka_jars, folder, plugins, properties=PATIENT, is_sidecar_started=False
@@ -58,7 +52,6 @@ def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Pl
 
 @contextlib.contextmanager
 def hanging(sidecar: Sidecar) -> Iterator[None]:
-    """The service keeps its connections and does nothing, as one that swaps or is debugged."""
     os.kill(sidecar.pid, signal.SIGSTOP)
     try:
         yield
@@ -68,7 +61,7 @@ def hanging(sidecar: Sidecar) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIterator[Any]:
-    """A consumer at offset 0, which would go to the end if its offset were said not to exist."""
+    """Return a consumer at offset 0 that goes to the end if offset 0 is out of range."""
     client = AIOKafkaConsumer(**kafka.login.for_aiokafka(), auto_offset_reset="latest")
     await client.start()
     try:
@@ -80,7 +73,6 @@ async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIt
 
 
 async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
-    """The topic `orders` with records of every kind, none of them with the broker itself."""
     ledger = Ledger("orders")
     await kafka.create_topic("orders")
     await Traffic(kafka.login, ledger, random.Random(seed)).everything(10)
@@ -94,13 +86,11 @@ async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
 
 
 async def require_all(kafka: PluginKafka, ledger: Ledger) -> None:
-    """Everything is read from offset 0, in both isolation levels."""
     for level in LEVELS:
         assert await read(kafka.login, ledger.topic, level) == ledger.expected(level, 0)
 
 
 def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
-    """Every segment was begun once and finished, and has its object."""
     copies = Copies(kafka.metadata_events(topic))
     assert copies.repeated() == {}
     assert copies.open == set()
@@ -111,8 +101,8 @@ async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_
     lonely_kafka: PluginKafka,
 ) -> None:
     """
-    Four segments wait for a service that is away for 2 s, then for one that knows no metadata for
-    2 s: nothing is written to the tier, and after that each segment once.
+    Four segments wait while a service is away for 2 s, then without metadata for 2 s: the tier gets
+    no object meanwhile, and each segment once after that.
     """
     kafka, ledger = lonely_kafka, Ledger("orders")
     await kafka.create_topic("orders")
@@ -151,8 +141,8 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
     our_kafka: PluginKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    The service is gone, knows nothing, hangs: one consumer is answered some times a second, the
-    broker complains as often, its offset stays 0; and then it is given every record.
+    While the service is gone, empty or hanging, one consumer gets a few answers a second, the
+    broker logs as often, its offset stays 0, and afterwards it gets every record.
     """
     kafka = our_kafka
     ledger = await tiered_topic(kafka, 33)
@@ -163,7 +153,6 @@ async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_secon
         return sum("Unexpected error while fetching" in one.message for one in caplog.records)
 
     async def paced(client: AIOKafkaConsumer) -> None:
-        """Let it try ten times more, and look how long that takes."""
         fetching = asyncio.create_task(client.getmany(place, timeout_ms=int(1_000 * DEADLINE_S)))
         caplog.clear()
         await until(lambda: attempts() >= 1, "it was refused", deadline_s=DEADLINE_S)
@@ -203,9 +192,9 @@ async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Answers stop while the connection stands: readers of the tier are answered by their deadlines,
-    producers and readers of local records notice nothing, the broker stops in order; all goes on
-    afterwards, both where the broker stayed and where it was started meanwhile.
+    While answers stop, readers of the tier are answered by their deadlines, other clients notice
+    nothing and the broker stops in order; all goes on afterwards, with or without a restart of the
+    broker.
     """
     kafka = our_kafka
     await kafka.create_topic("orders")
@@ -238,7 +227,6 @@ async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and
 
 
 async def answers(kafka: PluginKafka) -> dict[str, object]:
-    """What the service tells of `orders-0`: its segments, and who holds each of its offsets."""
     partition = kafka.user_partition("orders")
     async with RemoteLogMetadataClient(UnixAddress(kafka.sidecar.socket)) as client:
         segments = [one async for one in client.list_segments(partition)]
@@ -257,15 +245,14 @@ async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_a
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Stopped and killed, it goes on from its snapshot; without its folder it reads the whole topic:
-    the same segments for every offset, and the same records for consumers.
+    The service continues from its snapshot, or reads the whole topic without its folder, and gives
+    the same segments and records.
     """
     kafka, sidecar = our_kafka, our_kafka.sidecar
     ledger = await tiered_topic(kafka, 9)
     before = await answers(kafka)
 
     async def begun_again() -> bool:
-        """Whether the service read the topic from its beginning."""
         position = sidecar.log.position
         sidecar.start()
         assert await answers(kafka) == before
@@ -288,8 +275,8 @@ async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_
     lonely_kafka: PluginKafka,
 ) -> None:
     """
-    The broker starts alone, takes records and gives them back; the service comes, tiers them, goes;
-    the broker is started alone once more; it comes again: each segment is copied once, all is read.
+    A broker without a service takes and serves records; whenever the service is back each segment
+    is copied once and all is read.
     """
     kafka, ledger = lonely_kafka, Ledger("orders")
     traffic = Traffic(kafka.login, ledger, random.Random(2))
@@ -315,7 +302,7 @@ async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_
 async def test_a_topic_when_deleted_while_the_sidecar_is_away_leaves_nothing_in_the_tier_kafka(
     our_kafka: PluginKafka,
 ) -> None:
-    """The one listing that a broker asks for waits for the service, and every object goes."""
+    """The broker's one listing waits for the service, and every object is deleted."""
     kafka = our_kafka
     await tiered_topic(kafka, 3)
     count = len(kafka.objects("orders"))

@@ -1,6 +1,6 @@
 """
-Failure scenarios of reading, by their numbers, on stock brokers with our plugins: what consumers
-are told while the metadata or the store cannot be asked, and behind an unclean election.
+Numbered failure scenarios of reading, on stock brokers with our plugins: answers to consumers
+without metadata or store, and after an unclean election.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ SEGMENTS = 3
 DEADLINE_S = 60.0
 BEGAN_MS = 1_700_000_000_000
 REFUSALS = 4
-"""Of a consumer, before it is believed that it only waits."""
 GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
 
 
 async def tiered(kafka: PluginKafka) -> None:
-    """A topic of which the broker has nothing but the end, its records a millisecond apart."""
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS, timestamp_ms=BEGAN_MS)
     await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
@@ -46,7 +44,6 @@ async def tiered(kafka: PluginKafka) -> None:
 
 @contextlib.asynccontextmanager
 async def jumpy_consumer(login: Login) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer at offset 0 that goes to the end where it is told that 0 is out of range."""
     client = AIOKafkaConsumer(**login.for_aiokafka(), auto_offset_reset="latest")
     await client.start()
     try:
@@ -61,7 +58,6 @@ PLACE = TopicPartition("orders", 0)
 
 
 async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
-    """Let a consumer ask until the broker has refused it some times; it stays where it is."""
     position = kafka.node.log.position
     async with asyncio.timeout(DEADLINE_S):
         while len(kafka.tiering_errors(position)) < REFUSALS:
@@ -70,7 +66,6 @@ async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
 
 
 async def read_on(client: AIOKafkaConsumer) -> list[bytes | None]:
-    """What the same consumer is given from where it stands."""
     found: list[bytes | None] = []
     async with asyncio.timeout(DEADLINE_S):
         while len(found) < len(RECORDS):
@@ -83,8 +78,8 @@ async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_a
     our_kafka: PluginKafka,
 ) -> None:
     """
-    F111: a consumer that would go to the end at the first "out of range" stays at offset 0 while
-    the service is away, and while the store is, and then reads everything.
+    F111: a consumer that would go to the end when out of range stays at offset 0 while the service
+    or the store is away, and then reads everything.
     """
     await tiered(our_kafka)
     our_kafka.sidecar.kill()
@@ -105,8 +100,8 @@ async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_fro
     our_kafka: PluginKafka,
 ) -> None:
     """
-    F112: the offset of a time that lies in the tier is an error while nobody can say where, never
-    the first local record, and so is the last one of the tier; the earliest one stays the tier's.
+    F112: the broker answers with an error for offsets of tiered times while no metadata is
+    available, never with the first local record; the earliest offset stays the tier's.
     """
     await tiered(our_kafka)
     wanted = 10
@@ -128,20 +123,17 @@ async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_fro
 
 
 async def offset_or_error(login: Login, timestamp_ms: int) -> int | None:
-    """What the broker tells of a time, nothing where it refuses."""
     with contextlib.suppress(KafkaError):
         return await offset_at(login, "orders", timestamp_ms)
     return None
 
 
 async def specials(kafka: PluginKafka) -> dict[str, int | None]:
-    """What the broker tells of the special times."""
     specs = (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED)
     return {spec: await asyncio.to_thread(offset_of, kafka, spec) for spec in specs}
 
 
 def offset_of(kafka: PluginKafka, spec: str) -> int | None:
-    """What the broker tells of one of the special times; nothing where it refuses."""
     where = ("--topic", "orders", "--partitions", "0", "--time", spec)
     with contextlib.suppress(ProcessFailed):
         said = kafka.tools.run(GET_OFFSETS, *where).strip()

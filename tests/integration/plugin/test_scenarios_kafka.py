@@ -20,8 +20,8 @@ from tests.kafka.plugin import our_bucket, our_manager
 from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
 from tests.kafka.stock_manager import StockRefused
 from tests.support.builders import delete_started, finished, segment_id, started
-from tests.support.operating_kafka import FOUND, Operator
-from tests.support.s3_servers import BUCKET
+from tests.support.plugin.operator_commands import FOUND, Operator
+from tests.support.stores.s3_servers import BUCKET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,6 @@ def store(tmp_path: Path) -> Iterator[FaultyStore]:
 def kafka(
     kafka_jars: Jars, plugins: Path, store: FaultyStore, tmp_path: Path
 ) -> Iterator[PluginKafka]:
-    """A broker whose tier is that bucket."""
     storage = our_bucket(plugins, store.endpoint, BUCKET)
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as made:
         yield made
@@ -63,8 +62,6 @@ def kafka(
 
 @pytest.fixture
 def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], StockPeer]:
-    """Starts our plugin as another broker of the same cluster has it."""
-
     def begin(kafka: PluginKafka) -> StockPeer:
         settings = our_manager(plugins, kafka.sidecar.address)
         configuration = {
@@ -79,13 +76,11 @@ def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], St
 
 
 def events_of(kafka: PluginKafka) -> list[SegmentMetadata | SegmentUpdate]:
-    """The events of the topic, in their order."""
     events = [one.event for one in kafka.metadata_events("orders")]
     return [one for one in events if not isinstance(one, PartitionDelete)]
 
 
 def lives(kafka: PluginKafka) -> dict[SegmentId, list[SegmentState]]:
-    """What each segment of the topic went through."""
     found: dict[SegmentId, list[SegmentState]] = {}
     for one in events_of(kafka):
         found.setdefault(one.id, []).append(one.state)
@@ -93,7 +88,6 @@ def lives(kafka: PluginKafka) -> dict[SegmentId, list[SegmentState]]:
 
 
 def assert_copied_once(kafka: PluginKafka) -> set[str]:
-    """Every record is in one finished copy, and in no other; the ids of these."""
     copied = {one for one, states in lives(kafka).items() if CF in states}
     ranges = sorted(
         (one.start_offset, one.last_offset)
@@ -109,7 +103,6 @@ def assert_copied_once(kafka: PluginKafka) -> set[str]:
 
 
 async def until_event(kafka: PluginKafka, state: SegmentState, count: int = 1) -> None:
-    """Wait until so many events of a state are in the topic."""
     await until(
         lambda: kafka.segments_that_reached("orders", state) >= count,
         f"{count} events of {state.name}",
@@ -118,7 +111,6 @@ async def until_event(kafka: PluginKafka, state: SegmentState, count: int = 1) -
 
 
 async def assert_tiered_whole(kafka: PluginKafka) -> None:
-    """Everything is copied, local segments go, and consumers are given all of it."""
     await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
     await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
     found = await read(kafka.login, "orders", "read_uncommitted")
@@ -128,7 +120,10 @@ async def assert_tiered_whole(kafka: PluginKafka) -> None:
 async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
     our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
 ) -> None:
-    """F57: the copy that a lost leader ends late is told to it, and takes nobody's place."""
+    """
+    F57: the broker that lost leadership gets a refusal for its late finish, and the copy replaces
+    none.
+    """
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS[:1])
     partition = our_kafka.user_partition("orders")
@@ -155,8 +150,8 @@ async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_i
     our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
 ) -> None:
     """
-    F104: what the storage side returns is in the finish, and in both events of the deletion. F60:
-    it is also where somebody's deletion does not say it.
+    F104: the finish and both deletion events carry the custom metadata. F60: it stays where a
+    deletion omits it.
     """
     await our_kafka.create_topic("orders")
     await produce(our_kafka.login, "orders", RECORDS)
@@ -187,8 +182,8 @@ async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F102: a broker that dies between start and finish copies the segment again, under a new id, and
-    what it had begun is told to whom it concerns. Nothing of it counts as copied.
+    F102: a broker that dies between start and finish copies the segment again under a new id; the
+    open copy is reported and does not count.
     """
     store.faults[LOG_IS_WRITTEN] = Fault.HELD
     await kafka.create_topic("orders")
@@ -215,8 +210,8 @@ async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is
     kafka: PluginKafka, store: FaultyStore, fault: Fault
 ) -> None:
     """
-    F108: refused or cut off, the broker itself ends the copy with DS and DF; no object stays of it,
-    and the segment is copied under a new id once the store takes it. It complains once an attempt.
+    F108: after a refused or cut upload the broker ends the copy with DS and DF, leaves no object,
+    and copies the segment under a new id later, with one log line per attempt.
     """
     store.faults[INDEXES_ARE_WRITTEN] = fault
     await kafka.create_topic("orders")
@@ -242,8 +237,8 @@ async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F108: where a deletion fails as well, the segment stays DS and is taken up again once the store
-    is back. No start of a copy is left open.
+    F108: a segment whose deletion fails as well stays DS until the store is back; no start of a
+    copy stays open.
     """
     store.faults["."] = Fault.CUT
     await kafka.create_topic("orders")
@@ -265,8 +260,8 @@ async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_liste
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F116: Kafka does not go on with a deletion that its broker did not live to end. What is left is
-    listed, with bytes and the last event, and goes when that is asked for.
+    F116: Kafka does not resume a deletion that its broker did not finish; the command lists what is
+    left, and removes it on request.
     """
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)

@@ -1,7 +1,6 @@
 """
-A stock broker with our plugin and a service that asks who comes: over TCP, with TLS, a certificate
-and a token; what the broker's log says where it is not let in; and replacements while it runs. And
-a service of another cluster, which tells the broker nothing.
+A stock broker and a service that authenticates it over TCP, with TLS, a certificate and a token:
+refusals in the broker's log, replacements in operation, and a service of another cluster.
 """
 
 from __future__ import annotations
@@ -31,17 +30,14 @@ SEGMENTS = 3
 WARNINGS_MAX = 3
 """Of one outage: that it is away, and each other sort of reason."""
 SAID_S_MAX = 30.0
-"""Within the pauses between two attempts, seconds at most, on a busy machine."""
+"""Seconds within which the broker logs, on a busy machine."""
 TIER_S_MAX = 60.0
 LASTING_S = 2.5
-"""A connection that holds so long was let in; the plugin's own measure is 2 s."""
 REFRESH_MS = 200
 OLD, NEW = "old-token-0123456789", "new-token-0123456789"
 
 
 class Guarded:
-    """A broker, and a service that lets in who shows a certificate and a token."""
-
     def __init__(self, jars: Jars, folder: Path, plugins: Path) -> None:
         self._folder = folder
         self.files = folder / "files"
@@ -81,26 +77,21 @@ class Guarded:
         ]  # fmt: skip
 
     def place(self, made: Path, name: str) -> None:
-        """Put a file where another one may stand, whole at any moment."""
         beside = self.files / f"{name}.new"
         shutil.copy(made, beside)
         beside.chmod(0o600)
         beside.replace(self.files / name)
 
     def show(self, authority: Authority) -> None:
-        """Have the service show a certificate of this authority."""
         self.place(authority.vouch_for("service"), "service.pem")
 
     def trust(self, authority: Authority, name: str) -> None:
-        """Have broker or service trust this authority alone."""
         self.place(authority.certificate, name)
 
     def take(self, token: str) -> None:
-        """Have the service take this token alone."""
         self._write("tokens", f"broker-1 broker:1 {token}\n")
 
     def bring(self, token: str) -> None:
-        """Have the broker show this token."""
         self._write("broker.token", f"{token}\n")
 
     def _write(self, name: str, text: str) -> None:
@@ -109,7 +100,6 @@ class Guarded:
         self.place(made, name)
 
     def warnings(self, position: int) -> list[str]:
-        """What the broker's log says of our plugin from a position on."""
         return [
             line
             for line in self.kafka.node.log.since(position)
@@ -117,18 +107,15 @@ class Guarded:
         ]
 
     def says(self, text: str, position: int) -> None:
-        """Wait until the broker's log names this, at the level at which people look."""
         line = self.kafka.node.log.wait_for(text, position=position, deadline_s=SAID_S_MAX)
         assert " WARN " in line
         assert "io.rlmm.kafka" in line
 
     def restart_service(self) -> None:
-        """Have every connection be made anew."""
         self.kafka.sidecar.kill()
         self.kafka.sidecar.start()
 
     async def begin(self) -> None:
-        """The service comes, refuses the broker's token and then takes it; a topic is tiered."""
         self.bring(NEW)
         self.kafka.sidecar.start()
         self.says("token", 0)
@@ -141,7 +128,6 @@ class Guarded:
 
 @pytest.fixture
 def guarded(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Guarded]:
-    """A broker that has started; its service has not."""
     made = Guarded(kafka_jars, tmp_path / "guarded", plugins)
     with made.closing:
         yield made
@@ -151,8 +137,8 @@ async def test_broker_when_its_token_is_not_known_then_named_and_let_in_once_it_
     guarded: Guarded,
 ) -> None:
     """
-    Over TLS, with a certificate: a service that comes late and refuses the token is named for both
-    in the broker's log, in a line each, and everything is tiered once the file is right.
+    The broker's log names a late service and a refused token in one line each, over TLS with a
+    certificate, and tiers everything once the file is right.
     """
     assert guarded.warnings(0), "that the service is away is said at the start"
     await guarded.begin()
@@ -166,8 +152,8 @@ async def test_broker_when_tokens_and_certificates_are_replaced_while_it_runs_th
     guarded: Guarded,
 ) -> None:
     """
-    A token that is taken back, an authority that is not trusted on either side: each is named in
-    the broker's log in a line or two, and is over as soon as the file is right. Nothing is lost.
+    The broker's log names a revoked token and an untrusted authority on either side in a line or
+    two, until the file is right; no record is lost.
     """
     await guarded.begin()
     begun_s = time.monotonic()
@@ -200,6 +186,5 @@ async def test_broker_when_tokens_and_certificates_are_replaced_while_it_runs_th
 
 
 async def until_read(guarded: Guarded) -> None:
-    """The topic, from the tier, as soon as the broker is let in again."""
     found = await read(guarded.kafka.login, "orders", "read_uncommitted")
     assert [one.value for one in found] == RECORDS

@@ -9,9 +9,9 @@ import pytest
 
 from tests.kafka.node import PATIENT
 from tests.kafka.plugin_kafka import plugin_kafka
-from tests.support.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
-from tests.support.plugin_outages import Story
-from tests.support.plugin_traffic import Clients
+from tests.support.plugin.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
+from tests.support.plugin.outages import Story
+from tests.support.plugin.traffic import Clients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 
 def new_seed() -> int:
-    """Another one each time; it is told where a test fails."""
     return random.SystemRandom().randrange(100_000)
 
 
 async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[Outage]) -> Story:
-    """A topic that lived through so many outages, and all that has to hold then."""
     steps = plan(seed, count, outages)
     is_transactional = not any(one.ends_broker for one in outages)
     await kafka.create_topic("orders")
@@ -45,7 +43,6 @@ async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[
 
 @pytest.fixture
 def lasting_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker that nobody ends, beside its service."""
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT) as kafka:
         yield kafka
 
@@ -54,8 +51,8 @@ async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_
     lasting_kafka: PluginKafka,
 ) -> None:
     """
-    SIGKILL while records are copied, written and read: two consumers go on, one of each isolation
-    level, and every segment has one copy.
+    Consumers of both isolation levels go on through SIGKILLs of the service, and every segment has
+    one copy.
     """
     story = await outlived(lasting_kafka, 4, 3, [Outage.SIDECAR_KILLED])
     assert story.account.cut == story.copies().open == set()
@@ -80,7 +77,7 @@ async def test_records_when_broker_and_sidecar_are_ended_are_all_read_and_cut_co
     our_kafka: PluginKafka, outages: Sequence[Outage]
 ) -> None:
     """
-    The broker that has the metadata topic goes down, in order or not, also together with the
-    service: nothing is copied twice but what the broker did not finish, and that is listed.
+    The broker that leads the metadata topic goes down, with or without the service: only copies
+    that it did not finish are copied again, and these are listed.
     """
     await outlived(our_kafka, new_seed(), 9, outages)

@@ -12,7 +12,7 @@ from tests.kafka.clients import until
 from tests.kafka.ledger import LEVELS, Ledger, Traffic, read
 from tests.kafka.plugin import our_bucket, our_storage
 from tests.kafka.plugin_kafka import plugin_kafka
-from tests.support.operating_kafka import (
+from tests.support.plugin.operator_commands import (
     FOUND,
     SLOW,
     SPOKEN_FOR,
@@ -25,8 +25,8 @@ from tests.support.operating_kafka import (
     quicken,
     written_by_jobs,
 )
-from tests.support.s3_servers import BUCKET, moto_server
-from tests.support.segment_copies import Copies
+from tests.support.plugin.segment_copies import Copies
+from tests.support.stores.s3_servers import BUCKET, moto_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tests.kafka.jars import Jars
     from tests.kafka.plugin_kafka import PluginKafka
-    from tests.support.operating_kafka import Operator
+    from tests.support.plugin.operator_commands import Operator
 
 TOPIC = "orders"
 PREFIX = "kafka/"
@@ -46,7 +46,6 @@ TRIMMED_S = 90.0
 
 @pytest.fixture
 def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker that copies slowly, so that jobs find something left to copy."""
     storage = our_storage(plugins, tmp_path / "ours" / "tier")
     with plugin_kafka(
         kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
@@ -58,7 +57,6 @@ def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Plug
 def slow_kafka_with_bucket(
     kafka_jars: Jars, plugins: Path, tmp_path: Path
 ) -> Iterator[tuple[PluginKafka, Operator]]:
-    """The same with a bucket, and who works on it."""
     with moto_server(tmp_path) as server:
         storage = our_bucket(plugins, server.endpoint, BUCKET, prefix=PREFIX)
         with plugin_kafka(
@@ -72,9 +70,8 @@ async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_thro
     slow_kafka: PluginKafka,
 ) -> None:
     """
-    Five codecs, transactions with aborts, a change of the leader epoch: copied by Spark, told to
-    the service that the broker asks, deleted locally by the broker's own retention, and read from
-    offset 0, by isolation level and by time. Nobody's segment is left over.
+    Spark copies five codecs, aborted transactions and a leader change; after local retention stock
+    consumers read from offset 0, by isolation level and time, and no segment is left over.
     """
     kafka, operator = slow_kafka, folder_operator(slow_kafka)
     await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
@@ -97,9 +94,8 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
     slow_kafka_with_bucket: tuple[PluginKafka, Operator], tmp_path: Path
 ) -> None:
     """
-    Two partitions, some leader epochs; the job reads and writes the cluster's own topic, without
-    the service. Consumers of Python and Java and Spark's data source, by the listing and by a
-    frozen plan, give what was produced; audit and verification find nothing, nothing has expired.
+    The broker and a job that uses the cluster's own topic fill a bucket; consumers of Python and
+    Java and Spark's data source give what was produced, and audit, verify and expire find nothing.
     """
     kafka, operator = slow_kafka_with_bucket
     await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)
@@ -134,7 +130,10 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
 async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_stays_clean(
     our_kafka_with_bucket: tuple[PluginKafka, str],
 ) -> None:
-    """What the broker has given up is gone from metadata and bucket, and nothing more is due."""
+    """
+    Segments that the broker's retention deleted are gone from metadata and bucket, and nothing more
+    is due.
+    """
     kafka, endpoint = our_kafka_with_bucket
     operator = bucket_operator(kafka, endpoint)
     await kafka.create_topic(TOPIC)
@@ -158,7 +157,7 @@ async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_
 
 
 async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:
-    """Wait until the broker pauses between two copies: one that its end cuts off stays open."""
+    """Wait until the broker pauses between two copies: a copy that its end cuts off stays open."""
 
     def pauses() -> bool:
         copies = Copies(kafka.metadata_events(TOPIC))
@@ -168,12 +167,10 @@ async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:
 
 
 def finished(kafka: PluginKafka) -> int:
-    """How many copies were ever finished."""
     return kafka.segments_that_reached(TOPIC, SegmentState.COPY_SEGMENT_FINISHED)
 
 
 def is_settled(kafka: PluginKafka) -> bool:
-    """Whether no deletion is under way."""
     begun, ended = (
         kafka.segments_that_reached(TOPIC, state)
         for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
@@ -182,7 +179,6 @@ def is_settled(kafka: PluginKafka) -> bool:
 
 
 async def assert_nothing_expired(operator: Operator, segments: int) -> None:
-    """`rlmm usage` counts what is there, of which nothing is due; `expire` leaves it to brokers."""
     asked = ("--due-within", "1s", "--output", "json")
     totals = (await operator("usage", *operator.of_cluster, *asked)).expect().document["totals"]
     counts = {name: totals[f"{name}_segments"] for name in ("finished", "due", "open")}

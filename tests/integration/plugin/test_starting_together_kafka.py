@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 SOON_S = 3.0
 """From "Kafka Server started" to all of it read: a busy machine, but not the pauses as well."""
 TIMES = 2
-"""The better of which counts: a machine may be busy with something else for once."""
 IN_VAIN_MS = 6_000
 """
 Of looking for Kafka, until the service says so: its next attempts are at 7.75 s, when no broker is
@@ -31,8 +30,8 @@ async def test_f95_tiered_read_when_broker_and_service_start_together_then_does_
     our_kafka: PluginKafka,
 ) -> None:
     """
-    Failure scenario F95: the service has looked for Kafka in vain and pauses when the broker comes
-    up, and what that says it leads is refused at first. Neither pause is waited out.
+    Failure scenario F95: neither the service's pause while Kafka is away nor the broker's pause
+    after a refusal delays the first tiered read.
     """
     await our_kafka.create_topic("orders")
     ledger = Ledger("orders")

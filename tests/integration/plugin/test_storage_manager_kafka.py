@@ -21,8 +21,8 @@ from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import consume, create_topic, produce, until
 from tests.kafka.tiered import TIERED_TOPIC, TieredKafka, tiered_node
-from tests.support.sealed_segments import KeyFiles, seal_segment
-from tests.support.tiered_segments import SEGMENT_ID
+from tests.support.stores.encrypted_segments import KeyFiles, seal_segment
+from tests.support.stores.recorded_manifests import SEGMENT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,15 +73,12 @@ def store(tmp_path: Path) -> Iterator[LocalStore]:
 
 
 class Probe:
-    """Runs our storage manager on that tier, without a broker."""
-
     def __init__(self, jars: Jars, plugins: Path, folder: Path) -> None:
         self._jars = jars
         self._plugin = plugins / "storage-manager"
         self._folder = folder
 
     def __call__(self, verb: str, files: Path, settings: Mapping[str, str] | None = None) -> str:
-        """Copy *files*, or read into them; gives what was printed."""
         partition = SEGMENT.id.partition
         properties = {
             "storage.root": str(self._folder / "tier"),
@@ -116,12 +113,10 @@ class Probe:
 
 @pytest.fixture
 def probe(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Probe:
-    """Our storage manager, as built."""
     return Probe(kafka_jars, plugins, tmp_path)
 
 
 def write_by_python(store: LocalStore, *, is_compressed: bool) -> None:
-    """Write the segment as our jobs do."""
     log = LogObject([LOG], len(LOG), is_compressed=is_compressed, chunk_bytes=CHUNK_BYTES)
     log_bytes = b"".join(bytes(piece) for piece in log)
     indexes = IndexesObject(
@@ -142,7 +137,6 @@ def write_by_python(store: LocalStore, *, is_compressed: bool) -> None:
 
 
 def assert_java_reads(probe: Probe, folder: Path, settings: Mapping[str, str]) -> None:
-    """Every part comes out as it went in."""
     folder.mkdir()
     assert probe("read", folder, settings) == ""
     assert (folder / "LOG").read_bytes() == LOG
@@ -180,7 +174,7 @@ def test_segment_when_our_storage_manager_wrote_it_then_python_reads_it(
 def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """What jobs have copied is served by it."""
+    """The broker's storage manager serves segments that jobs copied."""
     write_by_python(store, is_compressed=is_compressed)
     assert_java_reads(probe, tmp_path / "read", {})
 
@@ -189,7 +183,7 @@ def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
 def test_segment_when_it_is_encrypted_then_our_storage_manager_reads_it_by_the_key_ring(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """The same file of keys is for both."""
+    """Both use the same file of keys."""
     keys = KeyFiles(tmp_path / "keys")
     write_by_python(store, is_compressed=is_compressed)
     seal_segment(store, SEGMENT, PREFIX)
@@ -200,7 +194,7 @@ def test_segment_when_it_is_encrypted_then_our_storage_manager_reads_it_by_the_k
 async def test_records_when_a_stock_broker_tiers_by_our_storage_manager_are_read_and_deleted(
     kafka_jars: Jars, plugins: Path, store: LocalStore, tmp_path: Path
 ) -> None:
-    """Loaded by its class path, with Kafka's own metadata manager: nobody needs the other of us."""
+    """The storage manager works by its class path alone, beside Kafka's own metadata manager."""
     properties = {
         "remote.log.storage.manager.class.name": "io.rlmm.kafka.storage.RlmmRemoteStorageManager",
         "remote.log.storage.manager.class.path": f"{plugins / 'storage-manager'}/*",

@@ -54,14 +54,11 @@ def test_the_lines_when_they_are_taken_out_again_are_those_that_were_added() -> 
 
 
 class Switching:
-    """Three brokers with Kafka's own manager, which are given ours and theirs again."""
-
     def __init__(self, cluster: PluginCluster, plugins: Path) -> None:
         self.cluster = cluster
         self._plugins = plugins
 
     def place(self, node_id: int) -> Place:
-        """Where the page is carried out for a broker."""
         cluster = self.cluster
         return Place(
             cluster.tools,
@@ -72,7 +69,6 @@ class Switching:
         )
 
     async def switch(self, node_id: int) -> None:
-        """Give a broker our manager, as the page has it."""
         cluster = self.cluster
         await self.place(node_id).carry_out(BESIDE)
         await asyncio.to_thread(cluster.sidecars[node_id].start)
@@ -81,7 +77,6 @@ class Switching:
         await self.place(node_id).carry_out(EACH)
 
     async def go_back(self, node_id: int) -> None:
-        """Give a broker Kafka's own manager again."""
         cluster = self.cluster
         cluster.have_kafkas(node_id, switching_page.properties(BACK))
         await self.restart(node_id)
@@ -89,13 +84,11 @@ class Switching:
         await self.place(node_id).carry_out(BACK)
 
     async def restart(self, node_id: int) -> None:
-        """Stop a broker in order, and start it."""
         node = self.cluster.nodes[node_id]
         assert await asyncio.to_thread(node.stop) == CLEAN_STATUS
         await asyncio.to_thread(node.start)
 
     async def until_each_tiers(self, clients: Steady) -> None:
-        """Each broker leads what it leads at best, and copies something written from now on."""
         wanted = {number: replicas[0] for number, replicas in enumerate(EVERYWHERE)}
         found = await placed(self.cluster, TOPIC)
         assert {number: one.leader for number, one in found.items()} == wanted
@@ -108,11 +101,9 @@ class Switching:
         )
 
     def copied(self) -> list[SegmentMetadata]:
-        """The segments whose copies were finished."""
         return finished(self.cluster.at(1).metadata_events(TOPIC))
 
     async def until_all_is_read(self, ledger: Ledger) -> None:
-        """Read from the start what is acknowledged by now, wherever it is."""
         for partition in range(len(EVERYWHERE)):
             expected = ledger.expected(LEVELS[1], partition)
             behind = 1 + max(one.offset for one in expected)
@@ -124,7 +115,6 @@ class Switching:
 
 @pytest.fixture
 def switching(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[Switching]:
-    """Three brokers that tier with Kafka's own manager and our storage manager, started."""
     with PluginCluster(kafka_jars, tmp_path / "cluster", plugins) as cluster:
         for node_id in NODES:
             cluster.have_kafkas(node_id, switching_page.properties(BACK))
@@ -138,9 +128,8 @@ async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_
     switching: Switching,
 ) -> None:
     """
-    A producer and a consumer go on while brokers are given our manager one by one, and Kafka's own
-    again. With both kinds in the cluster, each broker tiers, and everything is read from the start
-    through all of them; nothing is copied twice, and at the end each record was read once.
+    Brokers get our manager one by one and Kafka's own again while clients run: each broker tiers in
+    a mixed cluster, no range is copied twice, and each record is read once.
     """
     cluster, ledger = switching.cluster, Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, EVERYWHERE)
@@ -166,7 +155,6 @@ async def test_three_brokers_when_switched_one_by_one_and_back_lose_nothing_and_
 
 
 async def read_from_the_tier(cluster: PluginCluster, ledger: Ledger) -> None:
-    """All that was written, once no broker has any of it."""
     for number, where in (await placed(cluster, ledger.topic)).items():
         await cluster.at(where.leader).wait_until_trimmed(ledger.topic, number)
         for level in LEVELS:
@@ -175,7 +163,6 @@ async def read_from_the_tier(cluster: PluginCluster, ledger: Ledger) -> None:
 
 
 def assert_nothing_is_gone(printed: Mapping[str, str]) -> None:
-    """Nothing left the tier, and every user partition of it grew."""
     (diff,) = [json.loads(said) for line, said in printed.items() if line.startswith("rlmm diff")]
     assert len(diff["items"]) == len(EVERYWHERE)
     assert all(one["changes"].get("segment-gone", 0) == 0 for one in diff["items"])
@@ -183,7 +170,6 @@ def assert_nothing_is_gone(printed: Mapping[str, str]) -> None:
 
 @pytest.fixture
 def sidecar_alone(tmp_path: Path) -> Iterator[tuple[Sidecar, str]]:
-    """A service for a broker that is alone, not started, and where it tells how it is."""
     port = ReservedPort()
     http = f"127.0.0.1:{port.number}"
     yield Sidecar(tmp_path / "sidecar", "", arguments=["--http-listen", http]), http
@@ -195,9 +181,8 @@ async def test_one_broker_when_switched_and_back_has_each_record_and_deletes_wha
     kafka_jars: Jars, plugins: Path, tmp_path: Path, sidecar_alone: tuple[Sidecar, str]
 ) -> None:
     """
-    A broker that keeps the storage manager that it has: records of every kind, written under one
-    manager, are read under the other, in both directions; a topic that was copied under one is
-    deleted from the tier under the other.
+    Records written under one manager are read under the other, in both directions, and a topic
+    copied under one is deleted under the other.
     """
     ledger, (sidecar, http) = Ledger(TOPIC), sidecar_alone
     with tiered_node(kafka_jars, tmp_path / "node") as node, sidecar:
@@ -234,13 +219,11 @@ async def test_one_broker_when_switched_and_back_has_each_record_and_deletes_wha
 
 
 def restart(node: Node) -> None:
-    """Stop a broker in order, and start it."""
     assert node.stop() == CLEAN_STATUS
     node.start()
 
 
 async def write_and_read(kafka: TieredKafka, traffic: Traffic) -> None:
-    """Read all that was written before; write more of every kind, and read all from the tier."""
     ledger = traffic.ledger
     for level in LEVELS:
         assert await read(kafka.login, TOPIC, level) == ledger.expected(level, 0)
@@ -251,7 +234,6 @@ async def write_and_read(kafka: TieredKafka, traffic: Traffic) -> None:
 
 
 async def tier_a_topic(kafka: TieredKafka, topic: str) -> None:
-    """A topic whose records are in the tier alone."""
     await kafka.create_topic(topic)
     await produce(kafka.login, topic, [b"x" * 500] * 60)
     await kafka.wait_until_trimmed(topic)
@@ -259,6 +241,5 @@ async def tier_a_topic(kafka: TieredKafka, topic: str) -> None:
 
 
 async def delete_from_the_tier(kafka: TieredKafka, topic: str) -> None:
-    """Delete such a topic, and see that it leaves nothing."""
     await kafka.delete_topic(topic)
     await until(lambda: not kafka.objects(topic), f"{topic} left the tier")

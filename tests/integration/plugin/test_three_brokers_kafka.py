@@ -32,20 +32,17 @@ TIMES = 20
 
 @pytest.fixture
 def cluster(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginCluster]:
-    """Brokers and services of this test alone, all of them started."""
     with PluginCluster(kafka_jars, tmp_path / "cluster", plugins) as three:
         yield three.start()
 
 
 async def until_all_is_tiered(cluster: PluginCluster, partitions: int) -> None:
-    """Wait until the leaders have no record of their own any more."""
     for number, where in (await placed(cluster, TOPIC)).items():
         assert number < partitions
         await cluster.at(where.leader).wait_until_trimmed(TOPIC, number)
 
 
 async def lose(cluster: PluginCluster, broker: int, *, is_broker: bool, is_sidecar: bool) -> None:
-    """Kill a broker, its service or both; in the end all partitions have leaders."""
     if is_sidecar:
         await asyncio.to_thread(cluster.sidecars[broker].kill)
     if is_broker:
@@ -69,10 +66,8 @@ async def test_records_when_a_leader_or_its_service_is_killed_are_read_once_and_
     cluster: PluginCluster, *, is_broker: bool, is_sidecar: bool
 ) -> None:
     """
-    A producer that waits for all replicas writes on while leaders move and one of them dies, or its
-    service, or both: each acknowledged record is read once, by a consumer that was there and by
-    those that come later; others go on tiering, nothing is copied twice, and each service answers
-    for what its broker leads and follows.
+    Leaders and services die while a producer writes with acks=all: each acknowledged record is read
+    once, nothing is copied twice, and each service answers for its broker's partitions.
     """
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, RING, ONE_IS_ENOUGH)
@@ -105,7 +100,6 @@ async def test_records_when_a_leader_or_its_service_is_killed_are_read_once_and_
 
 
 def leader_epochs(cluster: PluginCluster, broker: int) -> list[str]:
-    """Epochs with their first offsets, from the file of a broker."""
     file = cluster.nodes[broker].data / f"{TOPIC}-0" / "leader-epoch-checkpoint"
     return file.read_text().splitlines()[2:]
 
@@ -115,9 +109,8 @@ async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier
     cluster: PluginCluster,
 ) -> None:
     """
-    A broker that never had the partition, all of whose records are in the tier alone, takes its
-    leader epochs from there; when the brokers that wrote it are gone it serves every
-    record, by offset and by time, and tiers on.
+    A broker that is new to a partition whose records are all tiered takes its leader epochs from
+    there, serves every record when the other brokers are gone, and tiers on.
     """
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, [[1, 2]], ONE_IS_ENOUGH)

@@ -1,4 +1,4 @@
-"""What leaves a topic leaves the tier, and the metadata of it; nothing of other topics does."""
+"""Segments deleted from a topic leave the tier and its metadata; other topics keep theirs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kafka.plugin_kafka import PATIENT_READS, PluginKafka, plugin_kafka
 from tests.kafka.stock_consumer import StockConsumer
 from tests.kafka.tier_accounts import TierAccounts
 from tests.kafka.tiered import TIERED_TOPIC
-from tests.support.operating_kafka import Operator
+from tests.support.plugin.operator_commands import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +31,11 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
-    """A broker with both plugins beside its service, and a folder as tier."""
     with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT_READS) as started:
         yield started
 
 
 async def neighbour(kafka: PluginKafka, topic: str) -> dict[str, bytes]:
-    """Another topic, tiered; gives what it has in the tier."""
     await kafka.create_topic(topic)
     await produce(kafka.login, topic, OTHER_RECORDS)
     await kafka.wait_until_tiered(topic, 2)
@@ -46,7 +44,6 @@ async def neighbour(kafka: PluginKafka, topic: str) -> dict[str, bytes]:
 
 
 async def assert_untouched(kafka: PluginKafka, topic: str, files: dict[str, bytes]) -> None:
-    """The other topic has what it had, and is read."""
     accounts = TierAccounts(kafka)
     assert accounts.files(topic) == files
     await accounts.assert_agreed(topic)
@@ -55,7 +52,6 @@ async def assert_untouched(kafka: PluginKafka, topic: str, files: dict[str, byte
 
 
 async def assert_begins(kafka: PluginKafka, topic: str, first: int, end: int) -> None:
-    """Kafka's own consumer is told so."""
     consumer = StockConsumer(kafka.node.jars, kafka.bootstrap, topic, LEVELS[0])
     assert await consumer.bounds(0) == [(first, end)]
 
@@ -64,8 +60,8 @@ async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
     kafka: PluginKafka,
 ) -> None:
     """
-    DeleteRecords: the segments below go, with manifests and indexes, and no other; what is left is
-    read. The topic's deletion takes the rest. A topic whose name begins alike keeps everything.
+    DeleteRecords removes exactly the segments below the offset, the topic's deletion removes the
+    rest, and a topic with a similar name keeps everything.
     """
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders-2")
@@ -100,7 +96,10 @@ async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
 async def test_segments_when_too_many_or_too_old_leave_the_tier_and_the_metadata(
     kafka: PluginKafka,
 ) -> None:
-    """`retention.ms` takes those whose newest record is too old, `retention.bytes` the oldest."""
+    """
+    `retention.ms` deletes segments whose newest record is too old, `retention.bytes` the oldest
+    segments.
+    """
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders2")
     await kafka.create_topic("orders")

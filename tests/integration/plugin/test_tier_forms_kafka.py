@@ -19,9 +19,9 @@ from tests.kafka.ledger import LEVELS, read
 from tests.kafka.plugin import our_bucket, our_storage
 from tests.kafka.plugin_kafka import PATIENT_READS, PluginKafka, plugin_kafka
 from tests.kafka.tier_accounts import TierAccounts
-from tests.support.object_places import server_bucket
-from tests.support.s3_servers import ACCESS, BUCKET, SECRET, moto_server
-from tests.support.sealed_segments import KeyFiles, seal_segment
+from tests.support.stores.encrypted_segments import KeyFiles, seal_segment
+from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET, moto_server
+from tests.support.stores.stores_under_test import server_bucket
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,6 @@ ERRORS_A_SECOND_MAX = 10
 
 
 def seal_all(kafka: PluginKafka, topic: str) -> None:
-    """Encrypt every segment of a topic where it lies."""
     with LocalStore(LocalSettings(kafka.store)) as store:
         for segment in TierAccounts(kafka).segments(topic).values():
             seal_segment(store, segment)
@@ -59,7 +58,6 @@ def manifests(store: ObjectStore) -> list[Manifest]:
 
 
 async def tiered_story(kafka: PluginKafka, topic: str = "orders") -> CoreStory:
-    """Traffic of every kind, in the tier alone."""
     await kafka.create_topic(topic, partitions=2)
     story = CoreStory.of(kafka, topic)
     await story.produce()
@@ -80,8 +78,8 @@ async def test_records_when_a_bucket_has_small_zstd_chunks_are_read_as_they_were
     kafka_jars: Jars, plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Each segment is several frames, below a prefix; its topic's deletion empties the bucket. The
-    broker is told no keys: it has those of its environment, by the default chain.
+    The broker reads segments of several frames below a prefix with credentials from its
+    environment; the topic's deletion empties the bucket.
     """
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
@@ -110,7 +108,10 @@ async def test_records_when_a_bucket_has_small_zstd_chunks_are_read_as_they_were
 async def test_records_when_segments_were_encrypted_are_read_by_a_broker_that_has_the_keys(
     kafka_jars: Jars, plugins: Path, tmp_path: Path
 ) -> None:
-    """Of the chunks as of the indexes, transactions and times too; what comes later is plain."""
+    """
+    The broker reads encrypted chunks and indexes, transactions and times included; later segments
+    are plain.
+    """
     keys = KeyFiles(tmp_path / "keys")
     storage = our_storage(plugins, tmp_path / "ours" / "tier")
     storage |= SMALL_CHUNKS | {KEY_RING: str(keys.ring)}
@@ -133,8 +134,8 @@ async def test_a_consumer_when_the_broker_lacks_the_keys_waits_and_nothing_else_
     our_kafka: PluginKafka, tmp_path: Path
 ) -> None:
     """
-    The broker names the key that it lacks, at a bearable pace; other topics are read, records that
-    were not encrypted are read, new ones are tiered. With the key the same consumer goes on.
+    The broker logs the missing key at a limited pace, other topics and plain records stay readable,
+    new ones are tiered, and with the key the same consumer goes on.
     """
     keys = KeyFiles(tmp_path / "keys")
     sealed = await tiered_story(our_kafka, "sealed")

@@ -1,6 +1,6 @@
 """
-Failure scenario F110: a leader is elected that lacks what the tier has. Look-ups go by the epoch of
-the data, so that what the lost leader has copied is never given out for what came in its place.
+Failure scenario F110: the elected leader lacks records of the tier. Look-ups go by leader epoch, so
+that consumers never get the lost leader's segments in place of the new ones.
 """
 
 from __future__ import annotations
@@ -44,13 +44,11 @@ DEADLINE_S = 90.0
 
 @pytest.fixture
 def cluster(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginCluster]:
-    """Brokers and services of this test alone, all of them started."""
     with PluginCluster(kafka_jars, tmp_path / "cluster", plugins) as three:
         yield three.start()
 
 
 async def write(cluster: PluginCluster, leader: int, values: list[bytes]) -> None:
-    """Write records, and wait until they are in the tier and the leader has none of its own."""
     written = await produce(cluster.login, TOPIC, values)
     at = cluster.at(leader)
 
@@ -73,7 +71,6 @@ async def write(cluster: PluginCluster, leader: int, values: list[bytes]) -> Non
 
 
 async def elected(cluster: PluginCluster, leader: int) -> None:
-    """Wait until this broker leads."""
     await until_placed(
         cluster, TOPIC, lambda found: found[0].leader == leader, deadline_s=DEADLINE_S
     )
@@ -83,9 +80,8 @@ async def test_f110_offsets_when_a_leader_was_elected_that_lacks_them_then_of_it
     cluster: PluginCluster,
 ) -> None:
     """
-    The lost leader's segments and the new one's lie at equal offsets of two epochs: a consumer is
-    given the new one's. Where these are gone from the metadata it is told that they are, and not
-    given the others.
+    F110: a consumer gets the new leader's segments where epochs overlap, and an out-of-range error
+    once they are deleted, never the lost leader's.
     """
     (partition,) = await cluster.create_topic(TOPIC, [[1, 2]], SETTINGS)
     await write(cluster, 1, COMMON)
@@ -113,7 +109,6 @@ async def test_f110_offsets_when_a_leader_was_elected_that_lacks_them_then_of_it
 
 
 async def ask_on(cluster: PluginCluster, offset: int) -> None:
-    """Ask for an offset until it is refused; only what belongs there may be given before."""
     client = AIOKafkaConsumer(**cluster.login.for_aiokafka(), auto_offset_reset="none")
     await client.start()
     try:

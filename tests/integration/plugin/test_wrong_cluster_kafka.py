@@ -1,6 +1,6 @@
 """
-A broker's plugin and a service whose metadata is another cluster's, or nobody's: nothing is told,
-nothing is stored, and the broker's log names both clusters.
+A broker's plugin and a service with another cluster's metadata, or none: the service answers and
+stores nothing, and the broker's log names both clusters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.kafka.plugin import our_manager
 from tests.kafka.stock_manager import StockRefused
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started
-from tests.support.serving import FOLDER, serving
+from tests.support.server.serve_process import FOLDER, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,6 @@ WRITE_MS = 1_000
 
 @pytest.fixture
 def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callable[[str], StockPeer]:
-    """Starts our plugin as a broker of that cluster has it, at the service of this test."""
     settings = our_manager(plugins, str(socket_path))
     return lambda cluster_id: stock_peer(
         NOWHERE,
@@ -52,14 +51,13 @@ def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callabl
 
 
 def refusal(ask: Callable[..., object], *about: object) -> str:
-    """The class of the exception that answers."""
     with pytest.raises(StockRefused) as raised:
         ask(*about)
     return raised.value.java_class
 
 
 def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
-    """Every question and every write is refused, in a way after which a broker comes back."""
+    """Every question and write is refused with an error after which a broker tries again."""
     assert not peer.is_ready(partition)
     refusals = [
         refusal(peer.lookup, partition, 0, 0),
@@ -106,8 +104,8 @@ async def test_plugin_when_the_service_finds_another_cluster_late_then_told_noth
     tmp_path: Path,
 ) -> None:
     """
-    Who is let in while nobody knows whose metadata it is, is refused as soon as that is known; the
-    log names the cluster although it had named another reason before.
+    The service refuses an early broker as soon as it knows that the cluster is another one, and the
+    log names that cluster.
     """
     node = fresh_kafka.node()
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)

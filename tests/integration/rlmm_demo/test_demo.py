@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.told_demo import TITLES, ToldDemo, tell_demo
+from tests.support.cli.demo_run import TITLES, ToldDemo, tell_demo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import tree
-from tests.support.told_demo import TITLES, ToldDemo, tell_demo
+from tests.support.cli.demo_run import TITLES, ToldDemo, tell_demo
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from tests.kafka.jars import Jars

@@ -26,7 +26,7 @@ from tests.kafka.cluster import Cluster
 from tests.kafka.tiered import METADATA_PARTITIONS, TIERED_TOPIC, TieredKafka
 from tests.support.builders import started, tp
 from tests.support.engines import ROOM, until
-from tests.support.serving import serving
+from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from tests.kafka.node import ReservedPort
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import started, tp
 from tests.support.engines import ROOM, until
-from tests.support.serving import serving
+from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

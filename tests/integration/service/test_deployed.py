@@ -14,11 +14,11 @@ import pytest
 from rlmm.access.tokens import read_tokens_file
 from rlmm.errors import NotPermitted
 from rlmm.wire.values import partition_value
-from tests.support.access import BOUND, Pki, write_tokens
 from tests.support.builders import tp
-from tests.support.deployment import container, manifest
-from tests.support.frames import connected
-from tests.support.serving import PLACES, fill, serving
+from tests.support.repository.deployment import container, manifest
+from tests.support.server.access_files import BOUND, Pki, write_tokens
+from tests.support.server.raw_frames import connected
+from tests.support.server.serve_process import PLACES, fill, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, until
-from tests.support.ill_logs import BrokenLog, DeafLog
+from tests.support.logs.misbehaving_logs import BrokenLog, UncancellableLog
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ async def test_f101_service_when_a_fetch_does_not_end_then_is_named_and_snapshot
     `Stopped` at once, the last snapshots are written all the same, the fetches are named.
     """
     world = World(tmp_path)
-    world.log = deaf = DeafLog(world.topic)
+    world.log = deaf = UncancellableLog(world.topic)
     loop = asyncio.get_running_loop()
     try:
         async with world.serving() as (engine, task):

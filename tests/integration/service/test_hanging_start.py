@@ -28,8 +28,8 @@ from tests.integration.http.test_process import get, url_of
 from tests.integration.service.test_ending import DEADLINE_S, SETTINGS, kept_positions
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import until, until_open
-from tests.support.http_servers import ANYWHERE
-from tests.support.serving import serving
+from tests.support.server.http_servers import ANYWHERE
+from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import tree
-from tests.support.serving import NO_PORTS, serving
+from tests.support.repository import tree
+from tests.support.server.serve_process import NO_PORTS, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.serving import Serving
+    from tests.support.server.serve_process import Serving
 
 FAILING = """
 from rlmm.cli.main import main

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.serving import PLACES, fill, serving
+from tests.support.server.serve_process import PLACES, fill, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.serving import Serving
+    from tests.support.server.serve_process import Serving
 
 READ_AGAIN = "the configuration was read again"
 RESTART = "these keys have changed and need a restart: "

@@ -12,7 +12,7 @@ import pytest
 from rlmm.base.folder_lock import LOCK
 from rlmm.cli.snapshot.service_requests import REPORT
 from rlmm.process.wiring import SNAPSHOT_FOLDER
-from tests.support.serving import DEADLINE_S, FOLDER, PLACES, READY, fill, serving
+from tests.support.server.serve_process import DEADLINE_S, FOLDER, PLACES, READY, fill, serving
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import pytest
 from rlmm.errors import LogUnavailable
 from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarSegmentSource
-from tests.support.broker_logs import FIRST, NODE, PARTITION, write_example
-from tests.support.serving import FOLDER, serving
+from tests.support.partitions.broker_folders import FIRST, NODE, PARTITION, write_example
+from tests.support.server.serve_process import FOLDER, serving
 
 if TYPE_CHECKING:
     from pathlib import Path

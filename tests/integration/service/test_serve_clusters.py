@@ -16,13 +16,13 @@ from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.snapshot.folder_check import stored_below
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started, tp
-from tests.support.serving import serving
+from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.kafka.fixtures import FreshKafka
-    from tests.support.serving import Serving
+    from tests.support.server.serve_process import Serving
 
 TWO = """
 [snapshot]

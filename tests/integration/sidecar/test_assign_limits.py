@@ -16,8 +16,8 @@ from rlmm.sidecar import brokers
 from rlmm.sidecar.broker_starts import SETTLE_S
 from tests.support.builders import tp
 from tests.support.engines import World, until
-from tests.support.frames import greeted, wire
-from tests.support.sidecars import listening
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import greeted, wire
 
 PLACES = 7
 MOST = 50

@@ -17,8 +17,8 @@ from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.integration.engine.conftest import QUICK
 from tests.kafka.secured import Way
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.kafka_logs import own_topic, settings_for
-from tests.support.sidecars import listening
+from tests.support.kafka.kafka_logs import own_topic, settings_for
+from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,14 +13,14 @@ from rlmm.metadata.ids import Uuid
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import connected, greeted, wire
-from tests.support.sidecars import listening
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm.engine.engine import Engine
-    from tests.support.sidecars import Listening
+    from tests.support.server.frame_servers import Listening
 
 PLACES = 3
 FIRST, AGAIN = (bytes(Uuid.of(0, number)) for number in (1, 2))

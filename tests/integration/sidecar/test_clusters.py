@@ -22,8 +22,8 @@ from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
 from rlmm.sidecar.clusters import Clusters
 from tests.support.builders import tp
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.frames import connected, greeted, wire
-from tests.support.sidecars import listening
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

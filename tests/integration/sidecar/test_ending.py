@@ -20,9 +20,9 @@ from rlmm.sidecar.unix_socket import UnixSocket
 from rlmm.wire.values import segment_value, update_value
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import connected, greeted, wire
-from tests.support.serving import serving
-from tests.support.sidecars import listening
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import connected, greeted, wire
+from tests.support.server.serve_process import serving
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.frames import greeted, wire
-from tests.support.sidecar_clients import ORDERS, PLACES, add, packed
-from tests.support.sidecars import listening
+from tests.support.server.frame_client_calls import ORDERS, PLACES, add, packed
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.report import Report
     from rlmm.records.record_set import RecordSet
-    from tests.support.frames import FrameClient
-    from tests.support.sidecars import Listening
+    from tests.support.server.frame_servers import Listening
+    from tests.support.server.raw_frames import FrameClient
 
 QUESTIONS: list[tuple[Any, ...]] = [
     ("segment", segment_id(1).uuid),

@@ -16,17 +16,17 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.wire.values import segment_value
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open
-from tests.support.frames import greeted, wire
-from tests.support.serving import serving
-from tests.support.sidecar_clients import ORDERS, PLACES, add
-from tests.support.sidecars import listening
+from tests.support.server.frame_client_calls import ORDERS, PLACES, add
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import greeted, wire
+from tests.support.server.serve_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.report import Report
     from rlmm.records.record_set import RecordSet
-    from tests.support.frames import FrameClient
+    from tests.support.server.raw_frames import FrameClient
 
 SOCKET = "s"
 

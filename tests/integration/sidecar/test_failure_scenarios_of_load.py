@@ -13,16 +13,16 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.slots import Slots
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started
+from tests.support.engine.shards import state_of
 from tests.support.engines import World, until, until_open
-from tests.support.frames import greeted, wire
-from tests.support.shards import state_of
-from tests.support.sidecar_clients import ORDERS, PLACES, packed, serving
-from tests.support.sidecars import listening
+from tests.support.server.frame_client_calls import ORDERS, PLACES, packed, serving
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.frames import FrameClient
+    from tests.support.server.raw_frames import FrameClient
 
 READERS = 32
 REPLAYED = 10_000

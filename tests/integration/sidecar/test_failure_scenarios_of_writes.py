@@ -28,13 +28,13 @@ from tests.support.builders import (
     started,
 )
 from tests.support.engines import World, until_open
-from tests.support.frames import greeted, wire
-from tests.support.sidecar_clients import ORDERS, PLACES, add, copy, packed, serving
-from tests.support.sidecars import listening
+from tests.support.server.frame_client_calls import ORDERS, PLACES, add, copy, packed, serving
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import greeted, wire
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
-    from tests.support.frames import FrameClient
+    from tests.support.server.raw_frames import FrameClient
 
 
 def log_end(world: World) -> int:

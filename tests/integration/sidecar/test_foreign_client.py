@@ -10,16 +10,16 @@ import pytest
 
 from rlmm.metadata.assignment import Assignment
 from tests.support.engines import World
-from tests.support.foreign import story
-from tests.support.foreign.running import SOURCE, java, run_client
-from tests.support.sidecars import listening
+from tests.support.java_client import running
+from tests.support.java_client.running import SOURCE, java, run_client
+from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(java() is None, reason="needs a JDK")
 
-WHO = (story.TOPIC_ID, story.TOPIC, str(story.PARTITION))
+WHO = (running.TOPIC_ID, running.TOPIC, str(running.PARTITION))
 
 
 @pytest.mark.parametrize("follows_brokers", [True, False], ids=["broker", "all"])
@@ -33,7 +33,7 @@ async def test_foreign_client_when_it_talks_to_the_service_understands_every_ans
         listening(engine, follows_brokers=follows_brokers) as served,
     ):
         lines = await run_client(str(served.path), *WHO)
-    story.require_told(lines)
+    running.require_told(lines)
 
 
 def test_foreign_client_then_is_of_one_short_file_and_needs_a_jdk_alone(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from rlmm.wire.operator_queries import read_image_head
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import DEADLINE_S, FrameClient, greeted, wire
-from tests.support.sidecars import Listening, RoleDoor, listening
+from tests.support.server.frame_servers import Listening, RoleDoor, listening
+from tests.support.server.raw_frames import DEADLINE_S, FrameClient, greeted, wire
 from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from rlmm.wire.framing import frame
 from rlmm.wire.messages import request_frame
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import connected, greeted, wire
-from tests.support.sidecars import listening
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import connected, greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm.engine.engine import Engine
-    from tests.support.sidecars import Listening
+    from tests.support.server.frame_servers import Listening
 
 PLACES = 2
 ORDERS = tp("orders", 7)

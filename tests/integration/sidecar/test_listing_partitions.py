@@ -21,8 +21,8 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.engines import World, until, until_open
-from tests.support.frames import FrameClient, greeted, wire
-from tests.support.sidecars import RoleDoor, listening
+from tests.support.server.frame_servers import RoleDoor, listening
+from tests.support.server.raw_frames import FrameClient, greeted, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.wire.messages import read_answer, request_frame
-from tests.support.serving import PLACES, fill, serving
+from tests.support.server.serve_process import PLACES, fill, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

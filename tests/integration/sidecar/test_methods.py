@@ -23,9 +23,17 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.engines import World, until_open
-from tests.support.frames import connected, greeted, wire
-from tests.support.sidecar_clients import ORDERS, OTHER, PLACES, add, copy, packed, serving
-from tests.support.sidecars import RoleDoor, listening
+from tests.support.server.frame_client_calls import (
+    ORDERS,
+    OTHER,
+    PLACES,
+    add,
+    copy,
+    packed,
+    serving,
+)
+from tests.support.server.frame_servers import RoleDoor, listening
+from tests.support.server.raw_frames import connected, greeted, wire
 
 
 async def test_hello_then_says_who_serves_what_and_how_much_of_it() -> None:

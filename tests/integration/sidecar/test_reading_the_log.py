@@ -31,8 +31,8 @@ from rlmm.wire.operator_queries import (
 )
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import FrameClient, greeted
-from tests.support.sidecars import Listening, RoleDoor, listening
+from tests.support.server.frame_servers import Listening, RoleDoor, listening
+from tests.support.server.raw_frames import FrameClient, greeted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

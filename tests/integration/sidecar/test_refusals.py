@@ -27,9 +27,17 @@ from tests.support.builders import (
     update,
 )
 from tests.support.engines import World, until_open
-from tests.support.frames import connected, greeted, wire
-from tests.support.sidecar_clients import ORDERS, OTHER, PLACES, add, copy, packed, serving
-from tests.support.sidecars import RoleDoor, listening
+from tests.support.server.frame_client_calls import (
+    ORDERS,
+    OTHER,
+    PLACES,
+    add,
+    copy,
+    packed,
+    serving,
+)
+from tests.support.server.frame_servers import RoleDoor, listening
+from tests.support.server.raw_frames import connected, greeted, wire
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ import pytest
 from rlmm.metadata.assignment import Assignment
 from rlmm.wire import hello
 from rlmm.wire.messages import request_frame
-from tests.support import tree
-from tests.support.compat_http import shape
-from tests.support.compat_wire import FILE, Wire, message_of, service
 from tests.support.engines import World, until_open
-from tests.support.frames import connected
-from tests.support.sidecars import listening
-from tests.support.wire_frames import to_json
+from tests.support.repository import tree
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import connected
+from tests.support.server.recorded_frames import to_json
+from tests.support.server.released_frames import FILE, Wire, message_of, service
+from tests.support.server.released_http import shape
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

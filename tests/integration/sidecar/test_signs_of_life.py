@@ -9,8 +9,8 @@ import pytest
 from rlmm.errors import NotReady, RlmmError
 from tests.support.builders import tp
 from tests.support.engines import World, until_open
-from tests.support.frames import connected, wire
-from tests.support.sidecars import FixedEngines, RoleDoor, listening
+from tests.support.server.frame_servers import FixedEngines, RoleDoor, listening
+from tests.support.server.raw_frames import connected, wire
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine

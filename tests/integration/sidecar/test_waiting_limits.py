@@ -17,8 +17,8 @@ from rlmm.wire.messages import request_frame
 from rlmm.wire.values import segment_value
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.frames import DEADLINE_S, FrameClient, greeted, wire
-from tests.support.sidecars import listening
+from tests.support.server.frame_servers import listening
+from tests.support.server.raw_frames import DEADLINE_S, FrameClient, greeted, wire
 
 ORDERS = tp("orders", 7)
 FAR = {"at_least": {0: 10**9}}

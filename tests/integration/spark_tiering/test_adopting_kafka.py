@@ -29,7 +29,8 @@ from tests.kafka.clients import create_topic, produce, until
 from tests.kafka.node import PATIENT
 from tests.kafka.tiered import TieredKafka, tiered_node
 from tests.kafka.tools import METADATA_TOPIC
-from tests.support.adopted_kafka import (
+from tests.support.kafka.kafka_logs import settings_for
+from tests.support.tier.adopted_broker import (
     ADOPTED_TOPIC,
     QUICK,
     SLOW_COPYING,
@@ -39,7 +40,6 @@ from tests.support.adopted_kafka import (
     producing,
     values_of,
 )
-from tests.support.kafka_logs import settings_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

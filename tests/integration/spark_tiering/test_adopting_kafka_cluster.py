@@ -12,7 +12,7 @@ from spark_tiering.copy_job.receipts import CopyFate
 from tests.kafka.clients import create_topic, until, wait_for_leader
 from tests.kafka.cluster import SIZE, Cluster
 from tests.kafka.tiered import TIERED_TOPIC
-from tests.support.adopted_kafka import (
+from tests.support.tier.adopted_broker import (
     ADOPTED_TOPIC,
     SLOW_COPYING,
     Adopter,

@@ -17,7 +17,7 @@ from tests.integration.spark_tiering.test_segments_of_kafka import (
 )
 from tests.kafka.clients import delete_topic, produce, until
 from tests.kafka.node import CLEAN_STATUS
-from tests.support.adopted_kafka import ADOPTED_TOPIC, SLOW_COPYING, Adopter, finished_ranges
+from tests.support.tier.adopted_broker import ADOPTED_TOPIC, SLOW_COPYING, Adopter, finished_ranges
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,10 +27,10 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_answers import answers_in
-from tests.support.tier_command import forget_environment
-from tests.support.tier_places import begin_log, digest_of_tree
+from tests.support.cli.tier_command import forget_environment
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.tier.job_folders import begin_log, digest_of_tree
+from tests.support.tier.metadata_answers import answers_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,10 +26,10 @@ from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.embedded import kafka_settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.kafka.clients import consumer, create_topic
-from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started, started, tp
-from tests.support.kafka_logs import delete_records, own_topic
-from tests.support.metadata_accesses import opened
+from tests.support.kafka.kafka_logs import delete_records, own_topic
+from tests.support.stores.segment_objects import put_set, whole_segment
+from tests.support.tier.metadata_accesses import opened
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World
-from tests.support.metadata_accesses import serving
+from tests.support.tier.metadata_accesses import serving
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,9 @@ from spark_tiering.executor.tasks import CopyOptions, InspectTask, UnitOutcome
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.copy_tasks import (
+from tests.support.partitions.segments import MemoryFiles, changed, example_partition
+from tests.support.stores.failing_stores import FailingFiles, SourceTrouble
+from tests.support.tier.copy_tasks import (
     ORDERS,
     PLAIN,
     SECOND,
@@ -25,8 +27,6 @@ from tests.support.copy_tasks import (
     report_on,
     run,
 )
-from tests.support.failing_copies import FailingFiles, SourceTrouble
-from tests.support.segments import MemoryFiles, changed, example_partition
 
 if TYPE_CHECKING:
     from pathlib import Path

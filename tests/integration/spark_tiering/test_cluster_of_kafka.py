@@ -17,7 +17,7 @@ from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.segment_sources.survey import survey
 from tests.kafka.clients import create_topic, delete_topic, produce, until
 from tests.kafka.secured import ALLOWED, POWERLESS, Way
-from tests.support.kafka_logs import delete_records, own_topic
+from tests.support.kafka.kafka_logs import delete_records, own_topic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

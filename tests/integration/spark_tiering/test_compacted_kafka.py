@@ -24,7 +24,7 @@ from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.kafka.clients import create_topic, until
-from tests.support.kafka_logs import own_topic
+from tests.support.kafka.kafka_logs import own_topic
 
 if TYPE_CHECKING:
     from pathlib import Path

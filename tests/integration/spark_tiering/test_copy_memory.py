@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.object_sink import open_sink
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
+from tests.support.stores.s3_sink import open_sink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def copied(address: str, log_bytes: int, form: str, single_put_bytes: int = 2**3
         [
             sys.executable,
             "-m",
-            "tests.support.large_copy_process",
+            "tests.support.tier.large_copy_process",
             address,
             str(log_bytes),
             form,

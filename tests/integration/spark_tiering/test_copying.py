@@ -23,7 +23,13 @@ from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
-from tests.support.copy_tasks import (
+from tests.support.partitions.segments import (
+    MemoryFiles,
+    changed,
+    example_partition,
+    recorded_partition,
+)
+from tests.support.tier.copy_tasks import (
     FIRST,
     PLAIN,
     SECOND,
@@ -34,7 +40,6 @@ from tests.support.copy_tasks import (
     report_on,
     run,
 )
-from tests.support.segments import MemoryFiles, changed, example_partition, recorded_partition
 
 if TYPE_CHECKING:
     from pathlib import Path

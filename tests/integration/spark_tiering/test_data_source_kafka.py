@@ -26,10 +26,10 @@ from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import consumer, create_topic, end_offsets
 from tests.kafka.node import CLEAN_STATUS
 from tests.kafka.spark_connector import connector_jars
-from tests.support.data_reading import planned, rows_read
-from tests.support.segments import inspect_all
-from tests.support.spark_reading_process import Query, read_by_spark
-from tests.support.written_logs import Row, row_of
+from tests.support.datasource.local_reading import planned, rows_read
+from tests.support.datasource.reading_process import Query, read_by_spark
+from tests.support.partitions.segments import inspect_all
+from tests.support.partitions.written_logs import Row, row_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.storage import TierStorage
-from tests.support.data_reading import planned, rows_read
-from tests.support.read_tiers import (
+from tests.support.datasource.local_reading import planned, rows_read
+from tests.support.datasource.readable_tiers import (
     PREFIX,
     embedded,
     path_of,
@@ -28,13 +28,13 @@ from tests.support.read_tiers import (
     tier_in,
     usual_log,
 )
-from tests.support.sealed_segments import IDS, KeyFiles, seal_segment
+from tests.support.stores.encrypted_segments import IDS, KeyFiles, seal_segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spark_tiering.stores.local import LocalStore
-    from tests.support.written_logs import WrittenLog
+    from tests.support.partitions.written_logs import WrittenLog
 
 
 @pytest.fixture

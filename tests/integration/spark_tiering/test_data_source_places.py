@@ -25,8 +25,8 @@ from spark_tiering.read_plan.document import format_plan
 from spark_tiering.read_plan.parquet import format_parquet
 from spark_tiering.read_plan.question import RecordBounds
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.data_reading import planned, rows_read
-from tests.support.read_tiers import (
+from tests.support.datasource.local_reading import planned, rows_read
+from tests.support.datasource.readable_tiers import (
     PREFIX,
     TIMEOUT_S,
     embedded,
@@ -37,8 +37,8 @@ from tests.support.read_tiers import (
     tier_in,
     usual_log,
 )
-from tests.support.served_metadata import ServedMetadata
-from tests.support.written_logs import WrittenLog
+from tests.support.partitions.written_logs import WrittenLog
+from tests.support.server.memory_service import ServedMetadata
 
 if TYPE_CHECKING:
     from pathlib import Path

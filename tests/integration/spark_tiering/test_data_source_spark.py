@@ -22,9 +22,9 @@ from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.object_places import known_as
-from tests.support.s3_servers import ACCESS, BUCKET, SECRET, seaweedfs_server
-from tests.support.written_logs import Row, WrittenLog, row_of, without_headers
+from tests.support.partitions.written_logs import Row, WrittenLog, row_of, without_headers
+from tests.support.stores.s3_servers import ACCESS, BUCKET, SECRET, seaweedfs_server
+from tests.support.stores.stores_under_test import known_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

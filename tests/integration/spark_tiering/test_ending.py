@@ -13,10 +13,10 @@ from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.layout.object_names import ObjectKind, main_key, object_keys
 from spark_tiering.stores.content import BytesContent
 from tests.support.builders import segment_id
-from tests.support.copy_tasks import FIRST, ORDERS, PREFIX, SECOND, copy_task, run
-from tests.support.object_places import Folder, Place, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.segments import example_partition
+from tests.support.partitions.segments import example_partition
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.stores_under_test import Folder, Place, known_as, stub_bucket
+from tests.support.tier.copy_tasks import FIRST, ORDERS, PREFIX, SECOND, copy_task, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,11 +20,11 @@ from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
 from spark_tiering.stores.results import ObjectFacts
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.copy_tasks import ORDERS, PREFIX, ZSTD, copy_task, run
-from tests.support.inspecting import History
-from tests.support.looking import document_of, looking_at, printed
-from tests.support.schemas import require_valid
-from tests.support.segments import example_partition
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.metadata_history import History
+from tests.support.partitions.segments import example_partition
+from tests.support.tier.copy_tasks import ORDERS, PREFIX, ZSTD, copy_task, run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,9 +19,9 @@ from rlmm_demo.world.service import DemoService
 from spark_tiering.read_plan.plan_files import require_plan
 from spark_tiering.read_plan.tokens import parse_token
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.shared_history import START_MS, STEP_MS, SharedHistory, write_folder
-from tests.support.tier_command import Command, forget_environment, trees
-from tests.support.tier_places import ORDERS, TierPlace
+from tests.support.cli.shared_history import START_MS, STEP_MS, SharedHistory, write_folder
+from tests.support.cli.tier_command import Command, forget_environment, trees
+from tests.support.tier.job_folders import ORDERS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

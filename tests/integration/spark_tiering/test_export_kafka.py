@@ -15,7 +15,7 @@ from spark_tiering.read_plan.plan_files import require_plan
 from tests.kafka.clients import produce
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC
-from tests.support.tier_command import forget_environment
+from tests.support.cli.tier_command import forget_environment
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,9 +17,9 @@ from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBoun
 from spark_tiering.read_plan.tier_plans import plan_of_manifests
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
-from tests.support import tree
-from tests.support.frozen_states import STARTED, plan_of, segment, shard_with
-from tests.support.written_logs import WrittenLog
+from tests.support.partitions.written_logs import WrittenLog
+from tests.support.repository import tree
+from tests.support.tier.read_plans import STARTED, plan_of, segment, shard_with
 
 if TYPE_CHECKING:
     from pathlib import Path

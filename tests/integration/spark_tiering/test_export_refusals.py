@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
-from tests.support.tier_command import forget_environment
+from tests.support.cli.tier_command import forget_environment
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.tasks import CopyTask, UnitOutcome
 from spark_tiering.segments.log_folder import PartitionFolder
-from tests.support.copy_tasks import SECOND
-from tests.support.tier_places import (
+from tests.support.tier.copy_tasks import SECOND
+from tests.support.tier.job_folders import (
     ORDERS,
     PAYMENTS,
     PLAIN,

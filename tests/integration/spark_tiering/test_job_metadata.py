@@ -16,8 +16,8 @@ from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
-from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_places import (
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.tier.job_folders import (
     JOBS,
     ORDERS,
     PARTITIONS,

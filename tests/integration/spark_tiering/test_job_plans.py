@@ -22,10 +22,10 @@ from spark_tiering.copy_plan.plan import CopyPlan
 from spark_tiering.copy_plan.reasons import CopyMode, StaleReason
 from spark_tiering.copy_plan.rules import Budgets
 from tests.support.builders import started
-from tests.support.copy_tasks import SECOND
-from tests.support.plans import copied
-from tests.support.segments import T_MS, data_batch
-from tests.support.tier_places import JOBS, ORDERS, PAYMENTS, TierPlace, begin_log
+from tests.support.partitions.segments import T_MS, data_batch
+from tests.support.tier.copy_plans import copied
+from tests.support.tier.copy_tasks import SECOND
+from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace, begin_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable

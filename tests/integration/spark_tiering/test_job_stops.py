@@ -12,7 +12,7 @@ from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.executor import stop_mark as pausing
 from spark_tiering.job_registry.records import JobRecords
-from tests.support.tier_places import JOBS, TierPlace, WatchedUnits, states
+from tests.support.tier.job_folders import JOBS, TierPlace, WatchedUnits, states
 
 if TYPE_CHECKING:
     from pathlib import Path

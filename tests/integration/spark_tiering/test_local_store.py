@@ -22,7 +22,7 @@ from spark_tiering.stores.opening import open_store, parse_store, process_store
 from spark_tiering.stores.results import ObjectWritten, PutRefusal, PutRefused, PutUnknown
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.object_places import bytes_of, content
+from tests.support.stores.stores_under_test import bytes_of, content
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from spark_tiering.segment_sources.opening import open_source
 from spark_tiering.segment_sources.protocol import OWN_TOPICS, UNKNOWN_TOPIC_ID
 from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.segment_sources.survey import survey
-from tests.support.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
+from tests.support.partitions.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
 
 if TYPE_CHECKING:
     from spark_tiering.segment_sources.protocol import FoundPartition, UnusablePlace

@@ -16,8 +16,8 @@ from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
-from tests.support.segments import example_partition, inspect_all
-from tests.support.tree import ROOT
+from tests.support.partitions.segments import example_partition, inspect_all
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +123,7 @@ def test_f123_segment_when_it_is_large_then_takes_no_memory_for_that(
     """The log is streamed; only the indexes that are made grow with it, up to a broker's limit."""
     sizes = map(str, (log_bytes, batch_bytes, interval_bytes))
     said = subprocess.run(
-        [sys.executable, "-m", "tests.support.inspecting_process", *sizes],
+        [sys.executable, "-m", "tests.support.partitions.inspection_process", *sizes],
         cwd=ROOT,
         capture_output=True,
         check=True,

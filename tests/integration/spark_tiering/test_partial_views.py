@@ -12,11 +12,11 @@ import pytest
 
 from rlmm.errors import NotReady
 from rlmm.metadata.assignment import Assignment
-from tests.support.data_reading import rows_read
-from tests.support.read_tiers import tier_in, usual_log
-from tests.support.served_metadata import PLACES, ServedMetadata
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
-from tests.support.tier_places import TierPlace
+from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.datasource.local_reading import rows_read
+from tests.support.datasource.readable_tiers import tier_in, usual_log
+from tests.support.server.memory_service import PLACES, ServedMetadata
+from tests.support.tier.job_folders import TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

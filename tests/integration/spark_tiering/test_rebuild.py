@@ -19,12 +19,12 @@ from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started, partition_delete
-from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
-from tests.support.tier_answers import answers_in, answers_of
-from tests.support.tier_command import forget_environment
-from tests.support.tier_places import TierPlace
+from tests.support.cli.tier_command import forget_environment
+from tests.support.stores.segment_objects import put_set, whole_segment
+from tests.support.tier.job_folders import TierPlace
+from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
+from tests.support.tier.metadata_answers import answers_in, answers_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,12 +16,12 @@ from spark_tiering.maintenance.rebuild.document import entry_of
 from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
-from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started
-from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted
-from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_answers import answers_in
-from tests.support.tier_command import forget_environment
+from tests.support.cli.tier_command import forget_environment
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.stores.segment_objects import put_set, whole_segment
+from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted
+from tests.support.tier.metadata_answers import answers_in
 
 if TYPE_CHECKING:
     from pathlib import Path

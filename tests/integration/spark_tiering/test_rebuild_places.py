@@ -16,13 +16,13 @@ from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.opening import open_store
-from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import tp
-from tests.support.object_places import known_as, server_bucket
-from tests.support.s3_servers import ACCESS, SECRET, seaweedfs_server
-from tests.support.spark_sessions import TIMEOUT_S
-from tests.support.tier_answers import answers_in
-from tests.support.tier_places import TierPlace
+from tests.support.spark.sessions import TIMEOUT_S
+from tests.support.stores.s3_servers import ACCESS, SECRET, seaweedfs_server
+from tests.support.stores.segment_objects import put_set, whole_segment
+from tests.support.stores.stores_under_test import known_as, server_bucket
+from tests.support.tier.job_folders import TierPlace
+from tests.support.tier.metadata_answers import answers_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import pytest
 from rlmm.errors import CredentialsAbsent, StoreUnsuitable
 from spark_tiering.stores.content import ContentStream
 from spark_tiering.stores.s3_settings import MIB, BodySigning, BucketEncryption
-from tests.support.object_places import Bucket, content, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import Kept, Trouble
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.s3_stub_requests import Kept, Trouble
+from tests.support.stores.stores_under_test import Bucket, content, known_as, stub_bucket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from spark_tiering.segments.segment_parts import RebuiltPart
 from spark_tiering.segments.state_before import last_stable_offset
 from tests.kafka.clients import create_topic, end_offsets
 from tests.kafka.node import CLEAN_STATUS
-from tests.support.segments import MemoryFiles, inspect_all
+from tests.support.partitions.segments import MemoryFiles, inspect_all
 
 if TYPE_CHECKING:
     from spark_tiering.segments.segment_parts import SegmentReport

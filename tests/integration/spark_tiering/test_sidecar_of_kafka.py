@@ -20,9 +20,9 @@ from spark_tiering.segments.segment_listing import list_segments
 from tests.integration.spark_tiering.test_cluster_of_kafka import properties_of
 from tests.kafka.clients import DEADLINE_S, create_topic, delete_topic, produce, until
 from tests.kafka.secured import POWERLESS, Way
-from tests.support.kafka_logs import own_topic
-from tests.support.segments import inspect_all
-from tests.support.serving import FOLDER, serving
+from tests.support.kafka.kafka_logs import own_topic
+from tests.support.partitions.segments import inspect_all
+from tests.support.server.serve_process import FOLDER, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

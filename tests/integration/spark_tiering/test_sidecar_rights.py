@@ -16,8 +16,13 @@ from spark_tiering.segment_sources.sidecar import SidecarFiles
 from spark_tiering.segment_sources.sidecar_http import Endpoint
 from tests.integration.http.test_access import door_of
 from tests.integration.spark_tiering.test_sidecar_source import files_at, found_at, write_token
-from tests.support.access import BOUND, READER, Pki, write_tokens
-from tests.support.broker_logs import PARTITION, SECOND, serving_folders, write_example
+from tests.support.partitions.broker_folders import (
+    PARTITION,
+    SECOND,
+    serving_folders,
+    write_example,
+)
+from tests.support.server.access_files import BOUND, READER, Pki, write_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,22 +24,22 @@ from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
-from tests.support.broker_logs import (
+from tests.support.engines import until
+from tests.support.partitions.broker_folders import (
     ACTIVE,
     CLUSTER,
     FIRST,
     NODE,
     PARTITION,
     SECOND,
-    Teller,
+    StableOffsets,
     serving_folders,
     write_broker,
     write_example,
     write_partition,
 )
-from tests.support.engines import until
-from tests.support.http_servers import READING, process_of, showing
-from tests.support.segments import example_partition, inspect_all
+from tests.support.partitions.segments import example_partition, inspect_all
+from tests.support.server.http_servers import READING, process_of, showing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from spark_tiering.segments.findings import SegmentFinding
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_parts import SegmentReport
-    from tests.support.broker_logs import Broker
+    from tests.support.partitions.broker_folders import Broker
 
 LOG = f"{SECOND}.log"
 
@@ -248,7 +248,7 @@ async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
     root: Path, token_file: str
 ) -> None:
     """The active segment, what is not stable, and what nobody can tell of: each with its reason."""
-    teller = Teller(130)
+    teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1) as broker:
         files = await files_at(broker, token_file)
         for name, why in ((f"{ACTIVE}.log", "active"), (LOG, "stable is what lies below 130")):
@@ -294,7 +294,7 @@ async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     """A driver needs the sidecars alone; nothing counts above what their broker had replicated."""
     checkpoint = root / "replication-offset-checkpoint"
     checkpoint.write_text("0\n0\n" if noted is None else f"0\n1\norders 3 {noted}\n")
-    async with serving_folders(root, teller=Teller(told)) as broker:
+    async with serving_folders(root, teller=StableOffsets(told)) as broker:
         source = open_source(SidecarSourceSettings((broker.url,), token_file=token_file))
         (one,), unusable = await asyncio.to_thread(survey, source, None, lambda _: True)
     assert one.source.last_stable_offset == expected
@@ -306,7 +306,7 @@ async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_
     root: Path, token_file: str
 ) -> None:
     """The reason is the sidecar's own."""
-    teller = Teller(LogNotPermitted("lacks the right to DESCRIBE"))
+    teller = StableOffsets(LogNotPermitted("lacks the right to DESCRIBE"))
     async with serving_folders(root, teller=teller) as broker:
         source = open_source(SidecarSourceSettings((broker.url,), token_file=token_file))
         found, (unusable,) = await asyncio.to_thread(survey, source, None, lambda _: True)

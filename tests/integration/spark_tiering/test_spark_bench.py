@@ -34,7 +34,7 @@ from spark_tiering.stores.results import (
     ObjectIdentical,
     RangeBeyondObject,
 )
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,11 +21,12 @@ from spark_tiering.execution.session import connect_address, open_session
 from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.stores.abandoned_uploads import sweep
 from spark_tiering.stores.opening import open_store
-from tests.support import engine_process, tree
-from tests.support.s3_servers import free_ports
-from tests.support.spark_sessions import SLOTS, TIMEOUT_S, python_path, spark_program
-from tests.support.tier_command import Command
-from tests.support.tier_places import LATER_MS, TierPlace
+from tests.support.cli.tier_command import Command
+from tests.support.repository import tree
+from tests.support.spark import units_program
+from tests.support.spark.sessions import SLOTS, TIMEOUT_S, python_path, spark_program
+from tests.support.stores.s3_servers import free_ports
+from tests.support.tier.job_folders import LATER_MS, TierPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,10 +35,10 @@ pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
 
 def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`tests.support.engine_process`, with nothing in its environment that says what Java is."""
+    """Run `tests.support.spark.units_program` without a Java in its environment."""
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     return subprocess.run(
-        [sys.executable, "-m", "tests.support.engine_process", *arguments],
+        [sys.executable, "-m", "tests.support.spark.units_program", *arguments],
         env={**inherited, "PYTHONPATH": python_path(), **environment},
         capture_output=True,
         text=True,
@@ -193,7 +194,7 @@ def test_session_when_spark_submit_started_us_and_it_cannot_be_then_one_line_say
 def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
     """The same program by spark-submit."""
     return subprocess.run(
-        [spark_program("spark-submit"), f"--master={master}", *options, engine_process.__file__],
+        [spark_program("spark-submit"), f"--master={master}", *options, units_program.__file__],
         env={**os.environ, "PYTHONPATH": python_path(), "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,

@@ -4,29 +4,85 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import venv
 import zipfile
 from contextlib import ExitStack, suppress
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from rlmm.metadata.ids import TopicIdPartition
-from tests.support import engine_process, tree
-from tests.support.packed_environments import environment_of_ours
-from tests.support.packed_environments import packed as packed_environment
-from tests.support.s3_servers import free_ports
-from tests.support.spark_sessions import TIMEOUT_S, spark_process, spark_program
-from tests.support.tier_command import Command
-from tests.support.tier_places import ORDERS, PAYMENTS, TierPlace
+from tests.support.cli.tier_command import Command
+from tests.support.repository import tree
+from tests.support.spark import units_program
+from tests.support.spark.sessions import TIMEOUT_S, spark_process, spark_program
+from tests.support.stores.s3_servers import free_ports
+from tests.support.tier.job_folders import ORDERS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+OURS = "rlmm"
+EXTRAS = ("s3", "tiering")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
+
+
+def environment_of_ours(folder: Path) -> Path:
+    venv.create(folder, symlinks=True, with_pip=False)
+    (place,) = (folder / "lib").glob("python*/site-packages")
+    for one in needed():
+        for file in one.files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                (place / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(one.locate_file(file)), place / file)
+    for path in tree.files():
+        if path.parts[0] in tree.PACKAGES:
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(tree.ROOT / path, place / path)
+    return folder / "bin" / "python"
+
+
+def packed_environment(environment: Path, archive: Path) -> Path:
+    """Pack the environment as an archive that works at any path."""
+    with tarfile.open(archive, "w:gz", compresslevel=1) as file:
+        file.add(environment, ".")
+    return archive
+
+
+def needed() -> list[Distribution]:
+    found: dict[str, Distribution] = {}
+    waiting = _needs(distribution(OURS), EXTRAS)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:  # for another Python, or another system
+            continue
+        waiting += _needs(found[name], ())
+    return list(found.values())
+
+
+def _needs(one: Distribution, extras: tuple[str, ...]) -> list[str]:
+    needs = []
+    for text in one.requires or ():
+        asked = _EXTRA.search(text)
+        named = _NAME.match(text)
+        if named is not None and (asked is None or asked[1] in extras):
+            needs.append(named[0])
+    return needs
+
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * TIMEOUT_S)]
 
@@ -42,8 +98,8 @@ class Cluster(NamedTuple):
     """Those, as an archive."""
 
     def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`tests.support.engine_process` by spark-submit, with our packages as an archive."""
-        program = (f"--py-files={self.packages}", engine_process.__file__, *arguments)
+        """`tests.support.spark.units_program` by spark-submit, with our packages as an archive."""
+        program = (f"--py-files={self.packages}", units_program.__file__, *arguments)
         variables = {"PYSPARK_PYTHON": str(self.python)}
         with self.submitting(*program, **variables) as process:
             output, errors = process.communicate(timeout=TIMEOUT_S)

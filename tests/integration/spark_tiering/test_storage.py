@@ -31,7 +31,11 @@ from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectAbsent
 from tests.support.builders import started
-from tests.support.copy_tasks import (
+from tests.support.partitions.segments import example_partition
+from tests.support.stores.encrypted_segments import seal_segment
+from tests.support.stores.recorded_manifests import recorded
+from tests.support.stores.tiered_bytes import key_ring
+from tests.support.tier.copy_tasks import (
     FIRST,
     PLAIN,
     PREFIX,
@@ -41,10 +45,6 @@ from tests.support.copy_tasks import (
     report_on,
     run,
 )
-from tests.support.sealed_segments import seal_segment
-from tests.support.segments import example_partition
-from tests.support.tiered_bytes import key_ring
-from tests.support.tiered_segments import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.inventories import Row, csv_bytes, write_inventory
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
-from tests.support.tier_places import ORDERS, TierPlace
+from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.stores.inventories import Row, csv_bytes, write_inventory
+from tests.support.tier.job_folders import ORDERS, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path

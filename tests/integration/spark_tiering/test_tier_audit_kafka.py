@@ -23,7 +23,7 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import delete_topic, produce, until
-from tests.support.audited_tiers import codes, manifest_of, verdicts
+from tests.support.tier.audited_tiers import codes, manifest_of, verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path

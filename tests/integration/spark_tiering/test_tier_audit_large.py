@@ -14,8 +14,8 @@ from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
-from tests.support.tree import ROOT
+from tests.support.repository.tree import ROOT
+from tests.support.tier.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def test_audit_by_inventory_when_there_are_many_objects_then_memory_is_bounded(
     metadata = large.write_metadata(tmp_path / "metadata")
     inventory = large.write_inventory(tmp_path / "inventory")
     said = subprocess.run(
-        [sys.executable, "-m", "tests.support.auditing_process", str(metadata), str(inventory)],
+        [sys.executable, "-m", "tests.support.tier.audit_process", str(metadata), str(inventory)],
         cwd=ROOT, capture_output=True, check=False, text=True,
     )  # fmt: skip
     assert said.returncode == 0, said.stderr

@@ -17,14 +17,14 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import open_store
-from tests.support.audited_tiers import codes, verdicts
-from tests.support.inventories import BUCKET, Row, csv_bytes, write_inventory
-from tests.support.object_places import known_as, server_bucket
-from tests.support.s3_servers import ACCESS, SECRET, seaweedfs_server
-from tests.support.served_metadata import ServedMetadata
-from tests.support.spark_sessions import TIMEOUT_S
-from tests.support.tier_command import Command, forget_environment
-from tests.support.tier_places import ORDERS, TierPlace
+from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.spark.sessions import TIMEOUT_S
+from tests.support.stores.inventories import BUCKET, Row, csv_bytes, write_inventory
+from tests.support.stores.s3_servers import ACCESS, SECRET, seaweedfs_server
+from tests.support.stores.stores_under_test import known_as, server_bucket
+from tests.support.tier.audited_tiers import codes, verdicts
+from tests.support.tier.job_folders import ORDERS, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.ids import TopicIdPartition
-from tests.support import tree
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
-from tests.support.tier_places import JOBS, ORDERS, PAYMENTS, TierPlace
+from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.repository import tree
+from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path

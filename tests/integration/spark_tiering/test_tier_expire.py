@@ -21,7 +21,7 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import process_store
-from tests.support.expire_command import (
+from tests.support.cli.expire_command import (
     SIZES,
     WAIT_S,
     codes,
@@ -32,9 +32,8 @@ from tests.support.expire_command import (
     run,
     writing,
 )
-from tests.support.expiring import lives_in
-from tests.support.tier_command import Command, forget_environment, trees
-from tests.support.tier_places import (
+from tests.support.cli.tier_command import Command, forget_environment, trees
+from tests.support.tier.job_folders import (
     LATER_MS,
     ORDERS,
     PAYMENTS,
@@ -42,6 +41,7 @@ from tests.support.tier_places import (
     TierPlace,
     states,
 )
+from tests.support.tier.simulated_expiry import lives_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store
-from tests.support.expire_command import (
+from tests.support.cli.expire_command import (
     codes,
     document,
     expired,
@@ -30,15 +30,15 @@ from tests.support.expire_command import (
     run,
     writing,
 )
-from tests.support.tier_command import Command, forget_environment
-from tests.support.tier_places import (
+from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.kafka.fake_cluster import FakeCluster, settings
+from tests.support.tier.job_folders import (
     JOBS,
     ORDERS,
     PAYMENTS,
     TierPlace,
     WatchedUnits,
 )
-from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +167,7 @@ def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_to
 # --------------------------------------------------------------------------- whose business
 
 
-def told_cluster(is_tiered: bool = False, **said: Any) -> ToldCluster:
+def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
     """A cluster that has both topics, and deletes records of orders before 120."""
     facts = {
         one.topic: TopicFacts(
@@ -177,7 +177,7 @@ def told_cluster(is_tiered: bool = False, **said: Any) -> ToldCluster:
         )
         for one in (ORDERS, PAYMENTS)
     }  # fmt: skip
-    return ToldCluster(facts, {ORDERS: PartitionOffsets(earliest=120)}, **said)
+    return FakeCluster(facts, {ORDERS: PartitionOffsets(earliest=120)}, **said)
 
 
 def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go_on(
@@ -243,7 +243,7 @@ def test_f116_topic_when_its_cluster_has_deleted_it_then_goes_only_when_asked_fo
     tier: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What brokers began to delete is finished; the rest is listed, and goes with the flag."""
-    monkeypatch.setattr(ToldCluster, "cluster_id", _id_of(tier.place))
+    monkeypatch.setattr(FakeCluster, "cluster_id", _id_of(tier.place))
     cluster = told_cluster()
     gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})
     moved(tier.place, tier.place.segments()[0], DS)
@@ -262,7 +262,7 @@ def _id_of(place: TierPlace) -> Any:
     with writing(place) as metadata:
         found = metadata.cluster_id
 
-    async def cluster_id(_: ToldCluster) -> str:
+    async def cluster_id(_: FakeCluster) -> str:
         return found
 
     return cluster_id

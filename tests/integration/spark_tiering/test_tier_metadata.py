@@ -20,7 +20,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.metadata_accesses import COUNT, KINDS, WAIT_S, access_of
+from tests.support.tier.metadata_accesses import COUNT, KINDS, WAIT_S, access_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

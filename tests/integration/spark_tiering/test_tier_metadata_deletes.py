@@ -9,7 +9,7 @@ import pytest
 from rlmm.errors import EventRejected
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, started, tp
-from tests.support.metadata_accesses import KINDS, WAIT_S, access_of
+from tests.support.tier.metadata_accesses import KINDS, WAIT_S, access_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

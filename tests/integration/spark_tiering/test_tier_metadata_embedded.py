@@ -26,7 +26,7 @@ from spark_tiering.tier_metadata.embedded import kafka_settings
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.metadata_accesses import COUNT, WAIT_S
+from tests.support.tier.metadata_accesses import COUNT, WAIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

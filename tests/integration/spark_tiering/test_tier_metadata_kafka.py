@@ -16,7 +16,7 @@ from tests.kafka.clients import produce, until
 from tests.kafka.node import kafka_id
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
-from tests.support.metadata_accesses import opened
+from tests.support.tier.metadata_accesses import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,11 +28,11 @@ from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.tier_metadata import sidecar
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.access import ADMIN, READER, Pki, write_tokens
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.metadata_accesses import BROKER_ID, COUNT, WAIT_S, opened, serving
-from tests.support.sidecars import listening
+from tests.support.server.access_files import ADMIN, READER, Pki, write_tokens
+from tests.support.server.frame_servers import listening
+from tests.support.tier.metadata_accesses import BROKER_ID, COUNT, WAIT_S, opened, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -9,7 +9,7 @@ import pytest
 from rlmm.errors import EventRejected, RlmmError
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.metadata_accesses import KINDS, WAIT_S, access_of
+from tests.support.tier.metadata_accesses import KINDS, WAIT_S, access_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

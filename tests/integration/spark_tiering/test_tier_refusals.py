@@ -11,11 +11,11 @@ import pytest
 from rlmm.errors import EngineUnfit
 from rlmm.metadata.assignment import Assignment
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.object_stub import ObjectStub
-from tests.support.object_stub_requests import BUCKET, Trouble
-from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
-from tests.support.tier_places import JOBS, PAYMENTS, TierPlace
+from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.stores.s3_stub import ObjectStub
+from tests.support.stores.s3_stub_requests import BUCKET, Trouble
+from tests.support.tier.job_folders import JOBS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

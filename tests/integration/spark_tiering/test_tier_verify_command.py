@@ -23,12 +23,12 @@ from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.builders import segment_id
-from tests.support.copied_folders import append_raw, place_of_event
-from tests.support.sealed_segments import IDS, KeyFiles
-from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_command import Command, forget_environment, trees
-from tests.support.tier_places import ORDERS, PLACES, TierPlace
-from tests.support.verified_places import DEEP, Stored, copied_place, stored, told, verify
+from tests.support.cli.tier_command import Command, forget_environment, trees
+from tests.support.logs.copied_folders import append_raw, place_of_event
+from tests.support.server.memory_service import ServedMetadata
+from tests.support.stores.encrypted_segments import IDS, KeyFiles
+from tests.support.tier.job_folders import ORDERS, PLACES, TierPlace
+from tests.support.tier.verified_tiers import DEEP, Stored, copied_place, stored, told, verify
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.journal_store import JournalBook
 from spark_tiering.job_registry.job_store import JobStore, JobTopic
 from spark_tiering.stores.opening import open_store
-from tests.support.tier_command import Command, forget_environment
-from tests.support.tier_places import ORDERS, TierPlace
+from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.tier.job_folders import ORDERS, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from rlmm.state_sources.opening import kafka_settings_of, open_source
 from rlmm.state_sources.settings import SourceSettings
 from tests.kafka.clients import create_topic, produce
 from tests.kafka.secured import POWERLESS, Way
-from tests.support.copied_folders import events_of
-from tests.support.kafka_logs import own_topic
+from tests.support.kafka.kafka_logs import own_topic
+from tests.support.logs.copied_folders import events_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -21,8 +21,8 @@ from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.settings import SourceSettings
 from tests.kafka.clients import create_topic, produce, until
 from tests.kafka.tiered import METADATA_PARTITIONS
-from tests.support.copied_folders import fingerprint
-from tests.support.kafka_logs import own_topic
+from tests.support.kafka.kafka_logs import own_topic
+from tests.support.logs.copied_folders import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

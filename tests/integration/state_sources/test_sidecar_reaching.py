@@ -30,11 +30,11 @@ from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.settings import SourceSettings
 from rlmm.wire.messages import answer_frame, refusal_frame
 from rlmm.wire.methods import METHODS
-from tests.support.access import ADMIN, READER, TOKENS, Pki
 from tests.support.builders import segment_id, started, tp
+from tests.support.cli.service_source import address, asking, looking_into, served_world, world_of
 from tests.support.engines import World, until, until_open
-from tests.support.sidecar_sources import address, asking, looking_into, served_world, world_of
-from tests.support.sidecars import listening
+from tests.support.server.access_files import ADMIN, READER, TOKENS, Pki
+from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -33,9 +33,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.engines import ROOM, World, until, until_open
-from tests.support.histories import PARTITIONS, DenseHistory
-from tests.support.sidecar_sources import (
+from tests.support.cli.service_source import (
     PLACES,
     address,
     asking,
@@ -43,7 +41,9 @@ from tests.support.sidecar_sources import (
     served_world,
     world_of,
 )
-from tests.support.tree import ROOT
+from tests.support.engines import ROOM, World, until, until_open
+from tests.support.records.histories import PARTITIONS, DenseHistory
+from tests.support.repository.tree import ROOT
 
 if TYPE_CHECKING:
     from rlmm.inspection.moment import Moment
@@ -166,7 +166,7 @@ async def test_segments_when_there_are_very_many_then_memory_stays_flat() -> Non
     world.store(delete_started(segment_id(5, one)))
     async with served_world(world) as (engine, served):
         listing = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.support.streaming_process", address(served),
+            sys.executable, "-m", "tests.support.server.listing_process", address(served),
             cwd=ROOT, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         told, _ = await listing.communicate()

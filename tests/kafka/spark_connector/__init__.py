@@ -10,6 +10,5 @@ HERE = Path(__file__).parent
 
 
 def connector_jars(cache: Path = CACHE) -> list[Path]:
-    """The jars; `JarsUnusable` where they cannot be had or are not the right ones."""
     with locked(cache):
         return sorted(fetched(cache, HERE / "pom.xml", HERE / "jars.sha256").glob("*.jar"))

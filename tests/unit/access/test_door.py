@@ -18,8 +18,16 @@ from rlmm.access.settings import AccessSettings, TlsSettings, UnixRole
 from rlmm.access.tokens import digest_of
 from rlmm.errors import ConfigError, NotPermitted
 from rlmm.kafka_client.settings import Secret
-from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS, Pki, write_tokens
 from tests.support.engines import until
+from tests.support.server.access_files import (
+    ADMIN,
+    BOUND,
+    BROKER,
+    READER,
+    TOKENS,
+    Pki,
+    write_tokens,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

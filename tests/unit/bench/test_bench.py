@@ -1,4 +1,4 @@
-"""The benchmark command: it comes to its end, and no figure that is asked for is left out."""
+"""The benchmark command: it ends, and prints every asked figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a run over very small histories writes."""
     output = tmp_path_factory.mktemp("bench") / "run.json"
     arguments = ["--events", "1000,2000", "--listed", "200", "--in-this-process"]
     done = CliRunner().invoke(main, [*arguments, "--output", str(output)])
@@ -37,7 +36,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_run_states_every_asked_figure_with_its_bound(recorded: dict[str, Any]) -> None:
-    """Every figure that is asked of the engine is there, with its bound and whether it is met."""
+    """The run prints every asked figure with its bound and its verdict."""
     found = {
         figure["name"]: figure.get("asked_at_least", figure.get("asked_at_most"))
         for figure in recorded["figures"]
@@ -49,7 +48,7 @@ def test_run_states_every_asked_figure_with_its_bound(recorded: dict[str, Any]) 
 
 
 def test_run_names_each_figure_once(recorded: dict[str, Any]) -> None:
-    """A figure is found by its name and unit."""
+    """Name and unit identify a figure."""
     names = [(figure["name"], figure["unit"]) for figure in recorded["figures"]]
     assert len(names) == len(set(names))
 
@@ -74,7 +73,7 @@ def test_run_names_each_figure_once(recorded: dict[str, Any]) -> None:
     ],
 )
 def test_run_states_what_explains_the_asked_figures(recorded: dict[str, Any], part: str) -> None:
-    """Beside the asked figures stand those that a reader compares them with."""
+    """The run prints the figures that explain the asked ones."""
     assert any(part in figure["name"] for figure in recorded["figures"])
 
 
@@ -90,7 +89,7 @@ def test_run_tells_the_machine_but_not_its_name_or_folders(recorded: dict[str, A
 def test_figure_when_missed_is_explained_by_a_profile(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A figure below its bound says so, and where the time goes follows, without folders."""
+    """A missed figure is reported with a profile that names no folder."""
     monkeypatch.setattr(suite, "APPLY_TO_NAIVE_MIN", 1e9)
     monkeypatch.setattr(suite, "_SMALL_EVENTS_MAX", 1000)
     run = Run(in_this_process=True)
@@ -119,7 +118,7 @@ def test_figure_when_missed_is_explained_by_a_profile(
 def test_figure_is_met_when_it_keeps_its_bound(
     value: float, at_least: float | None, at_most: float | None, is_met: bool
 ) -> None:
-    """Bounds are inclusive; a figure of which nothing is asked is never missed."""
+    """Bounds are inclusive; a figure without a bound is never missed."""
     assert Figure("a", value, "times", at_least, at_most).is_met is is_met
 
 

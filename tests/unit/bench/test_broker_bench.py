@@ -1,4 +1,4 @@
-"""What the benchmark of a broker is made of, as far as no broker is needed."""
+"""The parts of the broker benchmark that need no broker."""
 
 from __future__ import annotations
 
@@ -31,13 +31,11 @@ EPOCHS = "leader-epoch-checkpoint"
 
 
 def first_batch(epoch: int) -> bytes:
-    """What a broker had written before."""
     return build_batch([Record(0, 0, None, b"x"), Record(1, 0, None, b"y")], 0, leader_epoch=epoch)
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
-    """A history in folders as a broker leaves them."""
     for number in range(METADATA_PARTITIONS):
         folder = tmp_path / f"{METADATA_TOPIC}-{number}"
         folder.mkdir()
@@ -56,8 +54,8 @@ def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
     tmp_path: Path, written: Written
 ) -> None:
     """
-    Behind what was there, in batches of one record, without a remark; their epoch is no lower than
-    the last that was there, or a broker says that its own log is another history.
+    A shard applies the written history after the existing records without a remark, and its epoch
+    is not lower.
     """
     shards = {}
     applied = live = 0
@@ -114,7 +112,7 @@ def test_delays_when_a_segment_was_seen_then_count_from_the_record_that_rolled_i
 
 
 def test_delays_when_the_start_of_a_copy_was_not_seen_then_passed_over() -> None:
-    """Only what was seen to begin is waited for."""
+    """The benchmark counts only copies whose start it saw."""
     watched = Watched()
     watched.see(finished(1), 1.0)
     assert not watched.finished
@@ -122,7 +120,7 @@ def test_delays_when_the_start_of_a_copy_was_not_seen_then_passed_over() -> None
 
 
 def test_used_bytes_when_jcmd_tells_of_g1_then_what_is_in_use() -> None:
-    """Its first figure is the heap's size, which says nothing."""
+    """The first figure of `jcmd` is the heap's size and does not count."""
     told = (
         "1234:\n garbage-first heap   total 1048576K, used 173512K [0x0000000080000000, ...)\n"
         "  region size 1024K, 7 young (7168K), 4 survivors (4096K)\n"

@@ -1,4 +1,4 @@
-"""The benchmark of decoding in its quick form: no figure that is asked for is left out."""
+"""The decoding benchmark in its quick form prints every asked figure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_run_when_codecs_are_named_then_only_these_are_measured(tmp_path: Path) 
 
 
 def test_ratio_when_it_is_missed_then_a_profile_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A figure that is missed says where the time goes."""
+    """The run prints a profile for a missed figure."""
     monkeypatch.setattr(decoding, "PLAIN_MIN", 1e9)
     run = Run()
     decoding.compare(run, decoding.QUICK, Compression.NONE, has_headers=False)

@@ -42,8 +42,8 @@ STATED = {
 
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
     """
-    Each figure is there once, positive and printed, with its bound where it has one; in the file
-    are sizes, machine and load too, and of the folder nothing is left.
+    The run prints each figure once and positive with its bound, writes sizes, machine and load to
+    the file, and removes its folder.
     """
     arguments = ["engine", "--quick", "--without-broker", "--folder", str(tmp_path)]
     try:
@@ -70,7 +70,7 @@ def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -
 def test_ingest_when_it_is_too_slow_beside_getmany_is_explained_by_a_profile(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Below its bound the ratio says so, for wall and CPU time, and where the time goes, once."""
+    """The run reports a missed ratio for wall and CPU time, and prints one profile."""
 
     class OnDisk:
         records = 20_000
@@ -109,7 +109,7 @@ def test_events_that_are_written_are_whole_copies_of_different_segments() -> Non
 
 
 def test_noticed_turns_are_judged_by_the_slowest_read_alone() -> None:
-    """Percentiles explain; what a reader waited at most is what is asked for."""
+    """The benchmark judges the longest wait; percentiles only explain."""
     noticed = Noticed([1_000, 2_000, 30_000], [10, 20, 30], [5, 25_000])
     figures = noticed.figures("then", 20.0)
     values = {figure.name: figure.value for figure in figures}
@@ -121,7 +121,7 @@ def test_noticed_turns_are_judged_by_the_slowest_read_alone() -> None:
 
 
 def test_command_without_a_name_lists_all_benchmarks_and_their_options() -> None:
-    """Nothing is measured; every benchmark is there with what it takes."""
+    """The command lists every benchmark with its options and measures nothing."""
     done = CliRunner().invoke(main, [])
     assert done.exit_code == 0
     for name, command in COMMANDS.items():
@@ -131,7 +131,7 @@ def test_command_without_a_name_lists_all_benchmarks_and_their_options() -> None
 
 
 def test_command_with_a_wrong_name_measures_nothing() -> None:
-    """An unknown name ends with usage help."""
+    """The command ends with usage help for an unknown name."""
     done = CliRunner().invoke(main, ["engin"])
     assert done.exit_code == 2
     assert "engin" in done.output

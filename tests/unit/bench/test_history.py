@@ -1,4 +1,4 @@
-"""The made-up history that the benchmarks replay: what it holds, and that a shard takes it."""
+"""The made-up history of the benchmarks, and a shard that applies it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENTS = list(islice(written_events(8), 8000))
 
 
 def test_history_holds_the_records_that_brokers_write() -> None:
-    """Every value is, byte for byte, what Kafka's serialiser writes, in the right partition."""
+    """Every value equals the output of Kafka's serialiser and lies in the right partition."""
     for partition, value in EVENTS[:2000]:
         event = decode(value)
         assert isinstance(event, SegmentMetadata | SegmentUpdate)
@@ -62,7 +62,7 @@ def test_history_has_the_shape_that_it_promises() -> None:
 
 @pytest.mark.parametrize("records_per_batch", [RECORDS_PER_SET, 1], ids=["batches", "singles"])
 def test_history_when_replayed_is_applied_whole(records_per_batch: int) -> None:
-    """A shard applies every event without a remark, whatever the size of the batches."""
+    """A shard applies every event without a remark, for any batch size."""
     shards = [PythonShard(number) for number in range(4)]
     history = record_sets(6, records_per_batch=records_per_batch, metadata_partitions=4)
     for record_set in islice(history, 8):
@@ -74,14 +74,14 @@ def test_history_when_replayed_is_applied_whole(records_per_batch: int) -> None:
 
 
 def test_history_with_the_same_seed_is_the_same() -> None:
-    """Arguments alone decide what a history holds; another seed gives another one."""
+    """The arguments alone decide a history; another seed gives another one."""
     again = list(islice(written_events(8), 100))
     assert again == EVENTS[:100]
     assert list(islice(written_events(8, seed=2), 100)) != again
 
 
 def test_single_is_what_the_writer_makes_of_one_record() -> None:
-    """The quick way to a batch of one record gives the writer's bytes, whatever the length."""
+    """The fast path gives the writer's bytes for any length."""
     for offset, size in ((0, 1), (5, 57), (2**40, 58), (7, 59), (8, 300), (9, 8000)):
         value = bytes(range(256)) * 40
         record = Record(offset, 1_700_000_000_000, None, value[:size])

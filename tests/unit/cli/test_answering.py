@@ -28,8 +28,8 @@ from rlmm.inspection.replay import ReplayEnd
 from rlmm.inspection.selectors import parse_partition
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.inspecting import History
-from tests.support.looking import MemorySource, commands_ask, looking_at
+from tests.support.cli.memory_source import MemorySource, commands_ask, looking_at
+from tests.support.cli.metadata_history import History
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -14,11 +14,11 @@ from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import document_of as read_document
-from tests.support.looking import looking_at
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of as read_document
+from tests.support.cli.memory_source import looking_at
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ async def a_history() -> History:
     return history
 
 
-def a_cluster() -> ToldCluster:
+def a_cluster() -> FakeCluster:
     """One with the topic, on two brokers of which one tiers."""
     place = PartitionPlace(1, 3, (1, 2), (1, 2))
     orders = TopicFacts(
@@ -48,7 +48,7 @@ def a_cluster() -> ToldCluster:
     ends = PartitionOffsets(
         earliest=0, earliest_local=250, latest=350, last_stable=340, latest_tiered=99
     )
-    return ToldCluster(
+    return FakeCluster(
         {"orders": orders, "plain": TopicFacts("plain", TOPIC_ID, {0: place}, settings())},
         {tp(): ends},
         (1, 2),
@@ -141,7 +141,7 @@ async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_
 async def test_preflight_of_a_deletion_names_what_only_the_tier_has() -> None:
     """A cluster that is away costs the distinction, not the answer."""
     history = await a_history()
-    for cluster in (None, a_cluster(), ToldCluster(is_away=True)):
+    for cluster in (None, a_cluster(), FakeCluster(is_away=True)):
         answer = await delete_answer(looking_at(history, cluster=cluster), topic="orders")
         document = await document_of(answer)
         codes = [one["code"] for one in document["items"]]
@@ -149,7 +149,7 @@ async def test_preflight_of_a_deletion_names_what_only_the_tier_has() -> None:
         assert ("notes" in document) == (cluster is not None and cluster.is_away)
 
 
-async def bundle(path: Path, *, keeps_names: bool = False, cluster: ToldCluster | None = None) -> (
+async def bundle(path: Path, *, keeps_names: bool = False, cluster: FakeCluster | None = None) -> (
     dict[str, Any]
 ):  # fmt: skip
     looking = looking_at(await a_history(), cluster=cluster)
@@ -187,7 +187,7 @@ async def test_bundle_when_names_are_kept_and_the_cluster_is_away_then_says_what
     tmp_path: Path,
 ) -> None:
     """What could not be asked is named, never left out silently."""
-    found = await bundle(tmp_path / "a.tar.gz", keeps_names=True, cluster=ToldCluster(is_away=True))
+    found = await bundle(tmp_path / "a.tar.gz", keeps_names=True, cluster=FakeCluster(is_away=True))
     assert found["partitions.json"][0]["topic"] == "orders"
     assert list(found["about.json"]["not_asked"]) == ["findings of doctor"]
     assert any(one["key"] == "log.kind" for one in found["configuration.json"])

@@ -19,9 +19,9 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import document_of, looking_at, printed
-from tests.support.schemas import require_valid
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.metadata_history import START_MS, History
 
 if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext

@@ -24,10 +24,10 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import document_of, looking_at, printed
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext
@@ -49,11 +49,11 @@ async def a_history() -> History:
     return history
 
 
-def a_cluster(**of_topic: str) -> ToldCluster:
+def a_cluster(**of_topic: str) -> FakeCluster:
     """One that has the topic and tells the ends of its log."""
     orders = TopicFacts("orders", TOPIC_ID, {}, settings(remote_storage_enable="true", **of_topic))
     ends = {tp(): PartitionOffsets(earliest=0, earliest_local=550, latest=700, latest_tiered=599)}
-    return ToldCluster({"orders": orders}, ends)
+    return FakeCluster({"orders": orders}, ends)
 
 
 async def answered(looking: QueryContext, text: str, **more: Any) -> CommandAnswer:
@@ -207,7 +207,7 @@ async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets(
     }  # fmt: skip
     text = await printed(await answered(looking, "orders-7@150"))
     assert "by time (retention.ms is 1h) from" in text
-    away = looking_at(await a_history(), cluster=ToldCluster(is_away=True))
+    away = looking_at(await a_history(), cluster=FakeCluster(is_away=True))
     document = await explained(away, "orders-7@50")
     assert document["notes"] == ["the cluster was not asked: no broker answers"]
 
@@ -233,7 +233,7 @@ async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cl
     assert codes(document) == ["TOPIC-RECREATED"]
     assert document["asked"]["topic_id"] == str(TOPIC_ID)
     now = TopicFacts("orders", AGAIN.topic_id, {})
-    cluster = ToldCluster({"orders": now})
+    cluster = FakeCluster({"orders": now})
     document = await explained(looking_at(history, cluster=cluster), "orders-7@50")
     assert document["asked"]["topic_id"] == str(AGAIN.topic_id)
     assert document["explained"]["segment"]["segment_id"] == str(segment_id(8).uuid)
@@ -245,7 +245,7 @@ async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cl
 
 async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> None:
     """Whoever looks for what was there before finds it under the other id."""
-    cluster = ToldCluster({"orders": TopicFacts("orders", AGAIN.topic_id, {})})
+    cluster = FakeCluster({"orders": TopicFacts("orders", AGAIN.topic_id, {})})
     looking = looking_at(await a_history(), cluster=cluster)
     for kind in (StateSourceKind.KAFKA, StateSourceKind.FOLDERS):
         looking.source.kind = kind  # type: ignore[misc]  # as if it were one

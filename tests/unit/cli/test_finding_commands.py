@@ -25,11 +25,11 @@ from rlmm.inspection.cluster_facts import (
 )
 from rlmm.inspection.replay import ReplayEnd
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import document_of as read_document
-from tests.support.looking import looking_at, printed
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of as read_document
+from tests.support.cli.memory_source import looking_at, printed
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -55,12 +55,12 @@ async def a_history() -> History:
     return history
 
 
-def a_cluster(**of_topic: str) -> ToldCluster:
+def a_cluster(**of_topic: str) -> FakeCluster:
     orders = TopicFacts(
         "orders", TOPIC_ID, {7: PartitionPlace(2, 3, (1, 2), (1, 2))}, settings(**of_topic)
     )
     ends = {tp(): PartitionOffsets(earliest=0, earliest_local=220, latest=400)}
-    return ToldCluster({"orders": orders}, ends)
+    return FakeCluster({"orders": orders}, ends)
 
 
 async def document_of(answer: CommandAnswer) -> Any:
@@ -107,7 +107,7 @@ async def test_f102_stuck_when_the_cluster_tells_then_says_who_leads_now() -> No
     said = " ".join(text.split())
     assert "broker 1 wrote it, which does not lead any more: broker 2 does" in said
     assert "fix: " in text
-    away = looking_at(history, cluster=ToldCluster(is_away=True), now_ms=START_MS + 2 * HOUR_MS)
+    away = looking_at(history, cluster=FakeCluster(is_away=True), now_ms=START_MS + 2 * HOUR_MS)
     text = await printed(await stuck(away, reads_history=False))
     assert "note: the cluster was not asked: no broker answers" in text
 
@@ -229,7 +229,7 @@ async def test_usage_when_prices_are_given_then_tells_cost() -> None:
 async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
     """On the topic as brokers write it today, compaction alone loses everything."""
     history = await a_history()
-    cluster = ToldCluster({
+    cluster = FakeCluster({
         "__remote_log_metadata": TopicFacts("__remote_log_metadata", TOPIC_ID, {},
                                             settings(retention_ms="-1"))
     })  # fmt: skip
@@ -269,7 +269,7 @@ async def test_f70_doctor_asks_the_cluster_and_counts_keys_where_that_matters() 
         "plain": TopicFacts("plain", TOPIC_ID, {0: place}, settings(segment_bytes="1")),
     }  # fmt: skip
     answer = await doctor_answer(
-        looking_at(history, cluster=ToldCluster(topics, brokers_there=())), is_strict=False
+        looking_at(history, cluster=FakeCluster(topics, brokers_there=())), is_strict=False
     )
     document = await document_of(answer)
     assert [one["code"] for one in document["items"]] == ["METADATA-COMPACTED", "MIN-ISR-1"]
@@ -318,7 +318,7 @@ async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_o
         assert exit_code(await stuck(looking_at(alone))) == 0
 
 
-class MovingCluster(ToldCluster):
+class MovingCluster(FakeCluster):
     """The log goes on between two questions: it is what it is told to be after the first one."""
 
     later: PartitionOffsets = PartitionOffsets(earliest=150, earliest_local=400, latest=500)
@@ -376,7 +376,7 @@ async def test_f116_stuck_when_topics_are_not_shown_to_us_then_says_that_it_cann
     history = History()
     await history.add(started("a"), finished("a"))
     for rights, codes in ((frozenset[str](), []), (None, ["TOPIC-GONE"])):
-        cluster = ToldCluster(told_rights=Rights(None, {"orders": rights}))
+        cluster = FakeCluster(told_rights=Rights(None, {"orders": rights}))
         looking = looking_at(history, cluster=cluster, now_ms=START_MS)
         document = await document_of(await stuck(looking))
         assert [one["code"] for one in document["items"]] == codes

@@ -19,11 +19,11 @@ from rlmm.inspection.check_thresholds import Thresholds
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.log.memory.memory_log import MemoryLog
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.golden_outputs import require_golden
-from tests.support.inspecting import START_MS, History
-from tests.support.looking import CLUSTER_ID, METADATA_TOPIC_ID, looking_at, printed
-from tests.support.schemas import require_valid
-from tests.support.told_cluster import ToldCluster, settings
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import CLUSTER_ID, METADATA_TOPIC_ID, looking_at, printed
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.cli.recorded_outputs import require_golden
+from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext
@@ -57,7 +57,7 @@ async def a_history() -> History:
     return history
 
 
-def a_cluster() -> ToldCluster:
+def a_cluster() -> FakeCluster:
     """Two brokers, of which one does not tier; a metadata topic with one replica that counts."""
     place = PartitionPlace(1, 3, (1, 2), (1, 2))
     orders = TopicFacts(
@@ -69,7 +69,7 @@ def a_cluster() -> ToldCluster:
         settings(min_insync_replicas="1", cleanup_policy="delete", retention_ms="-1"),
     )  # fmt: skip
     ends = PartitionOffsets(0, 450, 600, 590, 399, None)
-    return ToldCluster(
+    return FakeCluster(
         {"orders": orders, METADATA: metadata},
         {tp(): ends},
         (1, 2),

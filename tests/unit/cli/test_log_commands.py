@@ -16,9 +16,9 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.golden_outputs import require_golden
-from tests.support.looking import command_on
-from tests.support.schemas import require_valid
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import command_on
+from tests.support.cli.recorded_outputs import require_golden
 
 DASHED = Uuid(b"\xf8" + bytes(15))
 """Its text begins with a dash."""

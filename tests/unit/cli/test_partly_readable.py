@@ -18,21 +18,21 @@ from rlmm.inspection.selectors import parse_position, parse_subject
 from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import segment_id
-from tests.support.copied_folders import (
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import document_of, looking_at
+from tests.support.cli.metadata_history import History
+from tests.support.cli.service_source import looking_into
+from tests.support.cli.state_commands import called
+from tests.support.engines import World, until_open
+from tests.support.kafka.fake_cluster import FakeCluster
+from tests.support.kafka.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
+from tests.support.logs.copied_folders import (
     copy_partition,
     events_of,
     opened_folders,
     user_partition,
     write_ours,
 )
-from tests.support.engines import World, until_open
-from tests.support.inspecting import History
-from tests.support.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
-from tests.support.looking import document_of, looking_at
-from tests.support.schemas import require_valid
-from tests.support.sidecar_sources import looking_into
-from tests.support.three_sources import called
-from tests.support.told_cluster import ToldCluster
 from tests.support.virtual_time import VirtualTimeLoop
 from tests.unit.cli.test_partly_ready import ELSEWHERE, HERE, Copied
 
@@ -166,7 +166,7 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
         one for one in (user_partition(number, "new") for number in NUMBERS)
         if place_of(one, COUNT) == 1
     )  # fmt: skip
-    cluster = ToldCluster({"new": TopicFacts("new", new.topic_id, {})})
+    cluster = FakeCluster({"new": TopicFacts("new", new.topic_id, {})})
     async with opened_folders(copied.folder, partition_count=COUNT) as source:
         source.cluster = cluster  # type: ignore[assignment]
         label, offset = parse_position(f"new-{new.partition}@5")

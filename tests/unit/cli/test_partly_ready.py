@@ -14,17 +14,17 @@ from rlmm.inspection.selectors import parse_partition, parse_topic_partitions
 from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, segment_id
-from tests.support.copied_folders import (
+from tests.support.cli.service_source import looking_into
+from tests.support.cli.state_commands import called
+from tests.support.engines import World, until_open
+from tests.support.kafka.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
+from tests.support.logs.copied_folders import (
     copy_partition,
     events_of,
     opened_folders,
     user_partition,
     write_ours,
 )
-from tests.support.engines import World, until_open
-from tests.support.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
-from tests.support.sidecar_sources import looking_into
-from tests.support.three_sources import called
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:

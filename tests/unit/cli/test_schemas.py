@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.support.schemas import FOLDER, schema_of
+from tests.support.cli.json_schemas import FOLDER, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,9 +18,9 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.golden_outputs import require_golden
-from tests.support.looking import command_on
-from tests.support.schemas import require_valid
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import command_on
+from tests.support.cli.recorded_outputs import require_golden
 
 NEW_ID = Uuid(bytes(range(16)))
 """Of the topic `orders` when it was made again."""

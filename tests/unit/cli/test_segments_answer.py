@@ -11,8 +11,8 @@ from rlmm.inspection.segment_filter import SegmentFilter
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import segment_id, started, tp
-from tests.support.inspecting import PLACES, History
-from tests.support.looking import document_of, looking_at, printed
+from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.metadata_history import PLACES, History
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

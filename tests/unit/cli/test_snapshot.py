@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from rlmm.cli import main
 from rlmm.log.replay_progress import ReplayHistory
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     IDENTITY,
     file_of,
     files_below,

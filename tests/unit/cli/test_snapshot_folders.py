@@ -18,7 +18,7 @@ from rlmm.cli.common import exit_codes
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.transfer import TransferResult
-from tests.support.snapshots import IDENTITY, frozen_of, segments, shard_of, store_in
+from tests.support.engine.snapshots import IDENTITY, frozen_of, segments, shard_of, store_in
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -25,9 +25,8 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.state_sources.protocol import StateSourceKind
 from rlmm.state_sources.settings import SourceSettings
 from rlmm.views.source_status import standing_totals
-from tests.support.golden_outputs import require_golden
-from tests.support.inspecting import History
-from tests.support.looking import (
+from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.memory_source import (
     CLUSTER_ID,
     METADATA_TOPIC_ID,
     MemorySource,
@@ -35,7 +34,8 @@ from tests.support.looking import (
     document_of,
     looking_at,
 )
-from tests.support.schemas import require_valid
+from tests.support.cli.metadata_history import History
+from tests.support.cli.recorded_outputs import require_golden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

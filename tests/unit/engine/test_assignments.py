@@ -21,11 +21,11 @@ from tests.support.builders import (
     started,
 )
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
-from tests.support.watching import TP
+from tests.support.engine.engine_questions import TP
 
 STEP_BY_STEP = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=1, read_bytes=1))
 
@@ -83,7 +83,7 @@ async def test_f37_partition_that_does_not_exist_then_is_refused_and_nothing_cha
 ) -> None:
     """The call is refused by name; nothing is asked of the log for it, now or later."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     async with world.engine(log=log, assignment=Assignment.of_metadata([1])) as engine:
         await until_open(engine, 1)
         generation = engine.statistics().pump.generation
@@ -184,7 +184,7 @@ async def test_f42_removal_when_an_addition_hangs_then_takes_effect_at_once() ->
 async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
     """Reads answer not assigned, readiness is false, writes fail at once, nothing is asked."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     loop = asyncio.get_running_loop()
     async with world.engine(log=log, assignment=Assignment.of_user([TP])) as engine:
         await until_open(engine, world.place(TP))

@@ -13,8 +13,8 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 from tests.support.builders import segment_id, started, tp
+from tests.support.engine.engine_questions import TP, log_end, refusal, refusals
 from tests.support.engines import World, until, until_open
-from tests.support.watching import TP, log_end, refusal, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ async def test_f94_write_that_waits_for_the_log_then_is_stored_once_it_is_read()
 async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses() -> None:
     """250 ms, doubled to 10 s; attempts, trouble and connection show from outside."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     world.script.lose_brokers()
     async with world.engine(log=log) as engine:
         await asyncio.sleep(3_600)
@@ -131,7 +131,7 @@ async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses
 async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Exception]) -> None:
     """Whatever one attempt fails with that may pass, the next one is made."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     log.fails_identity = [error("not yet"), error("not yet")]
     async with world.engine(log=log) as engine:
         await until_open(engine, 0, timeout_s=2)

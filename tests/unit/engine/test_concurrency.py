@@ -24,8 +24,8 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
-from tests.support.watching import TP
 
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report

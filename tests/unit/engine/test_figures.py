@@ -18,8 +18,8 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
 from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.engine.engine_questions import TP, follower
 from tests.support.engines import ROOM, START_MS, LoopClock, World, until_open, until_state
-from tests.support.watching import TP, follower
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,8 +20,8 @@ from rlmm.sidecar import waiting_requests as waiting
 from rlmm.wire.options import FreshnessOptions
 from rlmm.wire.values import partition_value
 from tests.support.builders import finished, segment_id, started
+from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
-from tests.support.watching import TP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

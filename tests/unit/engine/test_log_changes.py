@@ -17,9 +17,9 @@ from tests.support.builders import (
     segment_id,
     started,
 )
+from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
 from tests.support.engines import World, until, until_open, until_state
-from tests.support.odd_log import OddLog
-from tests.support.watching import TP, follower, history, ids, refusal
+from tests.support.logs.scripted_log import ScriptedLog
 
 
 async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() -> None:
@@ -98,7 +98,7 @@ async def test_log_when_its_tail_is_lost_then_nothing_of_that_tail_is_answered()
 async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the_same() -> None:
     """The position lies within the log again: what was read below it is void nevertheless."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     place = world.place(TP)
     world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
     async with world.engine(log=log) as engine:

@@ -10,8 +10,8 @@ from tests.support.builders import (
     segment_id,
     started,
 )
+from tests.support.engine.engine_questions import TP, follower, ids, refusal
 from tests.support.engines import World, until_open, until_state
-from tests.support.watching import TP, follower, ids, refusal
 
 
 async def test_f68_retriable_trouble_then_is_waited_out_with_the_gate_open_for_a_while() -> None:

@@ -13,8 +13,8 @@ from rlmm.pump.budget import MemorySettings, MemoryUsage
 from tests.support.builders import (
     started,
 )
+from tests.support.engine.engine_questions import TP
 from tests.support.engines import World, until, until_open, until_state
-from tests.support.watching import TP
 
 
 class Resident:

@@ -28,9 +28,9 @@ from tests.support.builders import (
     started,
     update,
 )
+from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
 from tests.support.engines import ROOM, START_MS, World, until, until_open, until_state
-from tests.support.pieces import int32, segment_value, update_value
-from tests.support.watching import TP, follower, history, ids, refusal
+from tests.support.records.value_bytes import int32, segment_value, update_value
 
 if TYPE_CHECKING:
     import pytest

@@ -26,7 +26,7 @@ from tests.support.engines import ROOM, World, until, until_open, until_state
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report
     from rlmm.records.record_set import RecordSet
-from tests.support.watching import TP, refusal, refusals
+from tests.support.engine.engine_questions import TP, refusal, refusals
 
 
 async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answered() -> None:

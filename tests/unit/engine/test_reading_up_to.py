@@ -20,8 +20,8 @@ from rlmm.gate.settings import GateSettings
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, segment_id, started
+from tests.support.engine.engine_questions import TP, ids
 from tests.support.engines import ROOM, World, until, until_open, until_state
-from tests.support.watching import TP, ids
 
 
 async def test_read_your_writes_in_another_process_then_sees_them() -> None:

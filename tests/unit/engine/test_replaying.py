@@ -16,11 +16,11 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
 from tests.support.engines import ROOM, World, until, until_open, until_state
-from tests.support.pieces import segment_value
+from tests.support.records.value_bytes import segment_value
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
-from tests.support.watching import TP, refusal
+from tests.support.engine.engine_questions import TP, refusal
 
 
 def failures_of(engine: Engine, place: int) -> int:

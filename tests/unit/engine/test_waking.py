@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, TopicAbsent
 from tests.support.engines import World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import ScriptedLog
 
 LONG_S = 100.0
 """By then pauses are ten seconds."""
@@ -18,7 +18,7 @@ LONG_S = 100.0
 async def test_f95_log_when_there_is_a_sign_of_life_then_is_tried_at_once() -> None:
     """Failure scenario F95: the pause of ten seconds that runs is not waited out."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     world.script.lose_brokers()
     loop = asyncio.get_running_loop()
     async with world.engine(log=log) as engine:
@@ -35,7 +35,7 @@ async def test_f95_log_when_there_is_a_sign_of_life_then_is_tried_at_once() -> N
         engine.wake()  # of one that is reached, nothing
 
 
-class Woken(OddLog):
+class Woken(ScriptedLog):
     """A log that counts the signs of life it is told of."""
 
     signs = 0
@@ -61,7 +61,7 @@ async def test_f95_sign_of_life_when_the_log_has_pauses_of_its_own_then_it_is_to
 async def test_f95_log_when_signs_of_life_come_in_a_flood_then_keeps_the_first_pause() -> None:
     """Failure scenario F95: four attempts a second, whoever says hello how often."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     world.script.lose_brokers()
     async with world.engine(log=log) as engine:
         await asyncio.sleep(LONG_S)
@@ -84,7 +84,7 @@ async def test_f95_log_that_answers_when_there_are_signs_of_life_then_is_not_ask
 ) -> None:
     """Failure scenario F95: a password that is refused is not tried more often for a hello."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     log.fails_identity = [kind("as ever") for _ in range(100)]
     async with world.engine(log=log) as engine:
         for _ in range(100):

@@ -27,9 +27,9 @@ from tests.support.builders import (
     segment_id,
     started,
 )
+from tests.support.engine.engine_questions import TP, log_end
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.odd_log import OddLog
-from tests.support.watching import TP, log_end
+from tests.support.logs.scripted_log import ScriptedLog
 
 
 async def test_f50_write_when_not_assigned_then_fails_before_anything_is_stored() -> None:
@@ -83,7 +83,7 @@ async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_i
 async def test_f50_write_when_unassigned_while_it_appends_then_is_told_the_same() -> None:
     """(b) Also where the log tells the offset only after the partition was taken away."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     place = world.place(TP)
     async with world.engine(log=log) as engine:
         await until_open(engine, place)
@@ -105,7 +105,7 @@ async def test_f50_f101_write_when_the_engine_stops_then_is_told_and_where_it_is
 ) -> None:
     """(c) Waiters end with stopped, whether or not the log had told them the offset by then."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     place = world.place(TP)
     async with world.engine(log=log) as engine:
         await until_open(engine, place)
@@ -225,7 +225,7 @@ async def test_write_when_its_event_is_trimmed_before_it_is_read_then_is_not_cal
 async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_another() -> None:
     """A leader without the event takes over, and others get its offset: that is not its verdict."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     place = world.place(TP)
     world.store(*(started(number) for number in range(3)))
     async with world.engine(log=log) as engine:

@@ -21,8 +21,8 @@ from tests.support.builders import (
     finished,
     started,
 )
+from tests.support.engine.engine_questions import TP, log_end
 from tests.support.engines import ROOM, World, until, until_open
-from tests.support.watching import TP, log_end
 
 
 async def test_f55_write_on_the_loop_then_others_go_on_meanwhile() -> None:

@@ -27,12 +27,12 @@ from tests.support.builders import (
     update,
 )
 from tests.support.engines import World, until, until_open
-from tests.support.odd_log import OddLog
+from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.events import Event
-from tests.support.watching import TP, log_end
+from tests.support.engine.engine_questions import TP, log_end
 
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
@@ -104,7 +104,7 @@ async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
 async def test_f51_event_when_another_comes_first_then_is_told_after_it_was_stored() -> None:
     """What could not be known beforehand is the verdict on exactly that event, with its place."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     place = world.place(TP)
     world.store(started("a"), finished("a"))
     async with world.engine(log=log) as engine:
@@ -125,7 +125,7 @@ async def test_f51_event_when_another_comes_first_then_is_told_after_it_was_stor
 async def test_f51_rejection_that_is_read_before_its_offset_is_told_then_is_not_lost() -> None:
     """The reader is faster than the append's answer, and loses and regains the log in between."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     place = world.place(TP)
     world.store(started("a"), finished("a"))
     async with world.engine(log=log) as engine:
@@ -236,7 +236,7 @@ async def test_f61_metadata_partition_that_does_not_exist_then_is_refused_before
 ) -> None:
     """A number outside of the topic is an error at the call, wherever one can be named."""
     world = World()
-    log = OddLog(world.topic)
+    log = ScriptedLog(world.topic)
     async with world.engine(log=log) as engine:
         await until_open(engine, 0, 1, 2)
         asked = (log.bounds_asked, log.appends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.broker_files.sealed_files import WITHOUT_LOG, SealedFiles, is_ever_read, why_not
-from tests.support.segments import example_partition
+from tests.support.partitions.segments import example_partition
 
 NAMES = frozenset({*example_partition().contents, "partition.metadata"})
 """Segments from 0, 120 and 251 on; the last is the active one."""

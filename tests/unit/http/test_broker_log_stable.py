@@ -8,9 +8,9 @@ from rlmm.broker_files import last_stable_offsets as stable
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets, KnownStableOffset
 from rlmm.broker_files.statistics import BrokerFilesCounters
 from rlmm.errors import LogUnavailable
-from tests.support.broker_logs import PARTITION, TOPIC, TOPIC_ID, Teller
 from tests.support.builders import tp
 from tests.support.engines import until
+from tests.support.partitions.broker_folders import PARTITION, TOPIC, TOPIC_ID, StableOffsets
 
 AGE_S = 5.0
 
@@ -21,7 +21,7 @@ class World:
     def __init__(self, told: int | LogUnavailable) -> None:
         self.now_s = 100.0
         self.figures = BrokerFilesCounters()
-        self.teller = Teller(told)
+        self.teller = StableOffsets(told)
         self.offsets = CachedStableOffsets(self.teller, AGE_S, self.figures, lambda: self.now_s)
 
 

@@ -18,7 +18,7 @@ from rlmm.inspection.log_cleaner import LogCleaner, RecordKeys
 from rlmm.inspection.replay import ReplayEnd
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started
-from tests.support.inspecting import START_MS, History
+from tests.support.cli.metadata_history import START_MS, History
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

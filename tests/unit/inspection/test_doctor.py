@@ -11,7 +11,7 @@ from rlmm.inspection.cluster_facts import ClusterSetting, PartitionPlace, Rights
 from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
 from rlmm.inspection.doctor_findings import KINDS
 from rlmm.metadata.ids import Uuid
-from tests.support.told_cluster import settings
+from tests.support.kafka.fake_cluster import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,8 +29,8 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.inspecting import START_MS, History
-from tests.support.told_cluster import settings
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.kafka.fake_cluster import settings
 
 if TYPE_CHECKING:
     from rlmm.inspection.explain import Explanation

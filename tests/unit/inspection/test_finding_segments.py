@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.inspection.segment_search import epochs_of, holding, newest_from
 from tests.support.builders import delete_started, finished, segment_id, started, tp
-from tests.support.inspecting import moment_of
+from tests.support.cli.metadata_history import moment_of
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

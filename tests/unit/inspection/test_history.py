@@ -23,7 +23,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.inspecting import History
+from tests.support.cli.metadata_history import History
 
 if TYPE_CHECKING:
     from rlmm.inspection.history import HistoryLine

@@ -18,9 +18,9 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.inspecting import START_MS, History
-from tests.support.record_sets import broken
-from tests.support.shards import batch_of
+from tests.support.cli.metadata_history import START_MS, History
+from tests.support.engine.shards import batch_of
+from tests.support.records.record_sets import broken
 
 EVENTS = (
     started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"), finished("nobody"),

@@ -16,9 +16,9 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.records.compression import Compression
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.inspecting import History
-from tests.support.record_sets import broken
-from tests.support.shards import batch_of
+from tests.support.cli.metadata_history import History
+from tests.support.engine.shards import batch_of
+from tests.support.records.record_sets import broken
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

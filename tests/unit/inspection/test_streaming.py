@@ -14,7 +14,7 @@ from rlmm.inspection.event_stream import followed, merged, readers_of
 from rlmm.inspection.replay import READ_BYTES, ReplayEnd
 from rlmm.metadata.verdicts import Rejected
 from tests.support.builders import finished, segment_id, started
-from tests.support.inspecting import START_MS, History
+from tests.support.cli.metadata_history import START_MS, History
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -21,7 +21,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.inspecting import History, moment_of
+from tests.support.cli.metadata_history import History, moment_of
 
 HOUR_MS = 3_600_000
 KNOWN = StuckFacts(now_ms=10 * HOUR_MS, copy_open_ms=HOUR_MS, delete_open_ms=2 * HOUR_MS)

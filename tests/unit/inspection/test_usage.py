@@ -20,7 +20,7 @@ from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import RetentionSettings, due_of
 from tests.support.builders import finished, segment_id, started
-from tests.support.inspecting import moment_of
+from tests.support.cli.metadata_history import moment_of
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

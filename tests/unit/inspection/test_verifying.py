@@ -23,7 +23,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.segment_lineage import finished_of, gaps_in, lineage_of
 from tests.support.builders import delete_started, finished, segment_id, started, tp
-from tests.support.inspecting import moment_of
+from tests.support.cli.metadata_history import moment_of
 
 if TYPE_CHECKING:
     from rlmm.findings.finding import Finding

@@ -9,14 +9,14 @@ import pytest
 
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.support.blocking import nothing_blocks
-from tests.support.fake_connections import FakeDialer
+from tests.support.kafka.fake_connections import FakeDialer
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from rlmm.kafka_client.connections.connection import Dialer
-    from tests.support.fake_kafka import FakeKafka
+    from tests.support.kafka.fake_kafka import FakeKafka
 
     OpenLog = Callable[..., KafkaLog]
 

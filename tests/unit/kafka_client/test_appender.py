@@ -17,7 +17,7 @@ from rlmm.errors import (
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest
 from tests.conformance.log.under_test import read_until
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
@@ -166,7 +166,7 @@ async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_
         raise LogUnavailable(msg)
 
     with monkeypatch.context() as patch:
-        patch.setattr("tests.support.fake_connections.FakeConnection.send", cut)
+        patch.setattr("tests.support.kafka.fake_connections.FakeConnection.send", cut)
         cancelled, kept = appending(log, 0, b"cancelled"), appending(log, 0, b"kept")
         await asyncio.sleep(0.05)
         cancelled.cancel()

@@ -11,7 +11,7 @@ from rlmm.errors import LogRecreated, LogTruncated, LogUnavailable
 from rlmm.kafka_client.fetch.history_reads import IDLE_S
 from rlmm.kafka_messages.fetch import NO_EPOCH, FetchRequest
 from rlmm.log.history_reader import HistoryReader, HistoryReadSource
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog

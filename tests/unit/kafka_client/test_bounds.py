@@ -9,7 +9,7 @@ from rlmm.errors import LogNotPermitted, LogRecreated, LogUnavailable
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import ListedOffset, ListOffsetsRequest
 from rlmm.log.protocol import LogBounds
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     import pytest

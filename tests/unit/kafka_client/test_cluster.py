@@ -10,7 +10,7 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.kafka_messages.metadata import MetadataRequest
-from tests.support.fake_kafka import CLUSTER_ID, FakeKafka
+from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
 
 if TYPE_CHECKING:
     from tests.unit.kafka_client.conftest import OpenLog

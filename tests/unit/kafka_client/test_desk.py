@@ -12,7 +12,7 @@ from rlmm.errors import LogUnavailable
 from rlmm.kafka_client.fetch.broker_fetches import SHORT_POLL_S, WORKERS_MAX
 from rlmm.kafka_messages.fetch import FetchRequest
 from tests.conformance.log.under_test import values_of
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

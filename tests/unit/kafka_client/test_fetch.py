@@ -13,7 +13,7 @@ from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchRequest
 from rlmm.kafka_messages.metadata import MetadataRequest
 from tests.conformance.log.under_test import read_until, values_of
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog

@@ -21,7 +21,7 @@ from rlmm.kafka_client.settings import FetchPath
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from tests.conformance.log.under_test import values_of
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from aiokafka import TopicPartition

@@ -21,7 +21,7 @@ from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.topics import TopicRequestOutcome as Outcome
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until
-from tests.support.fake_kafka import TOPIC, FakeKafka
+from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

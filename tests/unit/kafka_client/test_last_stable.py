@@ -13,8 +13,8 @@ from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.log.new_ids import random_uuid
-from tests.support.fake_connections import FakeDialer
-from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_topics import FakeLog, FakeTopic, FakeTopics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,8 +10,8 @@ import pytest
 from rlmm.kafka_client.connections.broker_connections import Node
 from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_messages.metadata import BrokerAddress
-from tests.support.fake_connections import FakeConnection, FakeDialer
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_connections import FakeConnection, FakeDialer
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer

@@ -10,8 +10,8 @@ import pytest
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.pool import Pool
 from rlmm.kafka_client.connections.task_set import TaskSet
-from tests.support.fake_connections import FakeDialer
-from tests.support.fake_kafka import FakeKafka
+from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

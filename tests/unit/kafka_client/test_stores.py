@@ -18,7 +18,7 @@ from rlmm.kafka_client.security.java_key_store import StoreUnreadable
 from rlmm.kafka_client.security.key_stores import is_store, read_store
 from rlmm.kafka_client.security.security import tls_context
 from rlmm.kafka_client.settings import Secret, SecurityProtocol, SecuritySettings
-from tests.support.java_stores import (
+from tests.support.kafka.java_key_stores import (
     der_of,
     hidden,
     jks,

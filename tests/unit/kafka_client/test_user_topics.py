@@ -22,8 +22,8 @@ from rlmm.kafka_messages.metadata import (
 from rlmm.kafka_messages.topics import AlterTopicRequest, DescribeTopicsRequest, TopicSetting
 from rlmm.log.new_ids import random_uuid
 from rlmm.metadata.ids import TopicIdPartition
-from tests.support.fake_connections import FakeDialer
-from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_topics import FakeLog, FakeTopic, FakeTopics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -11,7 +11,7 @@ import pytest
 from rlmm.base.backoff import BOOTSTRAP
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from tests.support.engines import until
-from tests.support.fake_kafka import CLUSTER_ID, FakeKafka
+from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog

@@ -23,7 +23,7 @@ from tests.support.builders import (
     tp,
     update,
 )
-from tests.support.shards import new_shard
+from tests.support.engine.shards import new_shard
 
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState

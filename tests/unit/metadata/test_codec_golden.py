@@ -11,11 +11,11 @@ from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.varint import encode_varint
-from tests.support import golden
 from tests.support.builders import partition_delete, segment_id, started, tp, update
+from tests.support.records import golden
 
 if TYPE_CHECKING:
-    from tests.support.golden import Golden
+    from tests.support.records.golden import Golden
 
 ALL = [pytest.param(one, id=one.name) for one in golden.ALL]
 UNPUBLISHABLE = {"seg_custom_empty_state3", "snapshot", "snapshot_txn"}
@@ -53,7 +53,8 @@ def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) 
 
 
 @pytest.mark.parametrize(
-    "one", [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE]
+    "one",
+    [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE],
 )
 def test_event_when_it_may_be_published_then_the_strict_form_is_the_same(one: Golden) -> None:
     """Strictness refuses; it never writes other bytes."""

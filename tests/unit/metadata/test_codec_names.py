@@ -7,7 +7,7 @@ import pytest
 from rlmm.metadata.decoding import decode, decode_name, decode_partition_key
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata
-from tests.support import pieces
+from tests.support.records import value_bytes
 
 ORDERS = TopicIdPartition(Uuid.of(0, 0xCA), "orders", 7)
 
@@ -79,7 +79,7 @@ def test_f64_name_when_malformed_then_is_replaced_as_java_replaces(raw: str, tex
 
 def test_f64_name_when_it_grows_by_replacement_then_is_still_read() -> None:
     """A name of legal length whose bytes are all malformed is three times as long once read."""
-    event = decode(pieces.segment_value(name=b"\x80\x80\x02" + 32_767 * b"\x80"))
+    event = decode(value_bytes.segment_value(name=b"\x80\x80\x02" + 32_767 * b"\x80"))
     assert isinstance(event, SegmentMetadata)
     partition = event.id.partition
     assert partition.topic == 32_767 * "\ufffd"
@@ -90,9 +90,13 @@ def test_f64_name_when_it_grows_by_replacement_then_is_still_read() -> None:
     "key",
     [
         pytest.param(b"", id="empty"),
-        pytest.param(b"\x00" + pieces.TOPIC_ID + pieces.PARTITION, id="null-name"),
-        pytest.param(pieces.NAME + pieces.TOPIC_ID + pieces.PARTITION[:-1], id="short"),
-        pytest.param(pieces.NAME + pieces.TOPIC_ID + pieces.PARTITION + b"\x00", id="long"),
+        pytest.param(b"\x00" + value_bytes.TOPIC_ID + value_bytes.PARTITION, id="null-name"),
+        pytest.param(
+            value_bytes.NAME + value_bytes.TOPIC_ID + value_bytes.PARTITION[:-1], id="short"
+        ),
+        pytest.param(
+            value_bytes.NAME + value_bytes.TOPIC_ID + value_bytes.PARTITION + b"\x00", id="long"
+        ),
         pytest.param(HUGE + b"orders", id="huge-name"),
         pytest.param(OVERLONG, id="bad-varint"),
     ],
@@ -105,5 +109,5 @@ def test_partition_key_when_it_is_something_else_then_is_none(key: bytes) -> Non
 def test_partition_key_when_written_then_reads_back() -> None:
     """A key is the record's own fields, and holds the whole identity."""
     key = ORDERS.key
-    assert key == pieces.NAME + pieces.TOPIC_ID + pieces.PARTITION
+    assert key == value_bytes.NAME + value_bytes.TOPIC_ID + value_bytes.PARTITION
     assert decode_partition_key(key) == ORDERS

@@ -13,8 +13,8 @@ from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
-from tests.support import golden
 from tests.support.builders import partition_delete, segment_id, started, tp, update
+from tests.support.records import golden
 
 LONGEST_NAME = 32_767 * "n"
 

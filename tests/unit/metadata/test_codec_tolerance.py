@@ -14,8 +14,8 @@ from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
-from tests.support import golden
-from tests.support.pieces import (
+from tests.support.records import golden
+from tests.support.records.value_bytes import (
     epoch,
     epochs,
     partition_delete_value,
@@ -25,7 +25,7 @@ from tests.support.pieces import (
 )
 
 if TYPE_CHECKING:
-    from tests.support.golden import Golden
+    from tests.support.records.golden import Golden
 
 R = UndecodableReason
 

@@ -13,9 +13,9 @@ from rlmm.metadata.encoding import encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from tests.support import golden, pieces
 from tests.support.builders import finished, segment_id, started, tp, update
-from tests.support.pieces import (
+from tests.support.records import golden, value_bytes
+from tests.support.records.value_bytes import (
     epoch,
     epochs,
     partition_delete_value,
@@ -25,7 +25,7 @@ from tests.support.pieces import (
 )
 
 if TYPE_CHECKING:
-    from tests.support.golden import Golden
+    from tests.support.records.golden import Golden
 
 UNCOMMON = {
     "seg_custom_empty_state3",  # a first record that is not COPY_SEGMENT_STARTED
@@ -178,7 +178,7 @@ VALUES = [
         "segment-one-epoch": golden.LIFE[0].value,
         "segment-three-epochs": golden.SEGMENT_THREE_EPOCHS.value,
         "update": golden.UPDATE_FINISH.value,
-        "update-custom": pieces.update_value(custom=b"\x04abc"),
+        "update-custom": value_bytes.update_value(custom=b"\x04abc"),
         "update-unicode": golden.UPDATE_UNICODE_EXTREME.value,
     }.items()
 ]
@@ -219,7 +219,7 @@ def test_cut_when_the_name_is_malformed_then_gives_a_key_that_no_partition_has()
     event = decode(value)
     assert parts is not None
     assert isinstance(event, SegmentMetadata)
-    assert parts[0] == raw + pieces.TOPIC_ID + pieces.PARTITION
+    assert parts[0] == raw + value_bytes.TOPIC_ID + value_bytes.PARTITION
     assert parts[0] != event.id.partition.key
     assert event.id.partition == replace(tp(), topic="or\ufffders")
 

@@ -13,7 +13,6 @@ from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.validate import violations
-from tests.support import golden
 from tests.support.builders import (
     delete_started,
     finished,
@@ -22,6 +21,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.records import golden
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

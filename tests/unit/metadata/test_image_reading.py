@@ -11,8 +11,8 @@ from rlmm.metadata.image import shard_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
 from rlmm.metadata.row import NOT_FINISHED, row_of
 from rlmm.metadata.segment import SegmentState
-from tests.support import pieces
 from tests.support.builders import started
+from tests.support.records import value_bytes
 
 CF, DS, DF = (
     SegmentState.COPY_SEGMENT_FINISHED,
@@ -20,7 +20,7 @@ CF, DS, DF = (
     SegmentState.DELETE_SEGMENT_FINISHED,
 )
 
-KEY = pieces.NAME + pieces.TOPIC_ID + pieces.PARTITION
+KEY = value_bytes.NAME + value_bytes.TOPIC_ID + value_bytes.PARTITION
 NO_DELETE = b"\xff"
 IDS = [bytes(15) + bytes((number,)) for number in range(5)]
 HUGE = b"\x80\x80\x80\x80\x80\x80\x80\x80\x10"
@@ -56,11 +56,11 @@ def epoch_of(
     strays: tuple[int, ...] = (),
 ) -> bytes:
     """One entry of the epochs section; segments by ordinal."""
-    watermark = b"\x00" if highest is None else b"\x01" + pieces.int64(highest)
-    listed = b"".join(pieces.int64(offset) + varint(ordinal) for offset, ordinal in slots)
+    watermark = b"\x00" if highest is None else b"\x01" + value_bytes.int64(highest)
+    listed = b"".join(value_bytes.int64(offset) + varint(ordinal) for offset, ordinal in slots)
     return b"".join(
         (
-            pieces.int32(number),
+            value_bytes.int32(number),
             watermark,
             varint(len(slots)),
             listed,
@@ -132,19 +132,19 @@ LIES = {
     "row-state-minus-1": (first_row(patched(FIRST, 0, b"\xff")), "row of segment"),
     "row-flag-2": (first_row(patched(FIRST, 1, b"\x02")), "is not canonical"),
     "row-started-and-finished": (
-        second_row(patched(SECOND, 2, pieces.int64(5))),
+        second_row(patched(SECOND, 2, value_bytes.int64(5))),
         "COPY_SEGMENT_STARTED, finish 5",
     ),
     "row-finished-never": (
-        first_row(patched(FIRST, 2, pieces.int64(NOT_FINISHED))),
+        first_row(patched(FIRST, 2, value_bytes.int64(NOT_FINISHED))),
         "COPY_SEGMENT_FINISHED, finish -1",
     ),
     "row-finish-minus-2": (
-        second_row(patched(SECOND, 2, pieces.int64(-2))),
+        second_row(patched(SECOND, 2, value_bytes.int64(-2))),
         "COPY_SEGMENT_STARTED, finish -2",
     ),
-    "row-negative-start": (second_row(patched(SECOND, 22, pieces.int64(-1))), "negative"),
-    "row-end-before-start": (second_row(patched(SECOND, 30, pieces.int64(99))), "lies before"),
+    "row-negative-start": (second_row(patched(SECOND, 22, value_bytes.int64(-1))), "negative"),
+    "row-end-before-start": (second_row(patched(SECOND, 30, value_bytes.int64(99))), "lies before"),
     "row-without-epochs": (
         second_row(SECOND[:46] + b"\x01" + SECOND[60:]),
         "at least one leader epoch",
@@ -267,7 +267,9 @@ def shard_of(
     """A shard image around partition images."""
     parts = [varint(len(image)) + image for image in images]
     count = varint(len(images))
-    return head + pieces.int32(partition) + pieces.int64(position) + count + b"".join(parts)
+    return (
+        head + value_bytes.int32(partition) + value_bytes.int64(position) + count + b"".join(parts)
+    )
 
 
 OTHER = image_of(key=b"\x1b\x07other1" + KEY[7:], rows=b"\x00", epochs=b"\x00")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import segment_id, started, tp
-from tests.support.shards import Tier
+from tests.support.engine.shards import Tier
 
 
 def test_f77_listings_then_show_every_state_but_deleted() -> None:

@@ -10,7 +10,7 @@ from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import APPLIED, Applied, Remark
 from tests.support.builders import tp
-from tests.support.shards import Tier, new_shard
+from tests.support.engine.shards import Tier, new_shard
 
 Copy = tuple[str, int, int] | tuple[str, int, int, dict[int, int]]
 

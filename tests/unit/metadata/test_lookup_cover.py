@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import finished, segment_id, started, update
-from tests.support.shards import new_shard
+from tests.support.engine.shards import new_shard
 
 Copy = tuple[str, int, int] | tuple[str, int, int, dict[int, int]]
 

@@ -22,7 +22,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.shards import new_shard, record_set
+from tests.support.engine.shards import new_shard, record_set
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId

@@ -15,7 +15,7 @@ from rlmm.metadata.verdicts import (
     Verdict,
 )
 from tests.support.builders import partition_delete, tp, update
-from tests.support.shards import Tier
+from tests.support.engine.shards import Tier
 
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState

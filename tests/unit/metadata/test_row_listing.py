@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.support.builders import delete_started, finished, segment_id, started, tp
-from tests.support.shards import new_shard
+from tests.support.engine.shards import new_shard
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,6 @@ from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, records_of
-from tests.support.batches import forge, record
 from tests.support.builders import (
     delete_started,
     finished,
@@ -23,8 +22,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.record_sets import hole_batch, life, marker
-from tests.support.shards import (
+from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,
     apply,
@@ -33,6 +31,8 @@ from tests.support.shards import (
     record_set,
     values_of,
 )
+from tests.support.records.batches import forge, record
+from tests.support.records.record_sets import hole_batch, life, marker
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

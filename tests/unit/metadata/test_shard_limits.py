@@ -16,13 +16,13 @@ from rlmm.records.batch import Batch
 from tests.support.builders import (
     finished,
 )
-from tests.support.record_sets import life, marker, mixed_data
-from tests.support.shards import (
+from tests.support.engine.shards import (
     apply,
     batch_of,
     new_shard,
     record_set,
 )
+from tests.support.records.record_sets import life, marker, mixed_data
 
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report

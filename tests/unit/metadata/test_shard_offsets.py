@@ -13,7 +13,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.damage import DamageReason
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from tests.support.builders import finished, started, tp
-from tests.support.shards import batch_of, new_shard, record_set
+from tests.support.engine.shards import batch_of, new_shard, record_set
 
 PRODUCER = Producer(1, 0, is_transactional=True)
 FIRST = batch_of([started("a"), finished("a")])

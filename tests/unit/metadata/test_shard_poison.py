@@ -19,14 +19,12 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
 )
 from rlmm.records.damage import DamageReason
-from tests.support.batches import forge, record
 from tests.support.builders import (
     started,
     tp,
     update,
 )
-from tests.support.record_sets import broken, life
-from tests.support.shards import (
+from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,
     apply,
@@ -36,6 +34,8 @@ from tests.support.shards import (
     record_set,
     values_of,
 )
+from tests.support.records.batches import forge, record
+from tests.support.records.record_sets import broken, life
 
 CS, CF, DS, DF = SegmentState
 

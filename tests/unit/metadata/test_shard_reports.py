@@ -29,8 +29,7 @@ from tests.support.builders import (
     tp,
     update,
 )
-from tests.support.record_sets import FINISHED, life, mixed_data
-from tests.support.shards import (
+from tests.support.engine.shards import (
     METADATA_PARTITION,
     apply,
     batch_of,
@@ -40,6 +39,7 @@ from tests.support.shards import (
     state_of,
     values_of,
 )
+from tests.support.records.record_sets import FINISHED, life, mixed_data
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

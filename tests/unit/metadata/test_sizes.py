@@ -10,7 +10,7 @@ from rlmm.metadata.ids import INT32_MAX, INT32_MIN
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.slots import Slots
 from tests.support.builders import partition_delete, tp
-from tests.support.shards import Tier, state_of
+from tests.support.engine.shards import Tier, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from rlmm.metadata.verdicts import (
     Verdict,
 )
 from tests.support.builders import segment_id, started, tp, update
-from tests.support.shards import Tier, new_shard
+from tests.support.engine.shards import Tier, new_shard
 
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState

@@ -7,7 +7,7 @@ import pytest
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from tests.support.builders import tp
-from tests.support.shards import Tier
+from tests.support.engine.shards import Tier
 
 
 @pytest.fixture(autouse=True, params=[0, 64], ids=["by-stretch", "by-step"])

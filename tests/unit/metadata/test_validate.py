@@ -10,7 +10,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.validate import violations
 from tests.support.builders import delete_started, finished, started, tp
-from tests.support.shards import new_shard
+from tests.support.engine.shards import new_shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import APPLIED, Applied, Remark
 from rlmm.metadata.view import PartitionViews
 from tests.support.builders import finished, partition_delete, started, tp
-from tests.support.shards import batch_of, new_shard, record_set
+from tests.support.engine.shards import batch_of, new_shard, record_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import partition_delete, started, tp, update
-from tests.support.shards import Tier, new_shard
+from tests.support.engine.shards import Tier, new_shard
 
 
 def test_f76_highest_offset_of_an_epoch_that_ends_inside_a_segment_then_is_its_own_end() -> None:

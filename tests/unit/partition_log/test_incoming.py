@@ -10,7 +10,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.header import OFFSET_MAX
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from tests.support.partition_logs import FIRST_MS, batch
+from tests.support.logs.partition_logs import FIRST_MS, batch
 
 LIMIT = 1 << 20
 

@@ -7,7 +7,7 @@ import pytest
 from rlmm.partition_log.scan import BadBatchHead, BatchHead, ScanResult, heads, scan_file
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch, records_of
-from tests.support.partition_logs import FIRST_MS
+from tests.support.logs.partition_logs import FIRST_MS
 
 
 def file_of(count: int, *, size: int = 10, epoch_every: int = 1000) -> bytes:

@@ -8,8 +8,8 @@ from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.batch import walk
 from rlmm.records.damage import DamagedBatch
 from tests.support.builders import finished, started
-from tests.support.record_sets import broken
-from tests.support.shards import batch_of, record_set
+from tests.support.engine.shards import batch_of, record_set
+from tests.support.records.record_sets import broken
 
 if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet

@@ -26,9 +26,9 @@ from rlmm.pump.incidents import Incidents
 from rlmm.pump.settings import PumpSettings
 from rlmm.pump.turn_taking import TurnTaking
 from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
-from tests.support.odd_log import OddLog
-from tests.support.watching import TP
+from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -79,7 +79,7 @@ class Read:
 
     def __init__(self, world: World, kept: Kept | None = None, **settings: Any) -> None:
         self.place = world.place(TP)
-        self.log = OddLog(world.topic)
+        self.log = ScriptedLog(world.topic)
         self.heard = Heard()
         around = FollowerContext(
             log=self.log,

@@ -17,9 +17,9 @@ from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.replay import Replay, ReplayStart, beginning
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, partition_delete, started, tp
-from tests.support.pieces import segment_value
-from tests.support.record_sets import life, marker
-from tests.support.shards import batch_of, new_shard, record_set
+from tests.support.engine.shards import batch_of, new_shard, record_set
+from tests.support.records.record_sets import life, marker
+from tests.support.records.value_bytes import segment_value
 
 LIMITS = PumpSettings(lag_ms_max=30_000, end_age_ms_max=60_000)
 GOOD = [started("a"), finished("a")]

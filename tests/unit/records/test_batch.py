@@ -9,7 +9,7 @@ from rlmm.records.compression import Compression
 from rlmm.records.damage import DamagedBatch, DamageReason, PartialTail
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import PADDING_BYTES, Record
-from tests.support.batches import forge, record
+from tests.support.records.batches import forge, record
 
 GOLDEN = bytes.fromhex(
     "000000000000002a"  # base offset 42

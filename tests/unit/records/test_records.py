@@ -12,7 +12,7 @@ from rlmm.records import records as readers
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedRecords, DamageReason
 from rlmm.records.records import BatchValues, Record
-from tests.support.batches import field, forge, record, varint
+from tests.support.records.batches import field, forge, record, varint
 
 PURE_PYTHON = vars(default_records)["_DefaultRecordBatchPy"]
 

@@ -16,7 +16,7 @@ from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.wire.messages import request_frame
 from tests.support.engines import World
-from tests.support.sidecars import FixedEngines, RoleDoor
+from tests.support.server.frame_servers import FixedEngines, RoleDoor
 
 
 class Transport(asyncio.Transport):

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import SnapshotError
 from rlmm.snapshot.atomic import SnapshotDisk, make_durable_folder
-from tests.support.snapshots import frozen_of, segments, shard_of, store_in
+from tests.support.engine.snapshots import frozen_of, segments, shard_of, store_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from rlmm.snapshot.catalog import (
     position_of,
     topics_remembered,
 )
-from tests.support.snapshots import IDENTITY, files_below
+from tests.support.engine.snapshots import IDENTITY, files_below
 
 if TYPE_CHECKING:
     from pathlib import Path

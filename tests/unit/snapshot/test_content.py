@@ -19,7 +19,7 @@ from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.format import BLOCK_BYTES_MAX, SnapshotHeader, encode_header
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     HISTORY,
     IDENTITY,
     file_of,

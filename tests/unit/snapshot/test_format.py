@@ -15,7 +15,7 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from rlmm.snapshot.format import HEADER_BYTES_MIN, SnapshotHeader, decode_header, encode_header
-from tests.support.snapshots import HISTORY, IDENTITY
+from tests.support.engine.snapshots import HISTORY, IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

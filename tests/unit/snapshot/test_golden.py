@@ -15,9 +15,9 @@ import cramjam
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.snapshot.format import SnapshotHeader, encode_header
-from tests.support import tree
+from tests.support.engine.snapshots import IDENTITY, file_of, full_shard, images_of, read_back
 from tests.support.manual_clock import START_MS
-from tests.support.snapshots import IDENTITY, file_of, full_shard, images_of, read_back
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path

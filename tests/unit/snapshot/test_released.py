@@ -10,9 +10,9 @@ import pytest
 
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
-from tests.support import tree
-from tests.support.compat_snapshots import released_shard, said_of
-from tests.support.snapshots import HISTORY, PARTITION, store_in
+from tests.support.engine.released_snapshots import released_shard, said_of
+from tests.support.engine.snapshots import HISTORY, PARTITION, store_in
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path

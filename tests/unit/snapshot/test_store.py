@@ -30,8 +30,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.manual_clock import START_MS
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     IDENTITY,
     PARTITION,
     FaultySnapshotDisk,
@@ -46,6 +45,7 @@ from tests.support.snapshots import (
     shard_of,
     store_in,
 )
+from tests.support.manual_clock import START_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

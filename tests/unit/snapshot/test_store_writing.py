@@ -19,7 +19,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     FREE,
     HISTORY,
     IDENTITY,

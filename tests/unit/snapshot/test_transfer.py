@@ -23,7 +23,7 @@ from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.format import SnapshotHeader
 from rlmm.snapshot.transfer import export, import_from
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     HISTORY,
     IDENTITY,
     file_of,

@@ -16,7 +16,7 @@ from rlmm.snapshot import store as store_module
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.writer import SnapshotWriter
 from tests.support.builders import started
-from tests.support.snapshots import (
+from tests.support.engine.snapshots import (
     FREE,
     FakeSource,
     FaultySnapshotDisk,

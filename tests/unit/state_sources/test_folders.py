@@ -17,7 +17,7 @@ from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode
 from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished
-from tests.support.copied_folders import (
+from tests.support.logs.copied_folders import (
     CLUSTER_ID,
     METADATA_TOPIC_ID,
     append_raw,

@@ -14,7 +14,7 @@ from rlmm.state_sources.folders_source import FoldersSource
 from rlmm.state_sources.kafka_source import KafkaSource
 from rlmm.state_sources.opening import kafka_settings_of, open_source
 from rlmm.state_sources.settings import SourceSettings
-from tests.support.copied_folders import events_of, write_ours
+from tests.support.logs.copied_folders import events_of, write_ours
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from rlmm.log.files.log_folder import TOPIC
 from rlmm.metadata.assignment import place_of
 from rlmm.partition_log.registry import LogRegistry
 from tests.support.builders import finished, segment_id, started
-from tests.support.copied_folders import (
+from tests.support.logs.copied_folders import (
     active_file,
     events_of,
     fingerprint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.state_sources.folders_source import FoldersSource
-from tests.support.shared_history import SharedHistory, write_folder
+from tests.support.cli.shared_history import SharedHistory, write_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

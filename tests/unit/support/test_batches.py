@@ -1,10 +1,10 @@
-"""The hand-made batches are what a broker would hold, when they do not lie."""
+"""Hand-made batches without a lie are those of a broker."""
 
 from __future__ import annotations
 
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch
-from tests.support.batches import field, forge, record, varint
+from tests.support.records.batches import field, forge, record, varint
 
 
 def test_forged_batch_when_honest_then_is_what_the_writer_writes() -> None:

@@ -1,4 +1,4 @@
-"""The detector of blocking calls finds what it is there for."""
+"""The detector of blocking calls finds them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def sync_file(path: Path) -> None:
-    """A call that may take as long as the disk likes."""
     with path.open("wb") as file:
         os.fsync(file.fileno())
 
@@ -36,14 +35,14 @@ async def test_blocking_call_when_in_a_thread_then_it_is_fine(tmp_path: Path) ->
 
 
 async def test_blocking_call_when_made_by_others_then_it_is_fine(tmp_path: Path) -> None:
-    """Only what the named modules do is held to it."""
+    """The detector watches only calls of the named modules."""
     with detecting_blocking("rlmm"):
         sync_file(tmp_path / "file")
     assert (tmp_path / "file").exists()
 
 
 def test_call_that_a_test_replaced_is_the_real_one_afterwards() -> None:
-    """What is put back at the end of a test is not the detector's wrapper."""
+    """A test that replaced a call leaves the real one behind, not the detector's wrapper."""
     real = time.sleep
     with pytest.MonkeyPatch.context() as monkeypatch, detecting_for_a_test(monkeypatch):
         wrapper = time.sleep

@@ -1,4 +1,4 @@
-"""The builders of events: labels that mean the same segment, and defaults that say nothing."""
+"""Builders of events: equal labels mean the same segment, and defaults are neutral."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_events_when_only_labelled_then_have_harmless_defaults() -> None:
 
 
 def test_updates_when_named_then_have_their_state() -> None:
-    """The short forms are updates to the state that their name says."""
+    """The short forms update to the state in their name."""
     made = [finished("a"), delete_started("a"), delete_finished("a")]
     assert made == [update("a", state) for state in list(SegmentState)[1:]]

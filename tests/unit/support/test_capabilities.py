@@ -1,11 +1,8 @@
-"""
-The judge of capabilities is right: a row that was not shown turns the run red, whoever ran the
-tests.
-"""
+"""The judge of capabilities: a row that was not shown turns any run red."""
 
 import pytest
 
-from tests.support.capabilities import Capability, read_capabilities
+from tests.support.repository.capabilities import Capability, read_capabilities
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +26,11 @@ def test_teardown(broken): pass
 
 
 def run(pytester: pytest.Pytester, name: str, *options: str) -> pytest.RunResult:
-    """Run the sample tests with a page whose only row names the test *name*."""
     pytester.makepyfile(test_sample=TESTS)
     pytester.makefile(".md", page=f"{HEAD}| Answers | `ask` | `test_sample.py::{name}` |\n")
     return pytester.runpytest(
         "-p",
-        "tests.support.capabilities",
+        "tests.support.repository.capabilities",
         "--capabilities=page.md",
         "-p",
         "no:randomly",
@@ -77,7 +73,7 @@ def test_run_when_distributed_is_judged_where_reports_come_together(
 def test_run_when_the_row_was_not_shown_is_red(
     pytester: pytest.Pytester, name: str, selected: str
 ) -> None:
-    """A test that was not run, was skipped or failed does not show its row, and the run says so."""
+    """A test that did not run, was skipped or failed turns the run red."""
     result = run(pytester, name, "-k", selected)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*capabilities not shown*", f"Answers: test_sample.py::{name} *"])
@@ -86,7 +82,7 @@ def test_run_when_the_row_was_not_shown_is_red(
 def test_run_when_the_page_is_missing_is_refused(pytester: pytest.Pytester) -> None:
     """A page that cannot be read stops the run before any test."""
     result = pytester.runpytest(
-        "-p", "tests.support.capabilities", "-p", "no:asyncio", "--capabilities=gone.md"
+        "-p", "tests.support.repository.capabilities", "-p", "no:asyncio", "--capabilities=gone.md"
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*gone.md*"])

@@ -1,4 +1,4 @@
-"""The judge of what an engine claims: every false claim is found out."""
+"""The judge of an engine's claims finds every false one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started
-from tests.support.claims import (
+from tests.support.engine.claims import (
     Answered,
     Claims,
     Question,
@@ -39,7 +39,6 @@ WROTE = [Wrote(0, 0, 1, "applied"), Wrote(0, 1, 1, "duplicate"), Wrote(0, 2, 2, 
 
 
 def answers() -> list[str]:
-    """The right answer at each position."""
     shard = PythonShard(0)
     found = [answer_from(shard, SIZE)]
     for offset, event in enumerate(EVENTS):
@@ -49,7 +48,6 @@ def answers() -> list[str]:
 
 
 def at(position: int, digest: str, floor: int = 0) -> Answered:
-    """An answer that was given at *position*."""
     return Answered(0, position, floor, digest, SIZE)
 
 
@@ -61,7 +59,7 @@ def told(*more: Wrote | Answered) -> Claims:
 
 
 def test_claims_when_all_are_true_then_pass() -> None:
-    """What was acknowledged is stored, and each answer was right at its position."""
+    """Acknowledged events are stored, and each answer was right at its position."""
     claims = told(at(3, answers()[3]))
     for position, digest in enumerate(answers()):
         claims.add(at(position, digest))
@@ -72,7 +70,7 @@ def test_claims_when_all_are_true_then_pass() -> None:
 
 @pytest.mark.parametrize("claim", [*WROTE, at(7, "abc", 3)])
 def test_claim_when_written_as_a_line_then_is_read_back(claim: Wrote | Answered) -> None:
-    """A claim goes through a pipe unchanged."""
+    """A claim survives its text form."""
     assert parse(line_of(claim)) == claim
 
 
@@ -108,7 +106,7 @@ def test_claim_when_false_then_is_found_out(claim: Wrote | Answered, message: st
 def test_log_when_an_event_is_there_too_often_then_is_found_out(
     events: tuple[Event, ...], message: str
 ) -> None:
-    """An event that came back, or was stored more often than anybody wrote it, is named."""
+    """The check names an event that came back, or is stored more often than written."""
     stored = {0: list(enumerate(map(encode, events)))}
     with pytest.raises(AssertionError, match=message):
         check(told(), judge(stored, []), repeats_max=3 if len(events) == 6 else 2)

@@ -10,7 +10,6 @@ from tests.support.manual_clock import START_MS, ManualClock
 
 
 async def wait_for_ever(clock: ManualClock, timeout_s: float) -> None:
-    """Wait for nothing, until the deadline."""
     async with clock.timeout(timeout_s):
         await asyncio.get_running_loop().create_future()
 

@@ -1,4 +1,4 @@
-"""The fuzzer's damage: repeatable, real, and sealed where it says so."""
+"""The fuzzer's damage: repeatable, real, and sealed with a CRC on request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedBatch, DamageReason
 from rlmm.records.writer import build_batch, records_of
-from tests.support.mutations import mutated, with_sound_crc
+from tests.support.records.mutations import mutated, with_sound_crc
 
 SOUND = build_batch(records_of([b"one", b"two"], 0), 0) + build_batch(records_of([b"three"], 2), 2)
 
@@ -41,6 +41,6 @@ def test_crc_when_made_sound_lets_the_damage_behind_it_through() -> None:
 
 
 def test_crc_of_bytes_that_are_no_batches_is_left_alone() -> None:
-    """Where no batch can be told, nothing is changed."""
+    """Bytes without a batch stay unchanged."""
     for data in (b"", b"short", bytes(200), SOUND[:30], b"\xff" * 100):
         assert with_sound_crc(data) == data

@@ -1,11 +1,11 @@
-"""What a broker may say of an outage, and what it says too much of."""
+"""Bounds for a broker's log lines in an outage."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.outage_accounts import COMPLAINT, Account, Lived
-from tests.support.outage_plans import Moment, Outage, Step
+from tests.support.plugin.outage_costs import COMPLAINT, Account, Lived
+from tests.support.plugin.outage_plans import Moment, Outage, Step
 
 STEP = Step(Outage.SIDECAR_KILLED, Moment.RECORD_READ, 1, 0, is_waited_for=True)
 TIERING = (
@@ -37,5 +37,5 @@ def test_an_outage_when_judged_then_a_storm_in_the_log_is_told_with_its_figures(
 def test_a_line_when_of_tiering_then_is_a_complaint_of_the_steady_state(
     line: str, *, is_one: bool
 ) -> None:
-    """What a broker says of itself is none."""
+    """Lines of the broker about itself are no complaint."""
     assert bool(COMPLAINT.search(line)) == is_one

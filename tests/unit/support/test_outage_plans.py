@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.support.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Moment, Outage, plan
+from tests.support.plugin.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Moment, Outage, plan
 
 ALL = BROKER_OUTAGES + SIDECAR_OUTAGES
 
 
 def test_a_plan_when_made_from_the_same_seed_then_is_the_same_and_from_another_is_not() -> None:
-    """What failed can be done again."""
+    """One seed gives one plan."""
     assert plan(7, 20, ALL) == plan(7, 20, ALL)
     assert plan(7, 20, ALL) != plan(8, 20, ALL)
 
@@ -23,13 +23,13 @@ def test_a_plan_when_long_enough_then_has_every_outage_and_every_moment_equally_
 
 
 def test_a_plan_when_it_ends_then_waits_until_all_is_well_again() -> None:
-    """No outage is left whose consequences nobody looks at."""
+    """The last outage waits until all is well."""
     plans = [plan(seed, 3, ALL) for seed in range(50)]
     assert all(steps[-1].is_waited_for for steps in plans)
     assert any(not step.is_waited_for for steps in plans for step in steps)
 
 
 def test_outages_when_told_apart_then_each_ends_the_broker_the_service_or_both() -> None:
-    """Both killed is the one that ends both."""
+    """The outage that kills both counts for the broker and the service."""
     assert all(one.ends_broker or one.ends_sidecar for one in Outage)
     assert [one for one in Outage if one.ends_broker and one.ends_sidecar] == [Outage.BOTH_KILLED]

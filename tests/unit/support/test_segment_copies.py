@@ -1,4 +1,4 @@
-"""Copies as a metadata topic tells of them."""
+"""Copies in a metadata topic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.kafka.tiered import MetadataEvent
 from tests.support.builders import delete_started, finished, segment_id, started
-from tests.support.segment_copies import Copies, Range
+from tests.support.plugin.segment_copies import Copies, Range
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import SegmentUpdate
@@ -22,14 +22,14 @@ def copies(*events: Event) -> Copies:
 
 
 def test_a_copy_when_begun_and_not_finished_then_is_open() -> None:
-    """What follows the finish changes nothing."""
+    """Events after the finish change nothing."""
     found = copies(started(ONE, 0, 9), finished(ONE), started(TWO, 10, 19), delete_started(ONE))
     assert found.finished == {ONE.uuid}
     assert found.open == {TWO.uuid}
 
 
 def test_a_range_when_begun_twice_then_is_named_unless_one_of_the_copies_is_excused() -> None:
-    """Whether they were finished or not."""
+    """A repeated range is named whether or not its copies were finished."""
     found = copies(started(ONE, 0, 9), started(TWO, 0, 9), finished(TWO), started(THREE, 10, 19))
     assert {one: set(names) for one, names in found.repeated().items()} == {
         Range(ONE.partition.partition, 0, 9): {ONE.uuid, TWO.uuid}

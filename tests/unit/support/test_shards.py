@@ -1,4 +1,4 @@
-"""The tools for tests of shards notice what they are there for."""
+"""The tools for tests of shards notice damage."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from rlmm.metadata.report import Entry, Report, Tally
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Remark
-from tests.support.histories import PARTITIONS, DenseHistory
-from tests.support.shards import check_report, new_shard, state_of
+from tests.support.engine.shards import check_report, new_shard, state_of
+from tests.support.records.histories import PARTITIONS, DenseHistory
 
 SAMPLE = """
 import pytest
 from tests.support.builders import started
-from tests.support.shards import new_shard, state_of
+from tests.support.engine.shards import new_shard, state_of
 
 def broken():
     shard = new_shard()
@@ -38,9 +38,9 @@ def test_sound(): new_shard().apply_event(started("s"))
 def test_shard_when_a_test_left_it_broken_then_the_test_is_in_error(
     pytester: pytest.Pytester, name: str, errors: int
 ) -> None:
-    """Nobody has to ask for the check, and only a mark turns it off."""
+    """The check runs without a request by the test, and only a mark turns it off."""
     pytester.makepyfile(test_sample=SAMPLE)
-    options = ("-p", "tests.support.shards", "-p", "no:randomly", "-p", "no:asyncio")
+    options = ("-p", "tests.support.engine.shards", "-p", "no:randomly", "-p", "no:asyncio")
     result = pytester.runpytest_inprocess(*options, f"test_sample.py::{name}")
     result.assert_outcomes(passed=1, errors=errors)
 

@@ -1,4 +1,4 @@
-"""What hypothesis draws from reaches the corners that the properties are about."""
+"""The strategies reach the corners that the properties are about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Undecodable
-from tests.support import golden, strategies
+from tests.support.records import golden, strategies
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

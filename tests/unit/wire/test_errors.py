@@ -7,7 +7,7 @@ import pytest
 from rlmm import errors
 from rlmm.errors import ProtocolError, RlmmError
 from rlmm.wire.errors import CODES_1, MESSAGE_CHARS_MAX, classes, error_value, read_error
-from tests.support.wire_frames import made
+from tests.support.server.recorded_frames import made
 
 
 def as_received(error: RlmmError) -> list[Any]:

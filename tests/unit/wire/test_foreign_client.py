@@ -17,9 +17,9 @@ from rlmm.wire.framing import FrameReader
 from rlmm.wire.hello import HelloAnswer, ServiceLimits, agree, hello_answer_value, read_hello
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame
 from rlmm.wire.options import read_read_options, read_wait_options
-from tests.support.foreign import story
-from tests.support.foreign.running import java, run_client
-from tests.support.wire_frames import FILE
+from tests.support.java_client import running
+from tests.support.java_client.running import java, run_client
+from tests.support.server.recorded_frames import FILE
 
 pytestmark = pytest.mark.skipif(java() is None, reason="needs a JDK")
 
@@ -126,8 +126,8 @@ async def test_foreign_client_when_it_talks_to_a_server_understands_every_answer
     """A client of one file, written from the page alone, is understood and understands."""
     path = tmp_path / "socket"
     async with await asyncio.start_unix_server(Fake().serve, path):
-        lines = await run_client(str(path), story.TOPIC_ID, story.TOPIC, str(story.PARTITION))
-    story.require_told(lines)
+        lines = await run_client(str(path), running.TOPIC_ID, running.TOPIC, str(running.PARTITION))
+    running.require_told(lines)
 
 
 async def test_foreign_client_reads_and_writes_every_frame_of_the_file() -> None:

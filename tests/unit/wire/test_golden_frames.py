@@ -1,9 +1,10 @@
 """The frames of the language-neutral file: made, read and refused, byte for byte."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,15 +19,63 @@ from rlmm.wire.messages import (
     request_frame,
 )
 from rlmm.wire.methods import METHODS
-from tests.support import wire_frames, wire_refused
-from tests.support.msgpack_by_hand import pack
-from tests.support.tree import ROOT
-from tests.support.wire_frames import from_json
-from tests.support.wire_reading import read_again, read_result_again
+from tests.support.repository.tree import ROOT
+from tests.support.server import recorded_frames, refused_frames
+from tests.support.server.frame_round_trips import read_again, read_result_again
+from tests.support.server.recorded_frames import from_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def pack(value: object) -> bytes:
+    match value:
+        case None:
+            return b"\xc0"
+        case bool():
+            return b"\xc3" if value else b"\xc2"
+        case int():
+            return _number(value)
+        case str():
+            data = value.encode()
+            if len(data) < 32:
+                return bytes([0xA0 | len(data)]) + data
+            return _sized(len(data), 0xD9, 0xDA, 0xDB) + data
+        case bytes():
+            return _sized(len(value), 0xC4, 0xC5, 0xC6) + value
+        case list() | tuple():
+            head = bytes([0x90 | len(value)]) if len(value) < 16 else b""
+            head = head or _sized(len(value), None, 0xDC, 0xDD)
+            return head + b"".join(map(pack, value))
+        case dict():
+            head = bytes([0x80 | len(value)]) if len(value) < 16 else b""
+            head = head or _sized(len(value), None, 0xDE, 0xDF)
+            return head + b"".join(pack(key) + pack(one) for key, one in value.items())
+    raise TypeError(type(value))
+
+
+def _number(value: int) -> bytes:
+    if -32 <= value < 128:
+        return value.to_bytes(1, signed=value < 0)
+    for width, unsigned, signed in ((1, 0xCC, 0xD0), (2, 0xCD, 0xD1), (4, 0xCE, 0xD2)):
+        if 0 <= value < 1 << 8 * width:
+            return bytes([unsigned]) + value.to_bytes(width)
+        if -(1 << 8 * width - 1) <= value < 0:
+            return bytes([signed]) + value.to_bytes(width, signed=True)
+    return bytes([0xCF if value >= 0 else 0xD3]) + value.to_bytes(8, signed=value < 0)
+
+
+def _sized(size: int, one: int | None, two: int, four: int) -> bytes:
+    if one is not None and size < 1 << 8:
+        return bytes([one, size])
+    if size < 1 << 16:
+        return bytes([two]) + size.to_bytes(2)
+    return bytes([four]) + size.to_bytes(4)
+
 
 pytestmark = pytest.mark.slow
 
-TODAY = wire_frames.FILE
+TODAY = recorded_frames.FILE
 VERSION_1 = ROOT / "tests/compat/wire-1.json"
 
 Entry = Mapping[str, Any]
@@ -71,8 +120,8 @@ def read_whole(stream: bytes) -> None:
 def test_file_holds_what_is_made_today() -> None:
     """The file says of every frame what our own types make, and no frame is missing in it."""
     stored = json.loads(TODAY.read_text())
-    assert stored["frames"] == [golden.entry() for golden in wire_frames.goldens()]
-    assert stored["refused"] == wire_refused.refused()
+    assert stored["frames"] == [golden.entry() for golden in recorded_frames.goldens()]
+    assert stored["refused"] == refused_frames.refused()
     names = [entry["name"] for entry in stored["frames"] + stored["refused"]]
     assert len(names) == len(set(names))
 
@@ -145,6 +194,6 @@ def test_every_method_and_every_error_is_among_the_frames() -> None:
 def test_everything_an_error_says_is_sent() -> None:
     """No attribute of any error stays behind when it travels."""
     for cls in classes():
-        for error in wire_frames.made(cls):
+        for error in recorded_frames.made(cls):
             if error is not None:
-                assert error_value(error)[3] == wire_frames.fields_of(error), cls
+                assert error_value(error)[3] == recorded_frames.fields_of(error), cls

@@ -46,7 +46,7 @@ from rlmm.wire.queries import (
 )
 from rlmm.wire.rows import packed_row, row_value
 from tests.support.builders import segment_id, started, tp
-from tests.support.wire_frames import SEGMENTS
+from tests.support.server.recorded_frames import SEGMENTS
 
 
 def test_partition_when_it_comes_again_is_the_same_object() -> None:

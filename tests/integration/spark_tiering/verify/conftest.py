@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tier_places import PLAIN, TierPlace
-from tests.support.verified_places import copied_place, stored
+from tests.support.tier.job_folders import PLAIN, TierPlace
+from tests.support.tier.verified_tiers import copied_place, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from spark_tiering.executor.tasks import CopyOptions
-    from tests.support.verified_places import Stored
+    from tests.support.tier.verified_tiers import Stored
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.layout.object_names import ObjectKind
-from tests.support.sealed_segments import IDS, KeyFiles
-from tests.support.tier_places import PLAIN, ZSTD, TierPlace
-from tests.support.verified_places import DEEP, stored, told, verify
+from tests.support.stores.encrypted_segments import IDS, KeyFiles
+from tests.support.tier.job_folders import PLAIN, ZSTD, TierPlace
+from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,14 +12,14 @@ import pytest
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.verify.settings import VerifyOptions
 from spark_tiering.segments.findings import SegmentPart
-from tests.support.tier_places import ORDERS, PLAIN, ZSTD, TierPlace
-from tests.support.verified_places import DEEP, stored, told, verify
+from tests.support.tier.job_folders import ORDERS, PLAIN, ZSTD, TierPlace
+from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.executor.tasks import CopyOptions
-    from tests.support.verified_places import Stored
+    from tests.support.tier.verified_tiers import Stored
 
 LOG, INDEXES, MANIFEST = ObjectKind.LOG, ObjectKind.INDEXES, ObjectKind.MANIFEST
 FIRST = [0, 119]

@@ -18,14 +18,14 @@ from spark_tiering.maintenance.tier import Tier, TierMoment
 from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from tests.support.tier_places import TierPlace, WatchedUnits, states
-from tests.support.verified_places import DEEP, stored, told, verify
+from tests.support.tier.job_folders import TierPlace, WatchedUnits, states
+from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.verified_places import Stored
+    from tests.support.tier.verified_tiers import Stored
 
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.cli.printing.documents import yaml_scalar
-from tests.support.looking import printed
+from tests.support.cli.memory_source import printed
 
 ITEMS: list[dict[str, object]] = [
     {"name": "orders-3", "epochs": [{"epoch": 0, "start_offset": 5}], "size": 1, "none": None},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label
-from tests.support.looking import printed
+from tests.support.cli.memory_source import printed
 
 COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),

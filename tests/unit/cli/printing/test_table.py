@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.table import PAGE, wrapped
-from tests.support.looking import printed
+from tests.support.cli.memory_source import printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,15 +12,34 @@ from rlmm.errors import LogDamaged, NotReady, RlmmError, WrongCluster
 from rlmm.metadata.assignment import Assignment
 from rlmm.sidecar.cluster_file import read_learned, write_learned
 from rlmm.sidecar.connection_trials import AT_A_TIME_MAX
-from tests.support.addresses import AWAY, Addresses
 from tests.support.engines import until
+from tests.support.server.learned_clusters import AWAY, Addresses
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from rlmm.engine.engine import Engine
 
 OLD, NEW = "old:9092", "new:9092"
+
+
+@asynccontextmanager
+async def learning(
+    folder: Path,
+    at: Mapping[str, str],
+    *,
+    clusters_max: int = 1,
+    learned: Mapping[str, str] | None = None,
+) -> AsyncIterator[Addresses]:
+    """Run a process that learns clusters; *at* and *learned* map addresses and cluster ids."""
+    if learned is not None:
+        await asyncio.to_thread(write_learned, folder, learned)
+    process = Addresses(folder, clusters_max)
+    for address, cluster_id in at.items():
+        process.put(address, cluster_id)
+    async with process.running():
+        yield process
 
 
 def say(process: Addresses, cluster_id: str, bootstrap: str | None = None) -> Engine | RlmmError:
@@ -51,10 +71,7 @@ async def test_cluster_when_another_that_was_learned_is_not_reached_then_learned
     tmp_path: Path,
 ) -> None:
     """Whose cluster an engine is to follow is known of one that was learned, reached or not."""
-    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
-    process = Addresses(tmp_path, 2)
-    process.put(NEW, "green")
-    async with process.running():
+    async with learning(tmp_path, {NEW: "green"}, clusters_max=2, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
         green = await say_until_reached(process, "green", NEW)
         assert say(process, "blue", OLD) is process.service.engines["blue"] is not green
@@ -65,9 +82,8 @@ async def test_address_when_the_cluster_is_not_reached_and_found_elsewhere_then_
     tmp_path: Path,
 ) -> None:
     """Brokers move: who was learned at one address is kept at the one where it answers now."""
-    process = Addresses(tmp_path, 1)
-    old = process.put(OLD, "blue")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue"}) as process:
+        old = process.at[OLD]
         first = await say_until_reached(process, "blue", OLD)
         old.fault = AWAY
         process.at[NEW] = old  # the same brokers
@@ -83,10 +99,7 @@ async def test_address_when_learned_before_and_moved_meanwhile_then_followed_the
     tmp_path: Path,
 ) -> None:
     """A service that comes back finds its cluster again as soon as a broker tells where it is."""
-    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
-    process = Addresses(tmp_path, 1)
-    process.put(NEW, "blue")
-    async with process.running():
+    async with learning(tmp_path, {NEW: "blue"}, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
         await say_until_reached(process, "blue", NEW)
         assert await kept(process) == {"blue": NEW}
@@ -96,10 +109,7 @@ async def test_address_when_the_engine_reaches_its_cluster_then_nothing_told_cha
     tmp_path: Path,
 ) -> None:
     """No hello takes a working engine down, or has anybody asked."""
-    process = Addresses(tmp_path, 1)
-    process.put(OLD, "blue")
-    process.put(NEW, "blue")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue", NEW: "blue"}) as process:
         engine = await say_until_reached(process, "blue", OLD)
         opened = list(process.opened)
         for told in (NEW, "nobody:1", "no address", None):
@@ -132,10 +142,8 @@ async def test_address_when_told_wrong_while_the_cluster_is_away_then_the_engine
     told: str, tmp_path: Path
 ) -> None:
     """It is found again where it was, by the same engine."""
-    process = Addresses(tmp_path, 1)
-    blue = process.put(OLD, "blue")
-    process.put("other:1", "green")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue", "other:1": "green"}) as process:
+        blue = process.at[OLD]
         engine = await say_until_reached(process, "blue", OLD)
         blue.fault = AWAY
         for _ in range(100):
@@ -151,9 +159,7 @@ async def test_cluster_when_its_engine_was_dropped_then_back_as_soon_as_it_can_b
     tmp_path: Path,
 ) -> None:
     """What took it off may be over: nobody has to start the service again, or to say hello."""
-    process = Addresses(tmp_path, 1)
-    process.put(OLD, "blue")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue"}) as process:
         first = await say_until_reached(process, "blue", OLD)
         await asyncio.sleep(100)
         process.opening = OSError(5, "disk")
@@ -174,10 +180,8 @@ async def test_address_when_told_while_the_old_one_worked_then_tried_when_it_doe
     tmp_path: Path,
 ) -> None:
     """A broker says hello once; what it said is not forgotten, whoever tells something else."""
-    process = Addresses(tmp_path, 1)
-    old = process.put(OLD, "blue")
-    process.put(NEW, "blue")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue", NEW: "blue"}) as process:
+        old = process.at[OLD]
         first = await say_until_reached(process, "blue", OLD)
         for told in (NEW, "nobody:1", OLD):
             say(process, "blue", told)
@@ -192,9 +196,7 @@ async def test_cluster_when_its_engine_drops_again_and_again_then_hellos_bring_i
     tmp_path: Path,
 ) -> None:
     """Pauses double up to a minute, however often brokers ask."""
-    process = Addresses(tmp_path, 1)
-    process.put(OLD, "blue")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue"}) as process:
         await say_until_reached(process, "blue", OLD)
         begun = 0
         for _ in range(600):  # five minutes
@@ -211,10 +213,7 @@ async def test_cluster_when_another_was_at_its_address_then_back_once_it_is_ther
     told: str | None, tmp_path: Path
 ) -> None:
     """Whatever is told, where it always was is looked at as well."""
-    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
-    process = Addresses(tmp_path, 1)
-    process.put(OLD, "green")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "green"}, learned={"blue": OLD}) as process:
         await until(lambda: "green, not blue" in process.service.missing.get("blue", ""))
         for _ in range(50):
             assert isinstance(say(process, "blue", told), NotReady)
@@ -228,10 +227,7 @@ async def test_f100_cluster_when_it_is_missing_then_the_process_is_not_ready_and
     tmp_path: Path,
 ) -> None:
     """Failure scenario F100: what is to be followed and is not never looks as if all were well."""
-    process = Addresses(tmp_path, 2)
-    process.put(OLD, "blue")
-    process.put(NEW, "green")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue", NEW: "green"}, clusters_max=2) as process:
         for cluster_id, address in (("blue", OLD), ("green", NEW)):
             engine = await say_until_reached(process, cluster_id, address)
             engine.reconcile(Assignment.nothing())
@@ -274,10 +270,7 @@ async def test_cluster_when_only_told_of_then_takes_no_place_and_the_process_is_
     tmp_path: Path,
 ) -> None:
     """Whoever makes up clusters keeps none from being learned."""
-    process = Addresses(tmp_path, 1)
-    process.put(OLD, "blue")
-    process.put("other:1", "other")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue", "other:1": "other"}) as process:
         for number in range(300):
             assert isinstance(say(process, f"made-up-{number}", "nobody:1"), NotReady)
             assert isinstance(say(process, f"elsewhere-{number}", "other:1"), RlmmError)
@@ -294,10 +287,7 @@ async def test_clusters_when_many_are_told_at_once_then_few_are_asked_at_a_time(
     tmp_path: Path,
 ) -> None:
     """Each is connections to somewhere; one that is learned waits for none of them."""
-    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
-    process = Addresses(tmp_path, 2)
-    process.put(NEW, "blue")
-    async with process.running():
+    async with learning(tmp_path, {NEW: "blue"}, clusters_max=2, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
         for number in range(100):
             say(process, f"made-up-{number}", "nobody:1")
@@ -320,9 +310,7 @@ async def test_cluster_when_another_answers_at_the_address_then_refused_and_aske
     tmp_path: Path,
 ) -> None:
     """It is said which cluster is there; an address may become right, too."""
-    process = Addresses(tmp_path, 1)
-    process.put(OLD, "green")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "green"}) as process:
         await asyncio.sleep(0.1)
         with pytest.raises(NotReady, match=OLD):
             process.clusters.find("blue", OLD, may_teach=True)
@@ -340,10 +328,7 @@ async def test_hello_without_a_cluster_when_one_of_two_is_missing_then_nobody_is
     tmp_path: Path,
 ) -> None:
     """The one that is left is not the only one that is served."""
-    process = Addresses(tmp_path, 2)
-    process.put(OLD, "blue")
-    process.put(NEW, "green")
-    async with process.running():
+    async with learning(tmp_path, {OLD: "blue", NEW: "green"}, clusters_max=2) as process:
         await say_until_reached(process, "blue", OLD)
         await say_until_reached(process, "green", NEW)
         process.failing.put_nowait(LogDamaged("torn"))

@@ -17,11 +17,11 @@ from rlmm.metadata.encoding import encode_any
 from rlmm.sidecar.session import ClientSession, SessionContext
 from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
-from tests.support.addresses import AWAY, Addresses
 from tests.support.builders import finished, started, tp
 from tests.support.engines import until
-from tests.support.frames import wire
-from tests.support.sidecars import RoleDoor
+from tests.support.server.frame_servers import RoleDoor
+from tests.support.server.learned_clusters import AWAY, Addresses
+from tests.support.server.raw_frames import wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

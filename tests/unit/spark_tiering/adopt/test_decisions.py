@@ -17,7 +17,7 @@ from spark_tiering.copy_plan.document_reading import parse_plan
 from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode, EndReason, LeftOpen
 from tests.support.builders import tp
-from tests.support.plans import copied, cut, evidence, image, metadata, rules, source
+from tests.support.tier.copy_plans import copied, cut, evidence, image, metadata, rules, source
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata

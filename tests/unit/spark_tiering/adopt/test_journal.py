@@ -11,8 +11,8 @@ from rlmm.errors import InvalidArgument, StoreUnsuitable, TopicBusy
 from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
 from spark_tiering.adopt.journal_store import JournalBook, open_windows
 from spark_tiering.job_registry.job_store import JobStore
-from tests.support.jobs import ORDERS, PAYMENTS, PREFIX
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import ORDERS, PAYMENTS, PREFIX
 
 JOB, OTHER = "20261119T014512Z-host-4f09a2", "20261119T020000Z-other-4f09a3"
 BEFORE = {"retention.ms": "86400000", "local.retention.bytes": "1"}

@@ -9,13 +9,13 @@ import pytest
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.publishing import PublishRefusal
-from tests.support.adopted_topics import BEFORE, died, troubled, world
-from tests.support.adopted_world import CLOSED
-from tests.support.carried_world import Killed, WorldPublisher
+from tests.support.tier.adopted_topics import BEFORE, died, troubled, world
+from tests.support.tier.simulated_adoption import CLOSED
+from tests.support.tier.simulated_jobs import Killed, WorldPublisher
 
 if TYPE_CHECKING:
     from spark_tiering.adopt.outcomes import TopicOutcome
-    from tests.support.adopted_world import AdoptedWorld
+    from tests.support.tier.simulated_adoption import AdoptedWorld
 
 pytestmark = pytest.mark.slow
 

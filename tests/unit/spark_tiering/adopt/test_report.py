@@ -10,9 +10,9 @@ from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOut
 from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.executor.tasks import UnitOutcome
-from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp
-from tests.support.plans import cut, source
+from tests.support.tier.copy_plans import cut, source
+from tests.support.tier.simulated_adoption import AdoptedWorld
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

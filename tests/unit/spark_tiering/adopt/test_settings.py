@@ -21,7 +21,7 @@ from spark_tiering.adopt.settings import (
     why_not,
 )
 from spark_tiering.segment_sources.cluster import TopicSettingInForce
-from tests.support.adopted_world import DEFAULTS
+from tests.support.tier.simulated_adoption import DEFAULTS
 
 
 def told(**explicit: str) -> dict[str, TopicSettingInForce]:

@@ -14,7 +14,7 @@ from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.segment_sources.survey import ClusterPartition
-from tests.support.job_parts import ORDERS, job_parts
+from tests.support.tier.job_parts import ORDERS, job_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,8 +13,8 @@ from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.builders import tp
-from tests.support.carried_world import Killed, World
-from tests.support.plans import cut, source
+from tests.support.tier.copy_plans import cut, source
+from tests.support.tier.simulated_jobs import Killed, World
 
 pytestmark = pytest.mark.slow
 

@@ -22,8 +22,8 @@ from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.job_registry.records import JobRecords
 from spark_tiering.layout.object_names import object_keys
 from tests.support.builders import tp
-from tests.support.job_parts import JOB_ID, NOW_MS, ORDERS, HeldMetadata, job_parts
-from tests.support.memory_store import MemoryStore
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.tier.job_parts import JOB_ID, NOW_MS, ORDERS, HeldMetadata, job_parts
 
 if TYPE_CHECKING:
     from spark_tiering.copy_job.wiring import CopyJobContext

@@ -21,8 +21,8 @@ from spark_tiering.job_registry.records import JobRecords
 from spark_tiering.segment_sources.protocol import FoundPartition, ReplicaOrigin, UnusablePlace
 from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.builders import tp
-from tests.support.job_parts import ORDERS, HeldMetadata, HeldSource, job_parts
-from tests.support.segments import example_partition
+from tests.support.partitions.segments import example_partition
+from tests.support.tier.job_parts import ORDERS, HeldMetadata, HeldSource, job_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

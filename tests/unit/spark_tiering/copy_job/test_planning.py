@@ -16,9 +16,9 @@ from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
 from tests.support.builders import tp
-from tests.support.job_parts import NOW_MS, ORDERS, HeldMetadata, job_parts
-from tests.support.plans import cut, image, metadata, new_ids, rules, source
-from tests.support.segments import changed, example_partition
+from tests.support.partitions.segments import changed, example_partition
+from tests.support.tier.copy_plans import cut, image, metadata, new_ids, rules, source
+from tests.support.tier.job_parts import NOW_MS, ORDERS, HeldMetadata, job_parts
 
 if TYPE_CHECKING:
     from spark_tiering.copy_job.planning import Read

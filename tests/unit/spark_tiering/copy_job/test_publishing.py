@@ -21,7 +21,7 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.publishing import CopyEventPublisher, PublishFailure, PublishRefusal
 from tests.support.builders import started, tp
-from tests.support.job_parts import NOW_MS, HeldMetadata
+from tests.support.tier.job_parts import NOW_MS, HeldMetadata
 
 SEGMENTS = [started(label, 10 * label, 10 * label + 9) for label in range(5)]
 

@@ -13,7 +13,7 @@ from spark_tiering.copy_job.request import ClusterAccess
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.job_registry.ids import began_ms
-from tests.support.job_parts import NOW_MS, job_parts
+from tests.support.tier.job_parts import NOW_MS, job_parts
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -21,9 +21,9 @@ from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import segment_id, started, tp
-from tests.support.carried_world import Killed, World, WorldHands, WorldPublisher
-from tests.support.job_parts import HeldMetadata
-from tests.support.plans import SIZE_BYTES, cut, source
+from tests.support.tier.copy_plans import SIZE_BYTES, cut, source
+from tests.support.tier.job_parts import HeldMetadata
+from tests.support.tier.simulated_jobs import Killed, World, WorldHands, WorldPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

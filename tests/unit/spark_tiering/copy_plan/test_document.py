@@ -15,7 +15,7 @@ from spark_tiering.copy_plan.document import fields_of, fingerprint, format_plan
 from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
 from spark_tiering.copy_plan.plan import CopyPlan
 from spark_tiering.copy_plan.totals import total_sums
-from tests.support.plans import example_plan
+from tests.support.tier.copy_plans import example_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

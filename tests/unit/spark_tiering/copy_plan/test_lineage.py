@@ -9,7 +9,16 @@ import pytest
 
 from spark_tiering.copy_plan.lineage import CopiedTier
 from spark_tiering.copy_plan.reasons import CopyMode
-from tests.support.plans import FINISHED, copied, cut, image, own_epochs, planned, ranges, reasons
+from tests.support.tier.copy_plans import (
+    FINISHED,
+    copied,
+    cut,
+    image,
+    own_epochs,
+    planned,
+    ranges,
+    reasons,
+)
 
 if TYPE_CHECKING:
     from spark_tiering.segments.leader_epochs import Epochs

@@ -12,7 +12,7 @@ from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, Sto
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
-from tests.support.plans import (
+from tests.support.tier.copy_plans import (
     DELETING,
     FINISHED,
     NOW_MS,

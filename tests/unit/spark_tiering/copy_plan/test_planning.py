@@ -23,7 +23,8 @@ from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import parse_object_key
 from tests.support.builders import TOPIC_ID, tp
-from tests.support.plans import (
+from tests.support.partitions.segments import example_partition, inspect_all
+from tests.support.tier.copy_plans import (
     DELETING,
     FINISHED,
     NOW_MS,
@@ -40,7 +41,6 @@ from tests.support.plans import (
     segment,
     source,
 )
-from tests.support.segments import example_partition, inspect_all
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentState

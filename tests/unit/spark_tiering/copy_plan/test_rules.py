@@ -10,7 +10,7 @@ from rlmm.errors import InvalidArgument
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.rules import Budgets, RequestCosts, SegmentSelection
 from tests.support.builders import tp
-from tests.support.plans import (
+from tests.support.tier.copy_plans import (
     NOW_MS,
     cut,
     image,

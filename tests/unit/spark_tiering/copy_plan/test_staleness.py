@@ -13,7 +13,7 @@ from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.staleness import why_stale
 from tests.support.builders import tp
-from tests.support.plans import (
+from tests.support.tier.copy_plans import (
     FINISHED,
     STARTED,
     copied,

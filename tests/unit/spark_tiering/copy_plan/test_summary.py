@@ -8,7 +8,7 @@ from spark_tiering.copy_plan.document import fingerprint
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.summary import LINES_OF_EACH_MAX, size_text, summary
 from tests.support.builders import tp
-from tests.support.plans import cut, example_plan, image, metadata, new_ids, rules, source
+from tests.support.tier.copy_plans import cut, example_plan, image, metadata, new_ids, rules, source
 
 
 def test_summary_when_read_then_says_what_is_done_and_what_is_not_and_why() -> None:

@@ -19,7 +19,7 @@ from spark_tiering.data_source.query_coverage import (
     require_nothing_lost,
     without,
 )
-from tests.support.read_extents import extent, held
+from tests.support.datasource.extents import extent, held
 
 if TYPE_CHECKING:
     from spark_tiering.data_source.extents import PartitionListing

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.data_source.aborted_transactions import decide, of_piece, stable_end
 from spark_tiering.decoding import AbortedTransaction
-from tests.support.read_extents import extent, held
+from tests.support.datasource.extents import extent, held
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

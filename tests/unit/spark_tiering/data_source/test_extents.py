@@ -7,7 +7,7 @@ import pytest
 from rlmm.metadata.ids import Uuid
 from spark_tiering.data_source.extents import extent_of
 from spark_tiering.read_plan.plan import FrozenSegment
-from tests.support.read_extents import ORDERS, extent
+from tests.support.datasource.extents import ORDERS, extent
 
 
 def planned(read_last: int, epochs: tuple[tuple[int, int], ...]) -> FrozenSegment:

@@ -28,7 +28,7 @@ from spark_tiering.data_source.options import (
 from spark_tiering.data_source.places import ListKind
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support import tree
+from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters, prune
-from tests.support.read_extents import extent
+from tests.support.datasource.extents import extent
 
 T = datetime(2023, 11, 14, 22, 13, 20, 123_456, tzinfo=UTC)
 T_MS = 1_700_000_000_123

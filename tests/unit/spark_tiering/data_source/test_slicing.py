@@ -14,7 +14,7 @@ from spark_tiering.data_source.segment_opening import SegmentStorage
 from spark_tiering.data_source.source import TaskShare
 from spark_tiering.data_source.task_splits import REQUEST_BYTES, SplitLimits, shares
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.read_extents import extent
+from tests.support.datasource.extents import extent
 
 if TYPE_CHECKING:
     from spark_tiering.data_source.extents import ReadExtent

@@ -20,8 +20,8 @@ from spark_tiering.decoding import (
     schema_of,
 )
 from spark_tiering.decoding import decompression as inflating
-from tests.support.batches import forge
-from tests.support.decoded_rows import Row, decode, in_small, wanted
+from tests.support.datasource.decoded_rows import Row, decode, in_small, wanted
+from tests.support.records.batches import forge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

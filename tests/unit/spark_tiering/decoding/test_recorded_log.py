@@ -11,8 +11,8 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.control import ControlType, control_type
 from rlmm.records.records import Record
 from spark_tiering.decoding import AbortedSearch, AbortedTransaction, DecodingFault, read_txn_index
-from tests.support.decoded_rows import decode, in_small, parsed_by_aiokafka, wanted
-from tests.support.segments import recorded_partition
+from tests.support.datasource.decoded_rows import decode, in_small, parsed_by_aiokafka, wanted
+from tests.support.partitions.segments import recorded_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

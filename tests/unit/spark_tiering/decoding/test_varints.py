@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from spark_tiering.decoding.varints import INT32_MAX, INT32_MIN, PADDING, VarintBuffer
-from tests.support.batches import varint
+from tests.support.records.batches import varint
 
 EDGES = sorted(
     {sign * (2**bits) + step for bits in range(63) for sign in (1, -1) for step in (-1, 0, 1)}

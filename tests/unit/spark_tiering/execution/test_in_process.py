@@ -8,7 +8,7 @@ import pytest
 
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import CANCELLED, UnitLost
-from tests.support.units_at_work import Unit, runs, work
+from tests.support.spark.work_units import Unit, runs, work
 
 if TYPE_CHECKING:
     from pathlib import Path

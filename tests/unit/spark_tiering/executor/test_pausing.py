@@ -10,7 +10,7 @@ from spark_tiering.executor.limited_io import UnitEnd, UnitLimits
 from spark_tiering.executor.stop_mark import UNMARKED_AGE_S, require_not_paused
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.executor.throttle import PaceLimits, Throttle
-from tests.support.memory_store import MemoryStore
+from tests.support.stores.memory_store import MemoryStore
 
 KEY = "rlmm-jobs/jobs/one/pause"
 

@@ -21,8 +21,8 @@ from spark_tiering.executor.tasks import (
 from spark_tiering.layout.object_names import main_key
 from spark_tiering.stores.results import PutRefusal
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.copy_tasks import FIRST, ORDERS, SECOND, copy_task
-from tests.support.segments import example_partition
+from tests.support.partitions.segments import example_partition
+from tests.support.tier.copy_tasks import FIRST, ORDERS, SECOND, copy_task
 
 EXAMPLE = example_partition()
 

@@ -15,7 +15,7 @@ from spark_tiering.executor.throttle import (
     Throttle,
     throttle_of,
 )
-from tests.support.copy_tasks import Time
+from tests.support.tier.copy_tasks import Time
 
 
 def throttle(time: Time, pace: PaceLimits) -> Throttle:

@@ -17,8 +17,8 @@ from spark_tiering.executor.limited_io import READINGS, LimitedFiles, UnitEnd
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.segments.findings import SegmentPart
-from tests.support.copy_tasks import Time, watch
-from tests.support.segments import MemoryFiles
+from tests.support.partitions.segments import MemoryFiles
+from tests.support.tier.copy_tasks import Time, watch
 
 if TYPE_CHECKING:
     from spark_tiering.segments.partition_files import SourceFileFacts

@@ -18,8 +18,8 @@ from spark_tiering.job_registry.heartbeats import (
     parse_beat,
 )
 from spark_tiering.job_registry.job_store import fields_bytes
-from tests.support.jobs import TTL_MS, Job, WallClock, job_id, names
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import TTL_MS, Job, WallClock, job_id, names
 
 BEAT = Heartbeat(3, BeatState.RUNNING, NOW_MS, "a host", 77, NOW_MS - 5)
 BY = job_id(99)

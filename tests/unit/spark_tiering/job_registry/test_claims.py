@@ -7,8 +7,8 @@ import pytest
 from rlmm.errors import StoreUnavailable
 from spark_tiering.job_registry.claims import Claims, TopicsBusy, TopicsClaimed
 from spark_tiering.job_registry.heartbeats import SKEW_MS, ended_if_overdue
-from tests.support.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock, names
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock, names
 
 LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
 

@@ -14,10 +14,10 @@ from spark_tiering.copy_plan.reasons import LeftOpen
 from spark_tiering.job_registry.heartbeats import SKEW_MS
 from spark_tiering.job_registry.open_copy_evidence import CLOCKS_APART_MS, evidence, writers_of
 from spark_tiering.job_registry.records import JobRecords
-from tests.support import plans
 from tests.support.builders import segment_id, tp
-from tests.support.jobs import TTL_MS, Job, job_id
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier import copy_plans
+from tests.support.tier.jobs import TTL_MS, Job, job_id
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 def open_copy(segment: SegmentId, base: int, state: int = 0) -> SegmentMetadata:
     """A copy of [base, base + 10) that is open, since the moment at which all jobs live."""
-    known = plans.copied(segment, base, base + 10, plans.STARTED)
+    known = copy_plans.copied(segment, base, base + 10, copy_plans.STARTED)
     return replace(known, event_timestamp_ms=NOW_MS, state=type(known.state)(state))
 
 
 def plan_of(*known: SegmentMetadata, told: tuple[OpenCopyEvidence, ...] = ()) -> CopyPlan:
     """A plan for three segments, of which the metadata knows *known*."""
     return make_plan(
-        plans.rules(),
-        plans.metadata(plans.image(*known)),
-        [plans.source(plans.cut(0, 10, 20, 30))],
+        copy_plans.rules(),
+        copy_plans.metadata(copy_plans.image(*known)),
+        [copy_plans.source(copy_plans.cut(0, 10, 20, 30))],
         told,
-        plans.new_ids(),
+        copy_plans.new_ids(),
     )
 
 
@@ -137,7 +137,7 @@ def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> N
     keep(job.alive(), plan)
     job.heart.stop()
     opened = new_copies(plan)
-    told = tuple(plans.evidence(one, StoredObjects.PARTIAL) for one in opened)
+    told = tuple(copy_plans.evidence(one, StoredObjects.PARTIAL) for one in opened)
     again = plan_of(*opened, told=told)
     assert {copy.uuid for copy in again.partitions[0].copies} == {one.id.uuid for one in opened}
     keep(newer.alive(), again)
@@ -148,7 +148,7 @@ def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -
     """An end is named by its plan as a copy is."""
     job = Job(1).alive()
     deleting = open_copy(segment_id("old", tp()), 0, 2)
-    plan = plan_of(deleting, told=(plans.evidence(deleting),))
+    plan = plan_of(deleting, told=(copy_plans.evidence(deleting),))
     assert [end.uuid for end in plan.partitions[0].ends] == [deleting.id.uuid]
     keep(job, plan)
     assert writers_of(job.jobs, [deleting], "") == {deleting.id: OpenCopyWriter.ALIVE}
@@ -173,7 +173,7 @@ def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     stranger = open_copy(segment_id("broker", tp()), 0)
-    plan = plan_of(stranger, told=(plans.evidence(stranger, writer=OpenCopyWriter.FOREIGN),))
+    plan = plan_of(stranger, told=(copy_plans.evidence(stranger, writer=OpenCopyWriter.FOREIGN),))
     assert plan.partitions[0].left_open[0].reason is LeftOpen.NOT_OURS
     keep(older, b"never to be read")
     keep(newer, plan)
@@ -189,7 +189,7 @@ def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> N
     plan = plan_of()
     keep(older, plan)
     opened = new_copies(plan)
-    told = tuple(plans.evidence(one, writer=OpenCopyWriter.ALIVE) for one in opened)
+    told = tuple(copy_plans.evidence(one, writer=OpenCopyWriter.ALIVE) for one in opened)
     keep(newer, plan_of(*opened, told=told))
     older.heart.stop()
     assert set(writers_of(newer.jobs, opened, "").values()) == {OpenCopyWriter.ENDED}

@@ -9,8 +9,8 @@ import pytest
 from rlmm.errors import InvalidArgument, StoreUnavailable
 from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
 from spark_tiering.job_registry.heartbeats import BeatState, JobStatus, newest_beat
-from tests.support.jobs import TTL_MS, Job, job_id, names
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import TTL_MS, Job, job_id, names
 
 WAIT_S = 30.0
 

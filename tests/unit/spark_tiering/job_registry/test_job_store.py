@@ -14,8 +14,8 @@ from spark_tiering.job_registry.job_store import (
     read_fields,
 )
 from spark_tiering.stores.results import ObjectArchived, PutRefusal, PutRefused
-from tests.support.jobs import ORDERS, PREFIX, job_id
-from tests.support.memory_store import MemoryStore
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.tier.jobs import ORDERS, PREFIX, job_id
 
 KEY = "some/key"
 

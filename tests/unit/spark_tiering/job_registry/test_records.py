@@ -7,7 +7,7 @@ import pytest
 from rlmm.errors import InvalidArgument, StoreUnsuitable
 from spark_tiering.job_registry import records
 from spark_tiering.job_registry.records import JobRecords
-from tests.support.jobs import Job, job_id, names
+from tests.support.tier.jobs import Job, job_id, names
 
 
 def made() -> tuple[Job, JobRecords]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from spark_tiering.job_registry.heartbeats import SKEW_MS, JobStatus
 from spark_tiering.job_registry.job_list import list_jobs, listed_jobs
 from spark_tiering.job_registry.records import JobRecords
-from tests.support.jobs import TTL_MS, Job, job_id, names
-from tests.support.memory_store import NOW_MS, MemoryStore
+from tests.support.stores.memory_store import NOW_MS, MemoryStore
+from tests.support.tier.jobs import TTL_MS, Job, job_id, names
 
 
 def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:

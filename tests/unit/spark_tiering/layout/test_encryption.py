@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import PrivateKey, SegmentCipher
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from tests.support.sealed_segments import DATA_KEY, IDS, pem, seal, seal_key
+from tests.support.stores.encrypted_segments import DATA_KEY, IDS, pem, seal, seal_key
 
 RECORDED = Path(__file__).resolve().parents[3] / "data/key-ring"
 AAD = bytes(range(32))

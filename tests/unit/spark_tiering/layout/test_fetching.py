@@ -14,7 +14,7 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_making import LogObject
 from spark_tiering.layout.range_reading import ObjectRangeRead, plan_index_fetch, plan_log_fetches
 from spark_tiering.segments.findings import SegmentPart
-from tests.support.tiered_segments import ENCRYPTION, plain_manifest, zstd_manifest
+from tests.support.stores.recorded_manifests import ENCRYPTION, plain_manifest, zstd_manifest
 
 if TYPE_CHECKING:
     from spark_tiering.layout.manifest import Manifest

@@ -18,7 +18,7 @@ from spark_tiering.layout.manifest import (
     format_manifest,
 )
 from spark_tiering.layout.manifest_reading import parse_manifest
-from tests.support.tiered_segments import (
+from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     LOG_BYTES,
     NOTE,

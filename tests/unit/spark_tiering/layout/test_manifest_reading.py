@@ -12,7 +12,12 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.json_fields import VALUES_MAX
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
 from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
-from tests.support.tiered_segments import DESCRIBED, plain_manifest, recorded, zstd_manifest
+from tests.support.stores.recorded_manifests import (
+    DESCRIBED,
+    plain_manifest,
+    recorded,
+    zstd_manifest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from spark_tiering.layout.metadata_recovery import (
 from spark_tiering.layout.object_names import ObjectKind, ObjectName, main_key
 from spark_tiering.layout.segment_indexes import IndexPlace
 from tests.support.builders import segment_id
-from tests.support.tiered_segments import (
+from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     LOG_BYTES,
     ORDERS,

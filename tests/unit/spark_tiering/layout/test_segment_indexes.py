@@ -7,7 +7,7 @@ import pytest
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.segment_indexes import IndexPlace, lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
-from tests.support.tiered_segments import PART_SIZES
+from tests.support.stores.recorded_manifests import PART_SIZES
 
 
 def test_indexes_when_laid_out_follow_one_another() -> None:

@@ -11,7 +11,7 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.object_verification import StoredObject, verify_objects, verify_segment
 from spark_tiering.layout.segment_indexes import IndexPlace
-from tests.support.tiered_segments import (
+from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     LOG_BYTES,
     NOTE,

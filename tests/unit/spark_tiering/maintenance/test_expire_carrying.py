@@ -19,8 +19,8 @@ from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import partition_delete, started, tp
-from tests.support.expiring import Died, HeldHands
-from tests.support.job_parts import HeldMetadata
+from tests.support.tier.job_parts import HeldMetadata
+from tests.support.tier.simulated_expiry import Died, HeldHands
 
 CS, CF, DS, _ = SegmentState
 NOW_MS = 10_000

@@ -25,7 +25,7 @@ from spark_tiering.maintenance.expire.topic_ownership import (
     standing_of,
 )
 from tests.support.builders import TOPIC_ID, partition_delete, started, tp
-from tests.support.told_cluster import settings
+from tests.support.kafka.fake_cluster import settings
 
 CS, CF, DS, _ = SegmentState
 NOW_MS = 10_000

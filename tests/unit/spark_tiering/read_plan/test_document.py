@@ -23,7 +23,7 @@ from spark_tiering.read_plan.parquet import HEAD, format_parquet, parse_parquet
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import PREFIX, SUM_BYTES, PlanPosition, PlanToken, parse_token
-from tests.support.frozen_states import (
+from tests.support.tier.read_plans import (
     DELETING,
     ORDERS,
     STARTED,

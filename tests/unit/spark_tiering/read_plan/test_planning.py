@@ -16,7 +16,7 @@ from spark_tiering.read_plan.plan import GapReason, LeftOutReason, PlanSourceKin
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
-from tests.support.frozen_states import (
+from tests.support.tier.read_plans import (
     DELETING,
     METADATA_TOPIC,
     ORDERS,

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
-from tests.support.frozen_states import ORDERS
+from tests.support.tier.read_plans import ORDERS
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from spark_tiering.read_plan.plan_check import CheckedRange, PlannedSegmentFate,
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import UNREAD_SHOWN_MAX, plan_of_manifests
-from tests.support.frozen_states import (
+from tests.support.tier.read_plans import (
     DELETING,
     STARTED,
     plan_of,

@@ -13,7 +13,7 @@ from spark_tiering.read_plan.plan import GapReason
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
-from tests.support.frozen_states import (
+from tests.support.tier.read_plans import (
     DELETING,
     ORDERS,
     STARTED,

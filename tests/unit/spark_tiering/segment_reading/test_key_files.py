@@ -16,7 +16,7 @@ from spark_tiering.segment_reading.key_files import (
     process_key_ring,
     read_key_ring,
 )
-from tests.support.sealed_segments import DATA_KEY, IDS, KeyFiles, seal_key
+from tests.support.stores.encrypted_segments import DATA_KEY, IDS, KeyFiles, seal_key
 
 if TYPE_CHECKING:
     from pathlib import Path

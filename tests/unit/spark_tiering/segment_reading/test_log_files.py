@@ -9,9 +9,9 @@ from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.log_files import FolderSegment
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
-from tests.support.copy_tasks import FIRST, SECOND
-from tests.support.segments import MemoryFiles, changed, example_partition
-from tests.support.tiered_bytes import FORMS, example
+from tests.support.partitions.segments import MemoryFiles, changed, example_partition
+from tests.support.stores.tiered_bytes import FORMS, example
+from tests.support.tier.copy_tasks import FIRST, SECOND
 
 ACTIVE = ListedSegment(251, None)
 

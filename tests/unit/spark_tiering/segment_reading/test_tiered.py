@@ -18,9 +18,16 @@ from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segment_reading.tiered import TieredSegment, find_manifest, open_tiered
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.stores.results import ObjectArchived
-from tests.support.copy_tasks import FIRST
-from tests.support.sealed_segments import IDS, seal_segment
-from tests.support.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring, random_log
+from tests.support.stores.encrypted_segments import IDS, seal_segment
+from tests.support.stores.tiered_bytes import (
+    FORMS,
+    PREFIX,
+    TieredBytes,
+    example,
+    key_ring,
+    random_log,
+)
+from tests.support.tier.copy_tasks import FIRST
 
 if TYPE_CHECKING:
     from spark_tiering.segment_reading.protocol import Piece

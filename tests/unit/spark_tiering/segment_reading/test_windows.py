@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.windows import BatchWindow, batch_windows
-from tests.support.segments import data_batch
-from tests.support.tiered_bytes import FORMS, example
+from tests.support.partitions.segments import data_batch
+from tests.support.stores.tiered_bytes import FORMS, example
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,9 +27,9 @@ from rlmm.kafka_messages.metadata import (
 from rlmm.kafka_messages.topics import AlterTopicRequest, TopicRequestOutcome
 from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
 from spark_tiering.segment_sources.survey import ClusterPartition
-from tests.support.fake_connections import FakeDialer
-from tests.support.fake_kafka import CLUSTER_ID
-from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_kafka import CLUSTER_ID
+from tests.support.kafka.fake_topics import FakeLog, FakeTopic, FakeTopics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

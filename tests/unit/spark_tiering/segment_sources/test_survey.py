@@ -19,7 +19,7 @@ from spark_tiering.segment_sources.protocol import (
 from spark_tiering.segment_sources.survey import ClusterPartition, SurveyedPartition, survey
 from spark_tiering.segments.segment_inspection import USUAL_RULES, InspectionRules
 from spark_tiering.segments.segment_listing import ListedSegment
-from tests.support.segments import MemoryFiles, changed, example_partition
+from tests.support.partitions.segments import MemoryFiles, changed, example_partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ import pytest
 from spark_tiering.segments.companions import StoredFiles, content_of
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
-from tests.support.segments import MemoryFiles, example_partition, inspect_all
+from tests.support.partitions.segments import MemoryFiles, example_partition, inspect_all
 
 
 def test_parts_of_a_report_when_read_then_are_what_a_copy_stores() -> None:

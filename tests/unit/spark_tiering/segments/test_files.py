@@ -6,7 +6,7 @@ import pytest
 
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, read_whole
-from tests.support.segments import MemoryFiles
+from tests.support.partitions.segments import MemoryFiles
 
 CONTENT = bytes(range(200))
 

@@ -11,7 +11,7 @@ from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, 
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.log_walk import LogBatch
 from spark_tiering.segments.partition_files import FileStream
-from tests.support.segments import MemoryFiles
+from tests.support.partitions.segments import MemoryFiles
 
 BASE = 100
 BATCHES = [

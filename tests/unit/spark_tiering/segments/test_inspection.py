@@ -18,7 +18,7 @@ from spark_tiering.segments.segment_inspection import (
 )
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
-from tests.support.segments import (
+from tests.support.partitions.segments import (
     MODIFIED_MS,
     NEXT_SNAPSHOT,
     SECOND,

@@ -17,7 +17,7 @@ from spark_tiering.segments.producer_state import (
     format_snapshot,
     parse_snapshot,
 )
-from tests.support.segments import example_partition, recorded_partition
+from tests.support.partitions.segments import example_partition, recorded_partition
 
 EMPTY = bytes.fromhex("000148674bc700000000")
 """What a broker writes where there are no producers."""

@@ -8,7 +8,7 @@ from spark_tiering.segments.producer_state import format_snapshot, parse_snapsho
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.segments.segment_parts import StateBefore
 from spark_tiering.segments.state_before import LastStable, last_stable_offset, state_before
-from tests.support.segments import MemoryFiles, example_partition, recorded_partition
+from tests.support.partitions.segments import MemoryFiles, example_partition, recorded_partition
 
 SNAPSHOT = "00000000000000000251.snapshot"
 GOOD = example_partition().contents

@@ -13,7 +13,7 @@ from spark_tiering.segments.producer_state import ProducerEntry, format_snapshot
 from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
 from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
-from tests.support.segments import (
+from tests.support.partitions.segments import (
     NEXT_SNAPSHOT,
     SECOND,
     T_MS,

@@ -12,7 +12,7 @@ from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
 from spark_tiering.segments.producer_state import EndedTransaction
 from spark_tiering.segments.transactions import TxnIndexJudge, format_aborted
-from tests.support.segments import MemoryFiles
+from tests.support.partitions.segments import MemoryFiles
 
 ENTRY = struct.Struct(">hqqqq")
 FIRST = EndedTransaction(7, 100, 140, True, 120)

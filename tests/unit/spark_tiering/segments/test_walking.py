@@ -10,8 +10,8 @@ from rlmm.records.writer import Producer, build_batch, records_of
 from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
 from spark_tiering.segments.log_walk import LOG_BYTES_MAX, LogBatch, LogWalk, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
-from tests.support.batches import forge, record
-from tests.support.segments import T_MS, MemoryFiles, data_batch, marker_batch
+from tests.support.partitions.segments import T_MS, MemoryFiles, data_batch, marker_batch
+from tests.support.records.batches import forge, record
 
 TXN = Producer(7, 3, 5, is_transactional=True)
 LOG = data_batch(0, T_MS) + data_batch(10, T_MS + 1, size=300, producer=TXN)

@@ -22,8 +22,15 @@ from spark_tiering.store_listing.listing_tasks import (
 )
 from spark_tiering.store_listing.rows import RowBlob, ShardPlaces
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.audited_tiers import ORDERS, segment_of
-from tests.support.inventories import BUCKET, COLUMNS, Row, csv_bytes, file_bytes, write_inventory
+from tests.support.stores.inventories import (
+    BUCKET,
+    COLUMNS,
+    Row,
+    csv_bytes,
+    file_bytes,
+    write_inventory,
+)
+from tests.support.tier.audited_tiers import ORDERS, segment_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,9 +18,9 @@ from spark_tiering.store_listing.manifests import (
     topic_folders,
 )
 from spark_tiering.store_listing.rows import ShardPlaces
-from tests.support.audited_tiers import segment_of
 from tests.support.builders import tp
-from tests.support.memory_store import MemoryStore
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.tier.audited_tiers import segment_of
 
 OTHER = tp("other-topic", 0, Uuid.of(9, 9))
 SEGMENTS = [

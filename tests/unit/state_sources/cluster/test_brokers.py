@@ -23,8 +23,8 @@ from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.state_sources.brokers import Brokers
-from tests.support.fake_connections import FakeDialer
-from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_topics import FakeLog, FakeTopic, FakeTopics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

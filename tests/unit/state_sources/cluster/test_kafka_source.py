@@ -13,9 +13,8 @@ from rlmm.metadata.assignment import place_of
 from rlmm.state_sources.kafka_source import KafkaSource
 from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished, segment_id, started
-from tests.support.copied_folders import events_of, user_partition
-from tests.support.fake_kafka import TOPIC, FakeKafka
-from tests.support.kafka_sources import (
+from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
+from tests.support.kafka.kafka_sources import (
     COUNT,
     NUMBERS,
     cluster_of,
@@ -25,6 +24,7 @@ from tests.support.kafka_sources import (
     opened_source,
     store,
 )
+from tests.support.logs.copied_folders import events_of, user_partition
 
 
 async def test_topic_when_read_then_state_and_standing_are_those_of_its_events() -> None:

@@ -13,8 +13,7 @@ from rlmm.metadata.assignment import place_of
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.folder_check import examine, stored_below
 from tests.support.builders import finished, segment_id, started
-from tests.support.copied_folders import events_of, user_partition
-from tests.support.kafka_sources import (
+from tests.support.kafka.kafka_sources import (
     COUNT,
     NUMBERS,
     cluster_of,
@@ -24,6 +23,7 @@ from tests.support.kafka_sources import (
     opened_source,
     store,
 )
+from tests.support.logs.copied_folders import events_of, user_partition
 
 if TYPE_CHECKING:
     from pathlib import Path

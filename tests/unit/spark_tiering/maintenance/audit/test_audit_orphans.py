@@ -11,7 +11,9 @@ import pytest
 from rlmm.inspection.cluster_facts import Rights
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof, SetVerdict
-from tests.support.audited_tiers import (
+from tests.support.builders import update
+from tests.support.cli.metadata_history import START_MS
+from tests.support.tier.audited_tiers import (
     CF,
     CS,
     DF,
@@ -28,8 +30,6 @@ from tests.support.audited_tiers import (
     verdicts,
     with_cluster,
 )
-from tests.support.builders import update
-from tests.support.inspecting import START_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

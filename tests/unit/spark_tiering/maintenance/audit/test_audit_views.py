@@ -11,7 +11,10 @@ from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
 from spark_tiering.stores.results import OpenUpload
 from spark_tiering.stores.s3_settings import S3Settings
-from tests.support.audited_tiers import (
+from tests.support.builders import update
+from tests.support.cli.metadata_history import START_MS
+from tests.support.stores.inventories import Row, csv_bytes, write_inventory
+from tests.support.tier.audited_tiers import (
     CF,
     DF,
     DS,
@@ -24,9 +27,6 @@ from tests.support.audited_tiers import (
     verdicts,
     with_cluster,
 )
-from tests.support.builders import update
-from tests.support.inspecting import START_MS
-from tests.support.inventories import Row, csv_bytes, write_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

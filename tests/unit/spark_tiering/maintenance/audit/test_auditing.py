@@ -12,7 +12,7 @@ from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_m
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
-from tests.support.audited_tiers import (
+from tests.support.tier.audited_tiers import (
     CF,
     CS,
     DS,

@@ -21,7 +21,9 @@ from spark_tiering.maintenance.audit.unknown_sets import (
     read_list,
 )
 from spark_tiering.maintenance.audit.verdicts import AuditVerdict, OrphanProof
-from tests.support.audited_tiers import (
+from tests.support.builders import tp
+from tests.support.cli.metadata_history import START_MS
+from tests.support.tier.audited_tiers import (
     CF,
     CS,
     DF,
@@ -33,8 +35,6 @@ from tests.support.audited_tiers import (
     segment_of,
     told_cluster,
 )
-from tests.support.builders import tp
-from tests.support.inspecting import START_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,8 +19,8 @@ from spark_tiering.maintenance.rebuild.decision import (
     overlaps,
 )
 from spark_tiering.maintenance.rebuild.object_sets import ReadSet
-from tests.support.bucket_sets import whole_segment
 from tests.support.builders import tp
+from tests.support.stores.segment_objects import whole_segment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,8 +26,8 @@ from spark_tiering.maintenance.rebuild.document import (
     parse_head,
     parse_line,
 )
-from tests.support.bucket_sets import whole_segment
 from tests.support.builders import delete_started, finished, segment_id
+from tests.support.stores.segment_objects import whole_segment
 
 SEGMENT = whole_segment(
     1, 10, 99, epochs={0: 10, 2: 50}, custom_metadata=b"\1\0\2\xc8\1", max_timestamp_ms=77

@@ -14,8 +14,8 @@ from spark_tiering.maintenance.rebuild.apply_steps import (
     taken_by_a_service,
 )
 from spark_tiering.maintenance.rebuild.document import RestoredSegment, entry_of
-from tests.support.bucket_sets import whole_segment
 from tests.support.builders import tp
+from tests.support.stores.segment_objects import whole_segment
 
 ONE, TWO = whole_segment(1, 0, 99), whole_segment(2, 100, 199)
 ENTRIES = [entry_of(ONE), entry_of(TWO)]

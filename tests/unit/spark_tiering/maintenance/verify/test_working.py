@@ -27,10 +27,10 @@ from spark_tiering.segments.findings import SegmentFinding, SegmentPart
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import segment_id
-from tests.support.copy_tasks import NOWHERE
-from tests.support.memory_store import MemoryStore
-from tests.support.segments import MemoryFiles, inspect_all, recorded_partition
-from tests.support.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring
+from tests.support.partitions.segments import MemoryFiles, inspect_all, recorded_partition
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.stores.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring
+from tests.support.tier.copy_tasks import NOWHERE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,12 @@
+"""
+Shards, snapshots, and what an engine answers; see `engines`, too.
+
+    engine_questions       refusals, ids and statistics of an engine in one call
+    claims                 what an engine acknowledged and answered, held against its log
+    broker_writers         writers that copy and delete segments as brokers do
+    shards                 shards that are validated after every test: a pytest plugin
+    snapshots              shards to save, disks that crash while they are saved
+    snapshot_process       processes that write snapshots until they are killed
+    released_snapshots     snapshots as a release wrote them
+    plain_snapshot_reader  a reader written from `docs/snapshot-format.md` alone
+"""

@@ -1,0 +1,130 @@
+"""
+Feeds damaged record values, record sets and state images to everything that reads them:
+`python -m tests.support.fuzzing.fuzz --count 1000000 --seed 1`.
+
+The only outcome of a reader is a value, so any exception is a crash, and so is an answer that
+breaks a rule: offsets that are not counted once, a position that goes back, a fast way that
+disagrees with the slow one, state that its own checker objects to. Cases come in groups with a
+generator of their own, so seed and group number give any crash again.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+import click
+
+from tests.support.fuzzing.cases import KINDS, Case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GROUP_CASES = 64
+_GROUPS_PER_TASK = 32
+_TASK_SECONDS_MAX = 300
+"""A task takes a second; one that takes this long hangs, and shows where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    seed: int
+    group: int
+    kind: str
+    case: str
+    trace: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.trace}\ncrash: {self.kind}, input {self.case or '(none)'}\n"
+            f"again: python -m tests.support.fuzzing.fuzz --seed {self.seed} --group {self.group}"
+        )
+
+
+@dataclass
+class Outcome:
+    counts: Counter[str] = field(default_factory=Counter)
+    crashes: list[Crash] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        self.counts.update(other.counts)
+        self.crashes += other.crashes
+
+
+def run_group(seed: int, group: int) -> Outcome:
+    rng = Random(f"{seed}/{group}")
+    (kind,) = rng.choices(list(KINDS), [weight for _, weight in KINDS.values()])
+    outcome = Outcome()
+    case = Case(outcome.counts)
+    try:
+        KINDS[kind][0](rng, case, GROUP_CASES)
+    except Exception:  # noqa: BLE001 - whatever is raised is what is looked for
+        trace = traceback.format_exc()
+        outcome.crashes.append(Crash(seed, group, kind, case.data.hex(), trace))
+    outcome.counts[f"cases: {kind}"] = case.number
+    return outcome
+
+
+def run_groups(seed: int, first: int, stop: int) -> Outcome:
+    """Run groups *first* to *stop*, exclusive."""
+    outcome = Outcome()
+    for group in range(first, stop):
+        outcome.add(run_group(seed, group))
+    return outcome
+
+
+def _run_watched(seed: int, first: int, stop: int) -> Outcome:
+    faulthandler.dump_traceback_later(_TASK_SECONDS_MAX, exit=True)
+    outcome = run_groups(seed, first, stop)
+    faulthandler.cancel_dump_traceback_later()
+    return outcome
+
+
+def run(seed: int, groups: int, workers: int) -> Iterator[Outcome]:
+    """Yield what the groups did, a few at a time; with one worker in this process."""
+    tasks = [
+        (seed, first, min(first + _GROUPS_PER_TASK, groups))
+        for first in range(0, groups, _GROUPS_PER_TASK)
+    ]
+    if workers == 1:
+        yield from (run_groups(*task) for task in tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield from pool.map(_run_watched, *zip(*tasks, strict=True))
+
+
+@click.command()
+@click.option("--count", default=1_000_000, show_default=True, help="Cases to run, about.")
+@click.option("--seed", default=1, show_default=True, help="Other seeds give other cases.")
+@click.option("--workers", default=2, show_default=True, help="Processes.")
+@click.option("--group", type=int, help="Run this group alone, to see a crash again.")
+def main(count: int, seed: int, workers: int, group: int | None) -> None:
+    """Damage what may be damaged; exit code 1 when anything but a value comes of it."""
+    begin = time.monotonic()
+    found = Outcome()
+    if group is not None:
+        found = run_group(seed, group)
+    else:
+        click.echo(f"{count:,} cases, processes: {workers}; a million takes a few minutes")
+        for outcome in run(seed, max(count // GROUP_CASES, 1), workers):
+            found.add(outcome)
+    for what, how_often in sorted(found.counts.items()):
+        click.echo(f"{how_often:>12,}  {what}")
+    for crash in found.crashes[:3]:
+        click.echo(crash)
+    cases = sum(number for what, number in found.counts.items() if what.startswith("cases: "))
+    seconds = time.monotonic() - begin
+    click.echo(f"{cases:,} cases, seed {seed}, {seconds:.0f} s: {len(found.crashes)} crashes")
+    raise SystemExit(1 if found.crashes else 0)
+
+
+if __name__ == "__main__":
+    main()

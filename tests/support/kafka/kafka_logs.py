@@ -1,0 +1,95 @@
+"""The `kafka` log as tests open it: settings for a broker of theirs, and topics of their own."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from rlmm.kafka_client.settings import (
+    FetchPath,
+    KafkaSettings,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    SecuritySettings,
+    TopicSettings,
+)
+from tests.kafka.clients import admin
+
+if TYPE_CHECKING:
+    from tests.kafka.login import Login
+
+_numbers = itertools.count()
+
+
+def own_topic(prefix: str = "metadata") -> str:
+    return f"{prefix}-{next(_numbers)}"
+
+
+class GivenToken:
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+
+def security_of(login: Login) -> SecuritySettings:
+    return SecuritySettings(
+        security_protocol=SecurityProtocol(login.protocol),
+        sasl_mechanism=None if login.mechanism is None else SaslMechanism(login.mechanism),
+        sasl_username=login.username,
+        sasl_password=None if login.password is None else Secret(login.password),
+        token_provider=None if login.token is None else GivenToken(login.token),
+        ssl_truststore_location=None if login.ca_file is None else str(login.ca_file),
+        ssl_keystore_location=(
+            None if login.certificate_file is None else str(login.certificate_file)
+        ),
+    )
+
+
+def settings_for(
+    login: Login,
+    topic: str,
+    *,
+    partitions: int | None = None,
+    is_created: bool = False,
+    is_observer: bool = False,
+    replicas: int = 1,
+    fetch_path: FetchPath = FetchPath.RAW,
+    fetch_max_bytes: int = 4 * 1024 * 1024,
+) -> KafkaSettings:
+    return KafkaSettings(
+        bootstrap_servers=tuple(login.bootstrap.split(",")),
+        security=security_of(login),
+        topic=TopicSettings(
+            name=topic,
+            num_partitions=partitions,
+            is_created=is_created,
+            replication_factor=replicas,
+            min_isr=min(2, replicas),
+        ),
+        node_id="test",
+        is_observer=is_observer,
+        fetch_path=fetch_path,
+        fetch_max_bytes=fetch_max_bytes,
+        max_request_size=4 * 1024 * 1024,  # the broker decides what is too large
+    )
+
+
+def attempts_within(seconds: float) -> int:
+    """Return how many attempts a well-behaved client makes in that time."""
+    count, next_s, pause_s = 1, 0.25, 0.25
+    while next_s <= seconds:
+        pause_s = min(2 * pause_s, 10.0)
+        count, next_s = count + 1, next_s + pause_s
+    return count
+
+
+async def delete_records(login: Login, topic: str, partition: int, before_offset: int) -> None:
+    wanted = {TopicPartition(topic, partition): RecordsToDelete(before_offset)}
+    async with admin(login) as client:
+        await client.delete_records(wanted)

@@ -1,0 +1,76 @@
+"""A store with objects beside an embedded log that was lost, and `rlmm tier rebuild` for both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.library.remote_log_metadata import open_metadata
+from spark_tiering.maintenance.rebuild.document import entry_of
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
+from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from rlmm.metadata.segment import SegmentMetadata
+
+ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
+
+
+class Lost:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = folder / "store"
+        self.archive = folder / "archive"
+        self.events = folder / "events.jsonl"
+        self.store.mkdir(exist_ok=True)
+
+    def __call__(self, *arguments: str) -> Result:
+        flags = ["--embedded", str(self.archive), "--no-spark", *arguments]
+        return CliRunner().invoke(cli, ["tier", "rebuild", *flags])
+
+    def save(self, *more: str) -> Result:
+        self.events.unlink(missing_ok=True)
+        return self("--store", str(self.store), "--save", str(self.events), *more)
+
+    def apply(self, *more: str) -> Result:
+        return self("--apply", str(self.events), *more)
+
+    def compare(self, *more: str) -> dict[str, Any]:
+        result = self("--store", str(self.store), "--output", "json", *more)
+        document: dict[str, Any] = json.loads(result.stdout)
+        expected = set(document["segments"]) - {"equal"}
+        is_fine = not any(document["segments"][fate] for fate in expected)
+        assert result.exit_code == (0 if is_fine else 1)
+        return document
+
+    def publish(self, *events: Any) -> None:
+        with open_tier(CareRequest(embedded=self.archive)) as tier:
+            writer = tier.writer()
+            for event in events:
+                writer.publish(event, 20)
+
+    def finish(self, *segments: SegmentMetadata) -> None:
+        self.publish(*(event for one in segments for event in entry_of(one)))
+
+
+def counted(document: dict[str, Any]) -> dict[str, int]:
+    return {fate: count for fate, count in document["segments"].items() if count}
+
+
+def store_partition_delete(lost: Lost, event: Any) -> None:
+    async def store() -> None:
+        folder, snapshots = lost.archive / "log", lost.archive / "snapshots"
+        async with open_metadata(folder, snapshots=snapshots) as metadata:
+            await metadata.wait_all_ready(timeout_s=20)
+            await metadata.put_partition_delete(event, timeout_s=20)
+
+    asyncio.run(store())

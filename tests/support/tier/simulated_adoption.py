@@ -1,0 +1,381 @@
+"""A topic that a broker tiers, in memory, while a job adopts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, LogUnavailable
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.adopt.end_plan import blocking, ending_plan
+from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep
+from spark_tiering.adopt.outcomes import TopicStatus
+from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, RoundPreview
+from spark_tiering.adopt.safety import AdoptedPartition
+from spark_tiering.adopt.settings import CHANGED, COPY_DISABLE, RETENTION_BYTES, RETENTION_MS
+from spark_tiering.adopt.steps import WindowOptions
+from spark_tiering.adopt.window import AdoptionWindow
+from spark_tiering.copy_job.execution import CopyExecution
+from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
+from spark_tiering.copy_plan.lineage import CopiedTier
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.segment_sources.cluster import TopicSettingInForce
+from tests.support.builders import tp
+from tests.support.tier.copy_plans import BROKER_ID, copied, image, metadata, rules
+from tests.support.tier.simulated_jobs import OPEN, WAVES, World, WorldHands
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.adopt.outcomes import TopicOutcome
+    from spark_tiering.adopt.settings import SettingsChange
+    from spark_tiering.copy_plan.inputs import MetadataImage
+    from spark_tiering.copy_plan.plan import CopyPlan
+
+BROKERS_ID = 9
+DEFAULTS = {
+    "remote.storage.enable": "true",
+    "cleanup.policy": "delete",
+    "remote.log.delete.on.disable": "false",
+    COPY_DISABLE: "false",
+    "local.retention.ms": "-2",
+    "local.retention.bytes": "-2",
+    RETENTION_MS: "604800000",
+    RETENTION_BYTES: "-1",
+}
+JOB = "20261119T014512Z-host-4f09a{}"
+QUICK = WindowOptions(quiet_ms=10, quiet_max_ms=1_000, taken_up_ms=100, settings_ms=100, pause_ms=5)
+CS, CF, DS, DF = SegmentState
+
+
+@dataclass
+class AdoptedWorld(World):
+    """One topic that a broker tiers; *lost* names destroyed records and what destroyed them."""
+
+    explicit: dict[str, str] = field(default_factory=dict)
+    journals: list[AdoptionJournal] = field(default_factory=list)
+    now: int = 1_000_000
+    lost: list[str] = field(default_factory=list)
+    told_tiered: dict[TopicIdPartition, int] = field(default_factory=dict)
+    log_starts: dict[TopicIdPartition, int] = field(default_factory=dict)
+    is_deaf: bool = False
+    """The brokers do not go on behind what was copied."""
+    refuses_change: str = ""
+    lost_changes: int = 0
+    """How many changes take effect without anybody's hearing of it."""
+    is_gone: bool = False
+    too_old: str = ""
+    busy_events: int = 0
+    jobs: int = 0
+    without_source: set[TopicIdPartition] = field(default_factory=set)
+    stop: str = ""
+    vanishing: int = 0
+    """How often the first segment to copy is gone by the time it is read: the broker was first."""
+    expired: dict[TopicIdPartition, int] = field(default_factory=dict)
+    """Where partitions begin from the second look on: retention was at work."""
+    _seen_events: int = 0
+
+    def __post_init__(self) -> None:
+        self.mode = CopyMode.ADOPT
+        for one in self.sources:
+            self.log_starts.setdefault(one.partition, one.log_start or 0)
+
+    # ----------------------------------------------------------------------------- the broker
+
+    def setting(self, name: str) -> str:
+        return self.explicit.get(name, DEFAULTS[name])
+
+    @property
+    def is_copying(self) -> bool:
+        return self.setting(COPY_DISABLE) != "true"
+
+    def step(self) -> None:
+        for segment_id, state in self.events[self._seen_events :]:
+            is_ours = segment_id.uuid not in self.brokers
+            is_safe = not self.is_copying and self.setting(RETENTION_MS) == "-1"
+            if (
+                is_ours
+                and state in (CS, CF)
+                and not (is_safe and self.setting(RETENTION_BYTES) == "-1")
+            ):
+                self.lost.append(f"{state.name} of {segment_id} outside of a window")
+        self._seen_events = len(self.events)
+        super().step()
+
+    @property
+    def brokers(self) -> set[Uuid]:
+        return {one.id.uuid for one in self.segments.values() if one.broker_id == BROKERS_ID}
+
+    def finished_by_brokers(self) -> list[SegmentMetadata]:
+        return [
+            one for one in self.segments.values() if one.broker_id == BROKERS_ID and one.state is CF
+        ]
+
+    def apply(self, change: SettingsChange) -> None:
+        was_copying = self.is_copying
+        self.explicit.update(change.given)
+        for name in change.unset:
+            self.explicit.pop(name, None)
+        if self.is_copying and not was_copying:
+            for one in self.sources:
+                self._copy_task(one.partition)
+
+    def _copy_task(self, partition: TopicIdPartition) -> None:
+        """Do what the first run of a leader's copy task does with the metadata it finds."""
+        (source,) = (one for one in self.sources if one.partition == partition)
+        segments = [one for one in self.segments.values() if one.id.partition == partition]
+        starts = [one.start_offset for one in segments]
+        log_start = self.log_starts[partition]
+        if starts and min(starts) > log_start:
+            self.lost.append(f"{partition}: below {min(starts)}, by a lone copy")
+            self.log_starts[partition] = log_start = min(starts)
+        tier = CopiedTier(image(*segments, partition=partition), source.history or ())
+        reached = tier.next_offset(log_start)
+        finished = [one for one in segments if one.state is CF]
+        for offset in range(log_start, reached):
+            holders = [one for one in finished if one.start_offset <= offset <= one.last_offset]
+            if not any(self.objects.get(one.id.uuid) is StoredObjects.WHOLE for one in holders):
+                self.lost.append(f"{partition}: {offset}, by a hole")
+        if self.is_deaf:
+            return
+        for segment in source.segments:
+            base, behind = segment.listed
+            if behind is not None and base >= reached:
+                mine = self.broker_copy(partition, base, behind)
+                reached = mine.last_offset + 1
+        self.told_tiered[partition] = reached - 1
+
+    def broker_copy(
+        self, partition: TopicIdPartition, base: int, behind: int, state: SegmentState = CF
+    ) -> SegmentMetadata:
+        self.drawn += 1
+        segment = copied(
+            SegmentId(partition, Uuid.of(9, self.drawn)), base, behind, state, broker_id=BROKERS_ID
+        )
+        self.segments[segment.id] = segment
+        self.objects[segment.id.uuid] = StoredObjects.WHOLE
+        return segment
+
+    # ---------------------------------------------------------------------------------- plans
+
+    def metadata_image(self) -> MetadataImage:
+        return metadata(
+            *(
+                image(
+                    *(one for one in self.segments.values() if one.id.partition == at.partition),
+                    partition=at.partition,
+                )
+                for at in self.sources
+            )
+        )
+
+    def evidence(self) -> list[OpenCopyEvidence]:
+        return [
+            OpenCopyEvidence(
+                one.id,
+                OpenCopyWriter.FOREIGN if one.broker_id == BROKERS_ID else OpenCopyWriter.ENDED,
+                self.objects.get(one.id.uuid, StoredObjects.NONE),
+            )
+            for one in self.segments.values()
+            if one.state in OPEN
+        ]
+
+    def plan(self) -> CopyPlan:
+        sources = [one for one in self.sources if one.partition not in self.without_source]
+        made = rules(self.mode)
+        return make_plan(made, self.metadata_image(), sources, self.evidence(), self._ids())
+
+    # ------------------------------------------------------------------------------- the jobs
+
+    def window(self, options: WindowOptions = QUICK) -> AdoptionWindow:
+        self.jobs += 1
+        return AdoptionWindow("orders", AdoptHands(self, JOB.format(self.jobs % 10)), options)
+
+    def adopt(self, options: WindowOptions = QUICK) -> TopicOutcome:
+        return self.window(options).adopt()
+
+    def open_of_jobs(self) -> list[SegmentMetadata]:
+        return [
+            one
+            for one in self.segments.values()
+            if one.state in OPEN and one.broker_id == BROKER_ID
+        ]
+
+    def check_closed(self, before: Mapping[str, str]) -> None:
+        """
+        Check the state without an open window: settings are restored and no record was destroyed.
+        """
+        assert self.explicit == dict(before)
+        assert self.lost == []
+        assert self.open_of_jobs() == []
+        assert not self.journals or self.journals[-1].step is AdoptionStep.CLOSED
+        for one in self.segments.values():
+            if one.state is CF:
+                assert self.objects[one.id.uuid] is StoredObjects.WHOLE, one
+        known = {segment_id.uuid for segment_id in self.segments}
+        assert set(self.objects) <= known, "objects that no metadata knows"
+
+
+class AdoptHands:
+    """The hands of one job in the world; every call is a step, changes are two."""
+
+    def __init__(self, world: AdoptedWorld, job_id: str) -> None:
+        self.job_id = job_id
+        self._world = world
+        self._has_vanished = False
+
+    def now_ms(self) -> int:
+        return self._world.now
+
+    def elapsed_ms(self) -> int:
+        return self._world.now
+
+    def wait(self, seconds: float) -> None:
+        self._world.now += round(seconds * 1_000)
+
+    def why_stop(self) -> str:
+        return self._world.stop
+
+    def why_not_ours(self) -> str:
+        world = self._world
+        world.step()
+        return "lost" if world.lost_at is not None and world.steps >= world.lost_at else ""
+
+    def journal(self) -> AdoptionJournal | None:
+        self._world.step()
+        return self._world.journals[-1] if self._world.journals else None
+
+    def first_journal(
+        self, settings: Mapping[str, str], log_starts: Mapping[int, int]
+    ) -> AdoptionJournal:
+        at = self._world.now
+        topic = JobTopic("orders", tp("orders", 0).topic_id)
+        number = len(self._world.journals) + 1
+        return AdoptionJournal(
+            topic,
+            "cluster-1",
+            number,
+            AdoptionStep.OPENING,
+            self.job_id,
+            at,
+            at,
+            settings,
+            log_starts,
+        )
+
+    def write(self, journal: AdoptionJournal) -> None:
+        world = self._world
+        world.step()
+        assert journal.generation == len(world.journals) + 1
+        world.journals.append(journal)
+        world.step()
+
+    def settings(self) -> Mapping[str, TopicSettingInForce] | None:
+        world = self._world
+        world.step()
+        if world.is_gone:
+            return None
+        return {
+            name: TopicSettingInForce(world.setting(name), name in world.explicit)
+            for name in DEFAULTS
+        }
+
+    def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
+        world = self._world
+        world.step()
+        assert {*change.given, *change.unset} <= set(CHANGED)
+        if world.refuses_change and (
+            not is_only_checked or world.refuses_change != "when it is made"
+        ):
+            raise ConfigError(world.refuses_change)
+        if is_only_checked:
+            return
+        assert world.journals[-1].job_id == self.job_id, "nothing is changed without a journal"
+        world.apply(change)
+        world.step()
+        if world.lost_changes:
+            world.lost_changes -= 1
+            raise LogUnavailable("no answer")
+
+    def why_too_old(self) -> str:
+        self._world.step()
+        return self._world.too_old
+
+    def latest_tiered(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, int]:
+        self._world.step()
+        return {one: self._world.told_tiered.get(one, -1) for one in partitions}
+
+    def look(self) -> tuple[AdoptedPartition, ...]:
+        world = self._world
+        world.step()
+        if world.busy_events:
+            world.busy_events -= 1
+            world.broker_copy(world.sources[0].partition, 0, 5, CS)
+        images = {one.partition: one for one in world.metadata_image().partitions}
+        seen = tuple(
+            AdoptedPartition(
+                one.partition,
+                images[one.partition],
+                world.log_starts[one.partition],
+                None if one.partition in world.without_source else one.history,
+            )
+            for one in world.sources
+        )
+        world.log_starts.update(world.expired)
+        return seen
+
+    def preview(self) -> RoundPreview:
+        self._world.step()
+        self._has_vanished = self._world.vanishing > 0
+        self._world.vanishing -= self._has_vanished
+        plan = self._world.plan()
+        return RoundPreview(
+            0 if self._has_vanished else sum(len(one.copies) for one in plan.partitions)
+        )
+
+    def hindrances(self) -> tuple[str, ...]:
+        return ("not-inspected",) if self._has_vanished else hindrances(self._world.plan())
+
+    def copy_round(self, rest_bytes: int) -> AdoptionRound | None:
+        plan = self._world.plan()
+        if plan.is_empty:
+            return None
+        carried = self._carried(plan)
+        return AdoptionRound(tuple(carried.receipts()), tuple(carried.ends), carried.stopped)
+
+    def end_open(self) -> OpenCopiesResult:
+        world = self._world
+        world.step()
+        plan = ending_plan(
+            rules(world.mode),
+            world.metadata_image(),
+            {one.partition: one for one in world.sources},
+            world.evidence(),
+        )
+        if plan.is_empty:
+            return OpenCopiesResult((), tuple(blocking(plan)))
+        carried = self._carried(plan)
+        return OpenCopiesResult(tuple(carried.ends), tuple(blocking(plan)))
+
+    def _carried(self, plan: CopyPlan) -> CopyExecution:
+        world = self._world
+        carried = CopyExecution(
+            plan,
+            WorldHands(world, plan),
+            WAVES,
+            why_stop=lambda: "",
+            on_result=lambda _, __: None,
+            on_finished=lambda _: None,
+        )
+        carried.run()
+        return carried
+
+
+CLOSED = (TopicStatus.ADOPTED, TopicStatus.ABORTED)
