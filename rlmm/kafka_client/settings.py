@@ -62,10 +62,10 @@ class FetchPath(StrEnum):
     """How records are fetched."""
 
     AUTO = "auto"
-    """Raw, unless aiokafka is of another minor version than the one this was written against."""
+    """The same as raw."""
     RAW = "raw"
     GETMANY = "getmany"
-    """Through aiokafka's consumer: slower, and less comes through; see `getmany`."""
+    """The former fallback through aiokafka's consumer: parsed, and refused by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +223,8 @@ class KafkaSettings:
     is_observer: bool = True
     """Whether nothing is ever written: then no producer exists, READ and DESCRIBE are enough."""
     fetch_path: FetchPath = FetchPath.AUTO
-    """How records are fetched: `raw` is several times as fast, `getmany` is the client library's
-    own way, `auto` takes it only where the library is not the version `raw` was written against."""
+    """How records are fetched: `auto` and `raw` are the same. `getmany` is refused: the fallback
+    through the client library's consumer is gone."""
     request_timeout_ms: int = 30_000
     """Longest wait for the answer to one request."""
     socket_connection_setup_timeout_ms: int = 10_000
@@ -256,6 +256,12 @@ class KafkaSettings:
             msg = "an observer writes nothing, so it cannot create the topic: set only one of them"
             raise ConfigError(msg)
         path = _choice("fetch.path", FetchPath, self.fetch_path)
+        if path is FetchPath.GETMANY:
+            msg = (
+                "fetch.path is getmany, but the fallback through aiokafka's consumer is gone: "
+                "set fetch.path to auto or raw"
+            )
+            raise ConfigError(msg)
         object.__setattr__(self, "fetch_path", path)
         for key in (
             "request_timeout_ms",

@@ -15,11 +15,12 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import aiokafka
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 
 from rlmm.base.own_thread import in_own_thread
-from rlmm.errors import LogUnavailable, UnsupportedVersion
+from rlmm.errors import ConfigError, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.security.security import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+AIOKAFKA = "0.14"
+"""The minor version of aiokafka whose connections this module drives."""
 _CLOSE_S = 1.0
 _CORRELATION_ID = struct.Struct(">i")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -49,13 +52,22 @@ class Dialer:
     """Makes connections, all with the same security."""
 
     def __init__(self, settings: KafkaSettings, options: dict[str, object]) -> None:
-        self.options = options
+        self._options = options
         """Security in the library's names."""
         self._settings = settings
 
     @classmethod
     async def prepare(cls, settings: KafkaSettings) -> Dialer:
-        """Read the files of the configuration; `ConfigError` names one that cannot be used."""
+        """
+        Read the files of the configuration. `ConfigError` names one that cannot be used, or an
+        aiokafka of another minor version.
+        """
+        if not aiokafka.__version__.startswith(f"{AIOKAFKA}."):
+            msg = (
+                f"aiokafka {aiokafka.__version__} is installed, the Kafka client needs "
+                f"{AIOKAFKA}: install aiokafka {AIOKAFKA}"
+            )
+            raise ConfigError(msg)
         context = await in_own_thread("tls", partial(tls_context, settings.security))
         return cls(settings, library_options(settings.security, context))
 
@@ -76,7 +88,7 @@ class Dialer:
                     client_id=settings.client_id(role),
                     request_timeout_ms=settings.request_timeout_ms,
                     max_idle_ms=settings.connections_max_idle_ms,
-                    **self.options,
+                    **self._options,
                 )
         # A bad answer to a SASL step surfaces as an assertion or a ValueError of the library's.
         except (OSError, EOFError, KafkaError, ValueError, AssertionError) as error:

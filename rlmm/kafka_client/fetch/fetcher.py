@@ -183,9 +183,6 @@ class Fetcher:
         """Note that *leader* is asked for *read*."""
         self._covered[read.partition] = read, leader
 
-    async def close(self) -> None:
-        """Nothing to do: the tasks belong to the crew, the connections to the nodes."""
-
     def uncover(self, read: PendingRead, leader: int) -> None:
         """Note that *leader* has answered, or never will."""
         if self._covered.get(read.partition) == (read, leader):

@@ -5,7 +5,7 @@ A read that waits, and what is known of its partition between reads. No I/O.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
@@ -17,8 +17,6 @@ from rlmm.records.record_set import RecordSet
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
-
-    from rlmm.metadata.ids import Uuid
 
 _GROWTH = 2
 _BYTES_MAX = 2**31 - 1
@@ -35,36 +33,6 @@ class PendingRead:
     answer: asyncio.Future[RecordSet]
     is_answered: bool = False
     """Whether the leader has said since the read began that nothing is there yet."""
-
-
-class ReadSource(Protocol):
-    """How reads are answered: by the raw fetch, or by the fallback."""
-
-    requests: int
-    bytes: int
-    deaths: int
-    """How often something that should go on fetching was found dead."""
-
-    @property
-    def pending(self) -> int: ...
-
-    def bind(self, topic_id: Uuid) -> None:
-        """Belong to the topic of this id from now on."""
-
-    def fail(self, error: LogError) -> None:
-        """End every read that waits with *error*."""
-
-    def look_again(self) -> None:
-        """Hear that the cluster has told something, or that it did not answer."""
-
-    async def wait(self, read: PendingRead) -> RecordSet:
-        """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
-
-    def silence(self, read: PendingRead) -> LogError | None:
-        """Why *read* had no answer when its time was up; None when there was nothing to answer."""
-
-    async def close(self) -> None:
-        """Give back what is still held, now that all reads have ended."""
 
 
 def answer(read: PendingRead, found: RecordSet | LogError) -> None:

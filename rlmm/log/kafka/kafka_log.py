@@ -28,7 +28,6 @@ from rlmm.kafka_client.connections.cluster import ClusterConnection
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_client.fetch.fetcher import Fetcher
-from rlmm.kafka_client.fetch.getmany import GetmanyFetcher, uses_getmany
 from rlmm.kafka_client.fetch.history_reads import HistoryReads
 from rlmm.kafka_client.fetch.partition_reads import PendingRead
 from rlmm.kafka_client.offsets.log_bounds import BoundsQuestion
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
     from rlmm.kafka_client.connections.cluster import ClusterView
-    from rlmm.kafka_client.fetch.partition_reads import ReadSource
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.log.kafka.metadata_topic import TopicFinding
     from rlmm.log.kafka.recreated_topic import Remember
@@ -92,7 +90,9 @@ class KafkaLog:
         self._cluster.on_change = self._changed
         self.wake = self._cluster.wake
         """See `Wakes`."""
-        self._sources = HistoryReads(partial(self._source, dialer), self._crew)
+        self._sources = HistoryReads(
+            partial(Fetcher, settings, self._cluster, self._crew, self._ask_bounds, loop.time)
+        )
         self._appender: IdempotentProducer | None = None
         if not settings.is_observer:
             self._appender = IdempotentProducer(
@@ -104,14 +104,6 @@ class KafkaLog:
         self._limits: set[asyncio.Timeout] = set()
         self._bell = Doorbell()
         self._is_closed = False
-
-    def _source(self, dialer: Dialer) -> ReadSource:
-        """The raw fetch, unless the configuration or the library's version says otherwise."""
-        settings, crew = self._settings, self._crew
-        now = asyncio.get_running_loop().time
-        if uses_getmany(settings.fetch_path):
-            return GetmanyFetcher(settings, dialer.options, crew, self._ask_bounds, now)
-        return Fetcher(settings, self._cluster, crew, self._ask_bounds, now)
 
     @classmethod
     async def open(cls, settings: KafkaSettings, remember: Remember = nothing) -> KafkaLog:
@@ -287,7 +279,7 @@ class KafkaLog:
             async with asyncio.timeout(_CLOSE_S):
                 while self._limits:
                     await self._bell.wait()
-        await self._sources.close()
+        self._sources.close()
         await self._crew.close()
         await self._cluster.close()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from tests.conformance.log.files_log import files_log
-from tests.conformance.log.kafka_log import getmany_log, kafka_log
+from tests.conformance.log.kafka_log import kafka_log
 from tests.conformance.log.memory_log import memory_log
 from tests.kafka.fixtures import TIMEOUT_S
 
@@ -49,7 +49,6 @@ IMPLEMENTATIONS = [
     Implementation("memory", memory_log),
     Implementation("files", files_log),
     Implementation("kafka", kafka_log, NEEDS_BROKER),
-    Implementation("kafka-getmany", getmany_log, NEEDS_BROKER),
 ]
 
 

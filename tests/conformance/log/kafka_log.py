@@ -6,17 +6,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_client.settings import FetchPath, KafkaSettings
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.conformance.log.under_test import ANSWER_S, PARTITION_COUNT
 from tests.support.kafka_logs import delete_records, own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
 
     import pytest
 
+    from rlmm.kafka_client.settings import KafkaSettings
     from tests.kafka.process import ProcessLog
     from tests.kafka.tiered import TieredKafka
 
@@ -61,7 +60,7 @@ class KafkaLogUnderTest:
 
 @asynccontextmanager
 async def kafka_log(
-    request: pytest.FixtureRequest, fetch_path: FetchPath = FetchPath.RAW
+    request: pytest.FixtureRequest,
 ) -> AsyncIterator[KafkaLogUnderTest]:
     """A log on a topic that it has just created."""
     kafka: TieredKafka = request.getfixturevalue("kafka_broker")
@@ -70,7 +69,6 @@ async def kafka_log(
         own_topic("contract"),
         partitions=PARTITION_COUNT,
         is_created=True,
-        fetch_path=fetch_path,
     )
     log = await KafkaLog.open(settings)
     under_test = KafkaLogUnderTest(kafka, settings, log)
@@ -79,10 +77,3 @@ async def kafka_log(
         yield under_test
     finally:
         await under_test.log.close()
-
-
-def getmany_log(
-    request: pytest.FixtureRequest,
-) -> AbstractAsyncContextManager[KafkaLogUnderTest]:
-    """The same, fetching by the library's consumer."""
-    return kafka_log(request, FetchPath.GETMANY)

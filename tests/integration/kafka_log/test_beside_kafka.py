@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from rlmm.kafka_client.settings import TOPIC, FetchPath
+from rlmm.kafka_client.settings import TOPIC
 from rlmm.log.protocol import LogBounds
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode
@@ -70,15 +68,14 @@ def apply_all(
     return shard, events
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
-    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+    kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
     What a broker's own tiering has written, copies and their deletion, comes through the log
     without an undecodable record, and reads as Kafka's formatter prints it, line by line.
     """
-    topic = f"tiered-{path}"
+    topic = "tiered-read"
     await kafka_broker.create_topic(topic, partitions=2)
     for number in (0, 1):
         await produce(kafka_broker.login, topic, RECORDS, partition=number)
@@ -90,7 +87,6 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
             TOPIC,
             partitions=METADATA_PARTITIONS,
             is_observer=True,
-            fetch_path=path,
         )
     )
     for partition in partitions:

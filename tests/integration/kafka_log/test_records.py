@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
@@ -94,9 +93,8 @@ async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
             pass
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
-    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+    kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
     Failure scenario F31: aborted transactions and the markers behind them. Aborted records are
@@ -104,7 +102,7 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
     """
     topic = own_topic("transactions")
     await create_topic(kafka_broker.login, topic)
-    log = await open_log(settings_for(kafka_broker.login, topic, fetch_path=path))
+    log = await open_log(settings_for(kafka_broker.login, topic))
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
     await write_transaction(kafka_broker, topic, [b"aborted 1", b"aborted 2"], is_committed=False)
     await write_transaction(kafka_broker, topic, [b"committed"], is_committed=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
-from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, values_of
 from tests.kafka.clients import create_topic, leader_of, until, wait_for_leader
@@ -88,9 +86,8 @@ def has_seen(found: dict[int, bytes], next_offset: int) -> bool:
     return len(found) >= next_offset
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_or_twice(
-    kafka_cluster: Cluster, open_log: OpenLog, path: FetchPath
+    kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
     """
     Failure scenario F40: every acknowledged append is there exactly once, and readers that were
@@ -101,7 +98,7 @@ async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_o
         kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED
     )
     settings = settings_for(kafka_cluster.login, topic, replicas=3)
-    log, reader = await open_log(settings), await open_log(replace(settings, fetch_path=path))
+    log, reader = await open_log(settings), await open_log(settings)
     load = Load(log)
     seen: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
     async with asyncio.TaskGroup() as tasks:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer, address_text
 from rlmm.kafka_client.settings import KafkaSettings, SecuritySettings
 from rlmm.kafka_messages.fetch import FetchRequest
@@ -239,3 +239,13 @@ async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
 def test_address_when_written_then_is_as_in_files() -> None:
     """Addresses of colons stand in brackets."""
     assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")
+
+
+@pytest.mark.parametrize("version", ["0.13.9", "0.15.0", "0.140.0"])
+async def test_client_when_aiokafka_has_another_minor_version_then_is_refused_by_name(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal names the version that is installed and the one that is needed."""
+    monkeypatch.setattr("aiokafka.__version__", version)
+    with pytest.raises(ConfigError, match=f"aiokafka {version} is installed.*needs 0.14"):
+        await Dialer.prepare(KafkaSettings(("broker:9092",)))
