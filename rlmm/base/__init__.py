@@ -4,7 +4,6 @@ metadata.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `background_work`: A thread for one piece of work that must not hold the event loop.
 - `backoff`: The pauses between attempts, in one place.
 - `clock`: Time as everything here sees it.
 - `doorbell`: Waiting without polling.
@@ -15,7 +14,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `loop_thread`: An event loop in a thread of its own, for who waits with plain calls.
 - `own_loop`: An event loop in a thread of its own, and calls to what lives on it from any other
   thread.
-- `own_thread`: A thread for one short piece of work that may block, over when the work is.
+- `threads`: Threads for work that would block the event loop.
 - `time_text`: Times, and times that passed, as people say them.
 - `version`: The version of rlmm.
 """

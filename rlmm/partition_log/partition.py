@@ -11,6 +11,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from rlmm.base.threads import finished
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -24,7 +25,6 @@ from rlmm.partition_log.incoming import check_batches
 from rlmm.partition_log.readable import LogReads
 from rlmm.partition_log.reading import INLINE_BYTES_MAX
 from rlmm.partition_log.settings import SyncPolicy
-from rlmm.partition_log.workers import LogThreads, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rlmm.partition_log.incoming import IncomingBatch
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
+    from rlmm.partition_log.workers import LogThreads
 
 
 class AppendedRange(NamedTuple):

@@ -12,11 +12,11 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.threads import finished
 from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
 from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
 from rlmm.partition_log.segment import IndexWrong, Segment
 from rlmm.partition_log.turns import LogLock
-from rlmm.partition_log.workers import LogThreads, finished
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.store import LogPosition, PartitionStore
+    from rlmm.partition_log.workers import LogThreads
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from rlmm.base.own_thread import OwnThread
+from rlmm.base.threads import OwnThread, finished
 from rlmm.errors import LogDamaged, LogError, LogRecreated, LogUnavailable, NotFound
 from rlmm.partition_log.descriptors import Descriptors, open_files_max_by_limit
 from rlmm.partition_log.disk import DISK, Disk
@@ -26,7 +26,7 @@ from rlmm.partition_log.partition import PartitionLog
 from rlmm.partition_log.place import LoadedEntries, LogPlace
 from rlmm.partition_log.root import RootFolder
 from rlmm.partition_log.settings import LogSettings
-from rlmm.partition_log.workers import LogThreads, finished
+from rlmm.partition_log.workers import LogThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ class LogRegistry:
         """
         take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
         own = OwnThread("log-root")
-        taking = asyncio.get_running_loop().run_in_executor(own.pool, take)
+        taking = asyncio.get_running_loop().run_in_executor(own, take)
         try:
             await asyncio.wait((taking,))
             await own.over()
@@ -356,7 +356,7 @@ class LogRegistry:
                 log.begin_stop()
             own = OwnThread("log-end")
             try:
-                await finished(own.pool, self._blocking_release)
+                await finished(own, self._blocking_release)
             finally:
                 await own.over()
 

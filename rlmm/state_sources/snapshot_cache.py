@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.folder_lock import snapshots_lock
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, FolderInUse, SnapshotError
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.root import holds_a_log

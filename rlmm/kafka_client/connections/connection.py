@@ -19,7 +19,7 @@ import aiokafka
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.security.security import library_options, tls_context

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.folder_lock import NO_ROOM
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,

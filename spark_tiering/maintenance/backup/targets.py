@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rlmm.base.loop_thread import LoopThread
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import (
     AppendRefused,
     ConfigError,
