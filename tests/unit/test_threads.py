@@ -143,9 +143,7 @@ async def test_background_work_when_it_fails_then_its_error_is_raised() -> None:
         await in_background(work, "snapshot-test")
 
 
-async def test_background_work_when_cancelled_then_ends_early_and_is_waited_for() -> (
-    None
-):
+async def test_background_work_when_cancelled_then_ends_early_and_is_waited_for() -> None:
     """A cancelled caller leaves when its thread has left, which is soon."""
     begun, ended = threading.Event(), threading.Event()
     loop = asyncio.get_running_loop()
@@ -168,9 +166,7 @@ async def test_background_work_when_cancelled_then_ends_early_and_is_waited_for(
     assert ended.is_set()
 
 
-async def test_background_work_when_it_hangs_and_is_cancelled_twice_then_is_left_behind() -> (
-    None
-):
+async def test_background_work_when_it_hangs_and_is_cancelled_twice_then_is_left_behind() -> None:
     """A disk that hangs holds up neither the caller for ever nor the end of the interpreter."""
     released, is_begun = threading.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
