@@ -59,7 +59,7 @@ def fetched(kafka: FakeKafka) -> dict[int, int]:
     """By metadata partition the lowest position that was fetched."""
     found: dict[int, int] = {}
     for request in kafka.requests(FetchRequest):
-        for one in request._wanted:
+        for one in request.wanted:
             found[one.partition] = min(one.position, found.get(one.partition, one.position))
     return found
 

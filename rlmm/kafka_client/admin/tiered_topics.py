@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, trouble
-from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.kafka_messages.topics import DescribeTopicsRequest
+from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.configs import DescribeTopicsRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.kafka_client.connections.connection import BrokerConnection
-    from rlmm.kafka_messages.metadata import TopicMetadata
+    from rlmm.kafka_messages.cluster import TopicMetadata
 
 _TIERED = "remote.storage.enable"
 _NOT_COPIED = "remote.log.copy.disable"
@@ -42,7 +43,7 @@ async def tiered_partitions_of(
     held: dict[str, TopicMetadata] = {}
     for topic in told.topics:
         if topic.code in DENIED:
-            raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE all topics")
+            raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE all topics")
         if topic.name != own_topic and any(
             broker_id in partition.replicas for partition in topic.partitions
         ):
@@ -87,7 +88,7 @@ async def _tiered(
                 continue  # deleted in between
             if described.code != ErrorCode.NONE:
                 where = f"the settings of topic {described.name}"
-                raise trouble(where, described.code, "DESCRIBE_CONFIGS of all topics")
+                raise error_for(where, described.code, "DESCRIBE_CONFIGS of all topics")
             setting = described.settings.get(_TIERED)
             if setting is not None and setting.value == "true":
                 found.append(topics[described.name])

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.cluster import ClusterConnection
 from rlmm.kafka_client.connections.task_set import TaskSet
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
-from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.kafka_messages.topics import DescribeTopicsRequest
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.configs import DescribeTopicsRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.broker_connections import Node
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.metadata import ClusterMetadata
-    from rlmm.kafka_messages.topics import AlterTopicRequest, TopicRequestOutcome, TopicSetting
+    from rlmm.kafka_messages.cluster import ClusterMetadata
+    from rlmm.kafka_messages.configs import AlterTopicRequest, TopicRequestOutcome, TopicSetting
     from rlmm.kafka_messages.wire import Request
     from rlmm.metadata.ids import TopicIdPartition
 
@@ -105,7 +106,7 @@ class UserTopics:
                     continue
                 if described.code != ErrorCode.NONE:
                     where = f"the settings of topic {described.name}"
-                    raise trouble(where, described.code, "DESCRIBE_CONFIGS of the topic")
+                    raise error_for(where, described.code, "DESCRIBE_CONFIGS of the topic")
                 found[described.name] = described.settings
         return found
 
@@ -182,7 +183,7 @@ class UserTopics:
         told = await self._ask_any(MetadataRequest(sorted({one.topic for one in wanted})))
         for topic in told.topics:
             if topic.code in DENIED:
-                raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
+                raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
         leaders = {
             (topic.topic_id, one.partition): one.leader
             for topic in told.topics
@@ -297,7 +298,7 @@ def _is_good(partition: TopicIdPartition, answer: PartitionResponse, leader: int
     """Whether a leader's answer is one; raises where no other will ever come."""
     where = f"{partition} at broker {leader}"
     if answer.code in DENIED:
-        raise trouble(where, answer.code, "DESCRIBE the topic")
+        raise error_for(where, answer.code, "DESCRIBE the topic")
     if answer.code == ErrorCode.UNSUPPORTED_VERSION:
         msg = f"{where}: {name_of(answer.code)}"
         raise UnsupportedVersion(msg)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.connections.task_set import TaskSet
-    from rlmm.kafka_messages.metadata import BrokerAddress
+    from rlmm.kafka_messages.cluster import BrokerAddress
 
 
 class Node:

@@ -19,8 +19,8 @@ from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.broker_connections import Node
 from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.settings import address_of
+from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import name_of
-from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.log.reconnect_backoff import ReconnectBackoff
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.metadata import ClusterMetadata, PartitionLeader
+    from rlmm.kafka_messages.cluster import ClusterMetadata, PartitionLeader
     from rlmm.metadata.ids import Uuid
 
 _log = logging.getLogger("rlmm.log.kafka.cluster")
@@ -231,7 +231,7 @@ class ClusterConnection:
         return sorted(known, key=lambda node: not node.is_connected)
 
     async def _ask_candidate(self, candidate: Node | str) -> ClusterMetadata:
-        request = MetadataRequest(self._settings.topic.name)
+        request = MetadataRequest([self._settings.topic.name])
         if isinstance(candidate, Node):
             connection = await candidate.control()
             return await connection.call(request)

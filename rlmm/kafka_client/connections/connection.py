@@ -24,8 +24,8 @@ from rlmm.errors import ConfigError, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.security.security import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism
+from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.kafka_messages.wire import MessageReader, MessageWriter, request_header
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Dialer:
     async def _require_login(self, connection: BrokerConnection) -> None:
         """Ask something: the library takes a refused token for an accepted one."""
         try:
-            told = await connection.call(MetadataRequest(self._settings.topic.name))
+            told = await connection.call(MetadataRequest([self._settings.topic.name]))
         except BaseException:
             connection.abort()
             raise

@@ -16,6 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.fetch.broker_fetches import BrokerFetches
 from rlmm.kafka_client.fetch.partition_reads import (
@@ -26,7 +27,7 @@ from rlmm.kafka_client.fetch.partition_reads import (
     answer,
     truncated,
 )
-from rlmm.kafka_messages.error_codes import ErrorCode, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ class _Turns:
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
         if answer.code != ErrorCode.NONE:
-            self.failed(turn, trouble("the fetch", answer.code, "READ the topic"))
+            self.failed(turn, error_for("the fetch", answer.code, "READ the topic"))
             return False
         told = {fetched.partition: fetched for fetched in answer.partitions}
         first = next(iter(turn))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.fetch.whole_batches import whole_batches
-from rlmm.kafka_messages.error_codes import ErrorCode, name_of, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode, name_of
 from rlmm.kafka_messages.fetch import NO_EPOCH, FetchedPartition, FetchPartition
 from rlmm.records.record_set import RecordSet
 
@@ -107,14 +108,14 @@ class FetchPosition:
             if found.next_offset <= read.position:
                 return self._damaged(read, f"the leader answers up to {found.next_offset} only")
             self._behind = (found.next_offset, found.leader_epoch)
-            if found.next_offset >= fetched.next_offset:
+            if found.next_offset >= fetched.high_watermark:
                 self.tail = found.next_offset
             return RecordSet(read.partition, bytes(fetched.data[: found.size]), found.next_offset)
         if found.damage is not None:
             return self._damaged(read, found.damage)
         if fetched.data:
             self.bytes_wanted = found.wanted or _GROWTH * max(read.bytes_max, len(fetched.data))
-        elif fetched.next_offset <= read.position or is_first:
+        elif fetched.high_watermark <= read.position or is_first:
             self.tail = read.position
             read.is_answered = True
         return FetchAgain(None)
@@ -143,7 +144,7 @@ class FetchPosition:
             return FetchOutOfRange(is_diverging=False)
         if code == ErrorCode.CORRUPT_MESSAGE:
             return self._damaged(read, f"the leader says {name_of(code)}")
-        error = trouble(where, code, "READ the topic")
+        error = error_for(where, code, "READ the topic")
         return FetchAgain(error, is_stale=True) if isinstance(error, LogUnavailable) else error
 
     def _damaged(self, read: PendingRead, why: str) -> LogDamaged:

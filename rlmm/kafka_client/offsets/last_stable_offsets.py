@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
 from rlmm.kafka_client.connections.connection import Dialer
-from rlmm.kafka_messages.metadata import LATEST, READ_COMMITTED, TopicOffsetsRequest
+from rlmm.kafka_messages.offsets import LATEST, READ_COMMITTED, ListOffsetsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -70,5 +70,5 @@ class LastStableOffsets:
         return found[0]
 
 
-def _request(partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-    return TopicOffsetsRequest(partitions, LATEST, READ_COMMITTED)
+def _request(partitions: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
+    return ListOffsetsRequest(partitions, LATEST, READ_COMMITTED)

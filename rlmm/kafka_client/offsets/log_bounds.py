@@ -13,8 +13,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogRecreated, LogUnavailable
-from rlmm.kafka_messages.error_codes import ErrorCode, trouble
-from rlmm.kafka_messages.metadata import EARLIEST, LATEST, ListOffsetsRequest, MetadataRequest
+from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.offsets import EARLIEST, LATEST, ListOffsetsRequest
 from rlmm.log.protocol import LogBounds
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView
     from rlmm.kafka_client.connections.task_set import TaskSet
-    from rlmm.kafka_messages.metadata import ListedOffset
+    from rlmm.kafka_messages.offsets import ListedOffset
     from rlmm.metadata.ids import Uuid
 
 _ROUNDS = 2
@@ -100,20 +102,23 @@ class BoundsQuestion:
     async def _ask_leader(self, leader: int, partitions: tuple[int, ...]) -> None:
         try:
             connection = await self._cluster.node(leader).control()
-            # The start first: it can only rise, so it never lies beyond the end that is told next.
-            starts = connection.send(ListOffsetsRequest(self._topic, partitions, EARLIEST))
-            ends = connection.send(ListOffsetsRequest(self._topic, partitions, LATEST))
-            topics = connection.send(MetadataRequest(self._topic))
-            start, end, told = await asyncio.gather(starts, ends, topics)
+            wanted = {self._topic: partitions}
+            # The log start offset first: it can only rise, so it is never beyond the end.
+            starts = connection.send(ListOffsetsRequest(wanted, EARLIEST))
+            ends = connection.send(ListOffsetsRequest(wanted, LATEST))
+            topics = connection.send(MetadataRequest([self._topic]))
+            start, end, cluster = await asyncio.gather(starts, ends, topics)
         except LogError as error:
             self._tell(partitions, error)
             return
-        topic_id = next((t.topic_id for t in told.topics if t.code == ErrorCode.NONE), None)
+        topic_id = next((t.topic_id for t in cluster.topics if t.code == ErrorCode.NONE), None)
         if topic_id != self._topic_id:
             self._tell(partitions, gone(self._topic, self._topic_id, topic_id))
             return
         for partition in partitions:
-            self.answers[partition] = _joined(partition, start, end)
+            self.answers[partition] = _joined(
+                partition, start.get(self._topic, {}), end.get(self._topic, {})
+            )
 
     def _tell(self, partitions: Iterable[int], error: LogError) -> None:
         for partition in partitions:
@@ -138,7 +143,7 @@ def _joined(
         if listed is None:
             return LogUnavailable(f"partition {partition}: the answer does not name it")
         if listed.code != ErrorCode.NONE:
-            return trouble(f"partition {partition}", listed.code, "DESCRIBE the topic")
+            return error_for(f"partition {partition}", listed.code, "DESCRIBE the topic")
         if listed.offset < 0:
             return LogUnavailable(f"partition {partition}: its leader does not know its bounds")
         found.append(listed.offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rlmm.kafka_messages.metadata import (
+from rlmm.kafka_messages.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -12,7 +12,7 @@ from rlmm.kafka_messages.metadata import (
     LATEST_TIERED,
     READ_COMMITTED,
     READ_UNCOMMITTED,
-    TopicOffsetsRequest,
+    ListOffsetsRequest,
 )
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class LogEnd(NamedTuple):
     time: int
     isolation: int = READ_UNCOMMITTED
 
-    def request_of(self, partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-        return TopicOffsetsRequest(partitions, self.time, self.isolation)
+    def request_of(self, partitions: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
+        return ListOffsetsRequest(partitions, self.time, self.isolation)
 
     def told(self, offset: int) -> int | None:
         """What an answer means: of the tier's end -1 is told, of a log's it is no offset."""

@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import AppendRefused, AppendUncertain, LogRecreated
-from rlmm.kafka_messages.error_codes import (
-    DENIED,
-    LOST_PRODUCER,
-    NOT_STORED,
-    REFUSED,
-    ErrorCode,
-    name_of,
-    trouble,
-)
+from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch
 
@@ -40,6 +33,50 @@ FIELD_BYTES = 5
 _RECORDS_MAX = 1000
 _SEQUENCES = 2**31
 """Numbers of records begin anew after the largest."""
+_NOT_STORED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+"""Answers to an append which say that this attempt left nothing behind; another may succeed."""
+
+_REFUSED = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.INVALID_RECORD,
+    }
+    | DENIED
+)
+"""Answers to an append which say that it will never be stored as it is."""
+
+_LOST_PRODUCER = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+    }
+)
+"""Answers to an append which say that the producer's numbering is void: it needs a new id."""
 _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
@@ -169,16 +206,16 @@ class PartitionAppends:
         if told is not None and code == ErrorCode.NONE:
             self._stored(batch, told)
             return None
-        self.trouble = trouble(self._where, code, "WRITE to the topic")
+        self.trouble = error_for(self._where, code, "WRITE to the topic")
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._unknown(batch, "it was stored before, the broker forgot at which offset")
             return None
-        if code in LOST_PRODUCER:
+        if code in _LOST_PRODUCER:
             return self._lost_producer(batch)
-        if code in REFUSED:
+        if code in _REFUSED:
             self._refused(batch, code, None if told is None else told.reason)
             return None
-        if code in NOT_STORED:
+        if code in _NOT_STORED:
             self.not_sent()
         else:
             batch.is_unclear = True

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import AppendRefused, LogError, LogUnavailable
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.produce.partition_appends import (
     BATCH_BYTES,
     PartitionAppends,
     ProducerAppend,
 )
-from rlmm.kafka_messages.error_codes import ErrorCode, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest
 
 if TYPE_CHECKING:
@@ -226,5 +227,5 @@ class IdempotentProducer:
         connection = await node.control()
         told = await connection.call(InitProducerIdRequest())
         if told.code != ErrorCode.NONE:
-            raise trouble(str(node), told.code, "WRITE to the topic (idempotent)")
+            raise error_for(str(node), told.code, "WRITE to the topic (idempotent)")
         lane.producer = told

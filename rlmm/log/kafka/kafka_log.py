@@ -24,6 +24,7 @@ from rlmm.errors import (
     LogUnavailable,
 )
 from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.cluster import ClusterConnection
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_client.connections.task_set import TaskSet
@@ -32,7 +33,7 @@ from rlmm.kafka_client.fetch.history_reads import HistoryReads
 from rlmm.kafka_client.fetch.partition_reads import PendingRead
 from rlmm.kafka_client.offsets.log_bounds import BoundsQuestion
 from rlmm.kafka_client.produce.producer import IdempotentProducer
-from rlmm.kafka_messages.error_codes import DENIED, trouble
+from rlmm.kafka_messages.error_codes import DENIED
 from rlmm.log.kafka.metadata_topic import (
     TopicCreation,
     find_dangers,
@@ -358,7 +359,7 @@ class KafkaLog:
         if isinstance(self._cluster.trouble, LogNotPermitted):
             error = self._cluster.trouble
         elif view.topic_code in DENIED:
-            error = trouble("the topic", view.topic_code, "DESCRIBE the topic")
+            error = error_for("the topic", view.topic_code, "DESCRIBE the topic")
         if error is not None:
             self._fail(error)
         for source in self._sources.all():

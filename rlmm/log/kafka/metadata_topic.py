@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.settings import PARTITION_COUNT
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
-from rlmm.kafka_messages.topics import CreateTopicsRequest, DescribeTopicsRequest
+from rlmm.kafka_messages.configs import CreateTopicsRequest, DescribeTopicsRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 from rlmm.log.kafka.recreated_topic import gone
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView, TopicView
     from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
-    from rlmm.kafka_messages.topics import TopicSetting
+    from rlmm.kafka_messages.configs import TopicSetting
 
 _IMPOSSIBLE = frozenset(
     {
@@ -72,7 +73,7 @@ def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
                 "manager makes it when a broker with tiered storage starts, or this service does "
                 "(kafka.topic.is.created)"
             )
-        raise trouble(f"topic {settings.name}", view.topic_code, "DESCRIBE the topic")
+        raise error_for(f"topic {settings.name}", view.topic_code, "DESCRIBE the topic")
     count, expected = len(topic.partitions), settings.num_partitions
     if expected is not None and count != expected:
         raise ConfigError(
@@ -188,7 +189,7 @@ async def create_topic(settings: KafkaSettings, connection: BrokerConnection) ->
             "many brokers, or lower remote.log.metadata.topic.replication.factor "
             f"({topic.replication_factor})"
         )
-    raise trouble(f"creating topic {topic.name}", outcome.code, "CREATE topics")
+    raise error_for(f"creating topic {topic.name}", outcome.code, "CREATE topics")
 
 
 async def find_dangers(
@@ -208,7 +209,7 @@ async def find_dangers(
         )
         return [*_replication_dangers(replication), unread]
     if described.code != ErrorCode.NONE:
-        raise trouble("the topic's settings", described.code, "DESCRIBE_CONFIGS of the topic")
+        raise error_for("the topic's settings", described.code, "DESCRIBE_CONFIGS of the topic")
     return dangers(described.settings, replication)
 
 

@@ -47,7 +47,7 @@ async def test_append_when_the_answer_is_lost_then_is_stored_once(open_log: Open
     assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
     assert await read_until(log, 0, 0, 2) == [(0, b"a"), (1, b"b")]
     first, again, _ = kafka.requests(ProduceRequest)
-    assert first._batch == again._batch
+    assert first.batch == again.batch
 
 
 async def test_append_when_the_leader_moves_then_goes_there(open_log: OpenLog) -> None:

@@ -66,7 +66,7 @@ async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that
     kafka.asked.clear()
     assert await log.read(0, 1, timeout_s=30) is not None
     (request,) = kafka.requests(FetchRequest)
-    assert request._wanted[0].last_epoch != NO_EPOCH
+    assert request.wanted[0].last_epoch != NO_EPOCH
 
 
 async def test_read_aside_when_nobody_reads_any_more_then_is_given_back_and_begins_anew(

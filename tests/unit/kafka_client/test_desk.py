@@ -49,12 +49,12 @@ class WatchedKafka(FakeKafka):
         """The answer; a fetch counts as long as it is under way."""
         if not isinstance(request, FetchRequest):
             return await super().answer(broker, request)
-        wanted = [one.partition for one in request._wanted]
+        wanted = [one.partition for one in request.wanted]
         self.doubled |= set(wanted) & set(self.under_way)
         self.under_way += wanted
         try:
             answer = await super().answer(broker, request)
-            await asyncio.sleep(next(self._late_s) if request._wait_ms else self.slow_s)
+            await asyncio.sleep(next(self._late_s) if request.wait_ms else self.slow_s)
         finally:
             for partition in wanted:
                 self.under_way.remove(partition)
@@ -251,7 +251,7 @@ async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
         broker
         for broker, request in kafka.asked
         if isinstance(request, FetchRequest)
-        and moved in {wanted.partition for wanted in request._wanted}
+        and moved in {wanted.partition for wanted in request.wanted}
     ]
     assert set(asked) == {1}
     await end(readers)

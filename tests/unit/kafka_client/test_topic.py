@@ -9,9 +9,9 @@ import pytest
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.cluster import ClusterView, TopicView
 from rlmm.kafka_client.settings import TopicSettings
+from rlmm.kafka_messages.cluster import PartitionLeader
+from rlmm.kafka_messages.configs import TopicSetting
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import PartitionLeader
-from rlmm.kafka_messages.topics import TopicSetting
 from rlmm.log.kafka.metadata_topic import dangers, is_absent, require_topic
 from rlmm.metadata.ids import Uuid
 
