@@ -36,11 +36,9 @@ class Backoff:
 
     @property
     def remaining_s(self) -> float:
-        """How long to wait before the next attempt; 0 when it may be made now."""
         return max(0.0, self._not_before - self._now())
 
     def failed(self) -> float:
-        """Note a failure, and return the pause that it costs."""
         doubled_s = self._pause_s * 2 or self._pauses.first_s
         self._pause_s = min(doubled_s, self._pauses.last_s)
         self._not_before = self._now() + self._pause_s
@@ -56,6 +54,5 @@ class Backoff:
         self._pause_s = 0.0
 
     def succeeded(self) -> None:
-        """Note a success: the next failure begins anew."""
         self._pause_s = 0.0
         self._not_before = 0.0

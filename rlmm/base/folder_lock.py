@@ -67,7 +67,6 @@ def folder_lock(
 
 
 def _note_owner(lock: int, folder: Path, name: str, *, is_observer: bool) -> None:
-    """Let the file name this process; an observer holds the lock on a full disk as well."""
     try:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
@@ -84,7 +83,7 @@ def _unusable(folder: Path, name: str, error: OSError) -> RlmmError:
 
 
 def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, bool]:
-    """The lock file, and whether it may be written; None where an observer finds none."""
+    """Return the lock file, and whether it may be written; None where an observer finds none."""
     try:
         folder.mkdir(_MODE, parents=True, exist_ok=True)
         return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), True
@@ -120,13 +119,12 @@ def require_apart(log: Path, snapshots: Path) -> None:
 
 
 def owner(folder: Path) -> str | None:
-    """Who holds *folder*, in words; `None` where nobody does."""
     pid = owner_pid(folder)
     return None if pid is None else f"process {pid}"
 
 
 def owner_pid(folder: Path) -> int | None:
-    """The process that holds *folder*; `None` where nobody does."""
+    """Return the process that holds *folder*; `None` where nobody does."""
     try:
         text = (folder / LOCK).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

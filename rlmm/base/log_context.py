@@ -37,5 +37,4 @@ def bound(**fields: object) -> Iterator[None]:
 
 
 def bound_fields() -> Mapping[str, object]:
-    """What lines carry here and now; the inner block's value where several bind a name."""
     return _BOUND.get()

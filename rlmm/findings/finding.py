@@ -61,7 +61,6 @@ class Finding:
     """The same for programs: plain values by name."""
 
     def view(self) -> dict[str, object]:
-        """As it is shown to programs."""
         return {
             "code": self.kind.code,
             "severity": str(self.kind.severity),
@@ -77,7 +76,6 @@ class Finding:
 def of_partition(
     kind: FindingKind, partition: TopicIdPartition, detail: str, **fields: object
 ) -> Finding:
-    """A finding about a user partition."""
     where = {
         "topic": partition.topic,
         "topic_id": str(partition.topic_id),

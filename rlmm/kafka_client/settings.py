@@ -40,12 +40,10 @@ class SecurityProtocol(StrEnum):
 
     @property
     def is_tls(self) -> bool:
-        """Whether the connection is encrypted."""
         return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
 
     @property
     def is_sasl(self) -> bool:
-        """Whether we name ourselves by SASL."""
         return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
 
@@ -133,7 +131,6 @@ class SecuritySettings:
     """Empty: a broker's certificate may be made out for any name."""
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself, before any I/O."""
         protocol = _choice("security.protocol", SecurityProtocol, self.security_protocol)
         object.__setattr__(self, "security_protocol", protocol)
         if self.ssl_endpoint_identification_algorithm not in {"https", ""}:
@@ -243,7 +240,6 @@ class KafkaSettings:
     """Most events that wait to be appended."""
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing, naming the key, before any I/O."""
         if isinstance(self.bootstrap_servers, str):
             listed = [server.strip() for server in self.bootstrap_servers.split(",")]
             object.__setattr__(self, "bootstrap_servers", tuple(filter(None, listed)))
@@ -276,7 +272,9 @@ class KafkaSettings:
             _require(key.replace("_", "."), getattr(self, key), 1, _INT32_MAX)
 
     def client_id(self, role: str) -> str:
-        """The client id that Kafka's own manager has in this role: consumer, producer, admin."""
+        """
+        Return the client id that Kafka's own manager has in this role: consumer, producer, admin.
+        """
         return f"{self.topic.name}_client_{self.node_id}_{role}"
 
 

@@ -94,8 +94,7 @@ class MetadataLog(Protocol):
         uncertain, too. A log without a producer (observer) refuses every append.
         """
 
-    def statistics(self) -> LogStatistics:
-        """How the log stands, read without waiting; also before the first call and when closed."""
+    def statistics(self) -> LogStatistics: ...
 
     async def close(self) -> None:
         """

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class ReconnectSignal(Protocol):
     """A log that may be away, and can be told that it is back: that of a cluster."""
 
-    def wake(self) -> None:
-        """There is a sign of life: an attempt that waits is made now. Often is harmless."""
+    def wake(self) -> None: ...
 
 
 def wake(log: MetadataLog) -> None:
@@ -36,7 +35,6 @@ def wake(log: MetadataLog) -> None:
 
 
 def loop_now() -> float:
-    """The time of the event loop that runs."""
     return asyncio.get_running_loop().time()
 
 
@@ -48,12 +46,10 @@ class ReconnectBackoff(Backoff):
         self._bell = Doorbell()
 
     def wake(self) -> None:
-        """There is a sign of life: the pauses begin anew, that which runs now included."""
         self.begin_anew()
         self._bell.ring()
 
     async def wait(self) -> None:
-        """Wait until the next attempt may be made."""
         while (remaining_s := self.remaining_s) > 0:
             try:
                 async with asyncio.timeout(remaining_s):

@@ -83,7 +83,6 @@ class ReplayProgress:
 
     @property
     def lag_records(self) -> int | None:
-        """Offsets up to the end of the log as it was last seen."""
         return None if self.log_end is None else max(0, self.log_end - self.position)
 
 
@@ -110,11 +109,9 @@ class ReplayHistory:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the log was there from its first record on."""
         return self.first_offset == 0 and self.trimmed_before == 0
 
     def copy(self) -> ReplayHistory:
-        """The same, to be kept while this one goes on counting."""
         return ReplayHistory(
             self.first_offset,
             self.records,

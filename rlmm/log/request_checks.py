@@ -56,7 +56,7 @@ def require_timeout(timeout_s: float) -> float:
 
 
 def is_log(value: object) -> bool:
-    """Whether *value* has every call of a `MetadataLog`; a class of logs is none."""
+    """Return whether *value* has every call of a `MetadataLog`; a class of logs is none."""
     return not isinstance(value, type) and all(
         callable(getattr(value, call, None)) for call in _LOG_CALLS
     )

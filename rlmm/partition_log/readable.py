@@ -58,7 +58,6 @@ class LogReads:
 
     @property
     def number(self) -> int:
-        """Number of the partition in its topic."""
         return self._store.name.number
 
     @property
@@ -77,12 +76,10 @@ class LogReads:
 
     @property
     def log_start(self) -> int:
-        """First offset that can be read."""
         return self._store.log_start
 
     @property
     def next_offset(self) -> int:
-        """The high watermark: the offset behind the last that readers see."""
         return self._visible.next_offset
 
     @property
@@ -153,7 +150,6 @@ class LogReads:
     async def _look(
         self, find: Callable[[], Found], is_at_hand: Callable[[], bool], position: int
     ) -> Found:
-        """Do a read, on the loop where it waits for nothing, and heal the index it stumbles on."""
         loop = asyncio.get_running_loop()
         for _ in range(_ATTEMPTS):
             try:
@@ -175,7 +171,6 @@ class LogReads:
         raise LogDamaged(msg)
 
     async def _rebuild_index(self, segment: Segment) -> None:
-        """Build an index from its batches; a closed segment's is written back."""
         store, pool = self._store, self._workers.files
         async with self._writing:
             try:

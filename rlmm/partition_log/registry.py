@@ -126,11 +126,9 @@ class LogRegistry:
 
     @property
     def was_clean(self) -> bool:
-        """Whether the folder carried the mark of a clean end when it was opened."""
         return self._root.was_clean
 
     async def topic_partitions(self) -> list[TopicPartition]:
-        """The partitions that have a folder, open or not, sorted."""
         return await finished(self._workers.files, self._root.topic_partitions)
 
     async def partition(self, topic: str, number: int) -> PartitionLog:
@@ -255,7 +253,6 @@ class LogRegistry:
             raise LogUnavailable(msg) from error
 
     def note_soon(self, log: PartitionLog) -> None:
-        """Called by a partition: its recovery point has moved."""
         self._moved.add(log)
         if self._timer is None and not self._is_closed and not self._root.is_read_only:
             loop = asyncio.get_running_loop()
@@ -361,7 +358,6 @@ class LogRegistry:
                 await own.over()
 
     async def _stop_all(self) -> bool:
-        """Stop every partition; tell whether the next start may trust what it finds."""
         logs = self._opened_logs()
         for log in logs:
             log.begin_stop()
@@ -390,7 +386,6 @@ class LogRegistry:
 
 
 def _give_back(taking: asyncio.Future[RootFolder]) -> None:
-    """Release a folder that nobody waits for any more."""
     if not taking.cancelled() and taking.exception() is None:
         taking.result().release()
 

@@ -41,7 +41,7 @@ class LogLeaderEpochs:
         return cls(lineage_of(finished_of(segments) or segments).begins)
 
     def from_start(self, log_start: int) -> LogLeaderEpochs:
-        """The same for a log that begins at *log_start*."""
+        """Return the same for a log that begins at *log_start*."""
         before = [epoch for epoch, first in self.entries if first <= log_start]
         if not before:
             return self
@@ -50,11 +50,9 @@ class LogLeaderEpochs:
 
     @property
     def earliest(self) -> int | None:
-        """The epoch below which nothing belongs to the log any more."""
         return self.entries[0][0] if self.entries else None
 
     def with_records(self) -> LogLeaderEpochs:
-        """The same without epochs in which nobody wrote: the next one begins where they do."""
         return LogLeaderEpochs(_with_records(self.entries), self.end)
 
     def holds(self, segment: SegmentMetadata) -> bool:

@@ -45,7 +45,6 @@ class RetentionFate(StrEnum):
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the next run deletes it."""
         return self not in {RetentionFate.STAYS, RetentionFate.UNFINISHED}
 
 
@@ -92,7 +91,7 @@ class RetentionDecision:
 
 
 def number(text: str | None) -> int | None:
-    """The value of a numeric setting; None where there is none."""
+    """Return the value of a numeric setting; None where there is none."""
     try:
         return None if text is None else int(text)
     except ValueError:
@@ -147,7 +146,6 @@ def start_after(dues: Iterable[RetentionDecision]) -> int | None:
 
 
 def _listed(segments: Sequence[SegmentMetadata], log: LogLeaderEpochs) -> list[SegmentMetadata]:
-    """Those that are listed under an epoch of the log, as the leader lists them, each once."""
     by_epoch: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch, _ in log.entries}
     for one in segments:
         first = next((epoch for epoch, _ in one.epochs if epoch in by_epoch), None)
@@ -195,7 +193,6 @@ def _fates(
 
 
 def _debt(order: Sequence[SegmentMetadata], rules: RetentionSettings, log: LogLeaderEpochs) -> int:
-    """How much more there is than the size limit leaves room for; 0 without one."""
     if rules.retention_bytes is None or rules.retention_bytes < 0:
         return 0
     counted = sum(

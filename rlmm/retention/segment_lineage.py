@@ -39,7 +39,6 @@ class Lineage:
     """Epochs that a later one has replaced whole."""
 
     def stretches(self) -> Iterator[EpochStretch]:
-        """The offsets of each epoch, from its first known one up to the next epoch."""
         for at, (epoch, first) in enumerate(self.begins):
             behind = self.begins[at + 1][1] - 1 if at + 1 < len(self.begins) else self.end
             if behind is not None and behind >= first:
@@ -51,7 +50,6 @@ def finished_of(segments: Iterable[SegmentMetadata]) -> list[SegmentMetadata]:
 
 
 def covered_by(segment: SegmentMetadata) -> Iterator[EpochStretch]:
-    """What *segment* holds of each epoch that it lists."""
     for at, (epoch, first) in enumerate(segment.epochs):
         behind = segment.last_offset
         if at + 1 < len(segment.epochs):
@@ -61,7 +59,7 @@ def covered_by(segment: SegmentMetadata) -> Iterator[EpochStretch]:
 
 
 def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
-    """The history of leaders that *finished* segments tell."""
+    """Return the history of leaders that *finished* segments tell."""
     firsts: dict[int, int] = {}
     for segment in finished:
         for stretch in covered_by(segment):
@@ -82,7 +80,6 @@ def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
 
 
 def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[EpochStretch]:
-    """What no finished segment covers between the first offset that is known and the last."""
     covered: dict[int, list[EpochStretch]] = {}
     for segment in finished:
         for stretch in covered_by(segment):
@@ -95,7 +92,6 @@ def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[Epoch
 
 
 def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[EpochStretch]:
-    """What of *wanted* is in none of *parts*, whatever epoch these name."""
     reached = wanted.first
     for part in sorted(parts, key=lambda part: part.first):
         if part.first > wanted.last:

@@ -95,8 +95,7 @@ def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> N
     assert not [
         f"{path}:{line}: {name}"
         for path in tree.python_files(*tree.PACKAGES)
-        if not path.match("rlmm_demo/broker/*")
-        and path.parts[:2] != ("rlmm", "kafka_client")
+        if not path.match("rlmm_demo/broker/*") and path.parts[:2] != ("rlmm", "kafka_client")
         for line, name in tidy.imported(tree.parse(path))
         if name.split(".")[0] == "aiokafka" and not name.startswith(AIOKAFKA_PART)
     ]

@@ -78,7 +78,7 @@ async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
 async def _tiered(
     connection: BrokerConnection, topics: Mapping[str, TopicMetadata]
 ) -> list[TopicMetadata]:
-    """Those of *topics* that have a tier."""
+    """Return those of *topics* that have a tier."""
     names = sorted(topics)
     found: list[TopicMetadata] = []
     for first in range(0, len(names), _TOPICS_MAX):

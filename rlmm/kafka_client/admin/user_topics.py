@@ -56,9 +56,7 @@ class PartitionResponse(Protocol):
     """What a leader answers for one partition: something, or a code that stands instead."""
 
     @property
-    def code(self) -> int:
-        """Zero, or why there is no answer."""
-        ...
+    def code(self) -> int: ...
 
 
 C = TypeVar("C", bound=PartitionResponse)
@@ -122,11 +120,9 @@ class UserTopics:
             return await connection.call(request)
 
     async def ask(self, request: Request[T]) -> T:
-        """What any broker answers to a question that each of them can."""
         return await self._ask_any(request)
 
     async def ask_broker(self, broker: int, request: Request[T]) -> T:
-        """What one broker answers; `LogUnavailable` also where it is not in the cluster."""
         async with self._deadline(request):
             await self._cluster.view_now()
             return await self._ask(self._cluster.node(broker), request)
@@ -203,7 +199,6 @@ class UserTopics:
         questions: Sequence[OfLeader[C]],
         end: float,
     ) -> dict[TopicIdPartition, tuple[C, ...]]:
-        """What one leader answers; nothing where it cannot be reached."""
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
         for one in wanted:
             by_topic[one.topic].append(one.partition)
@@ -242,7 +237,6 @@ class UserTopics:
                 task.cancel()
 
     async def _ask_any(self, request: Request[T]) -> T:
-        """The answer of any broker, of another one where the first does not give any."""
         asked: set[Node] = set()
         async with self._deadline(request):
             while True:
@@ -255,7 +249,7 @@ class UserTopics:
                     await self._cluster.view_after(view.number)
 
     def _not_among(self, asked: set[Node]) -> Node:
-        """A broker to ask, another one than *asked* where there is one."""
+        """Return a broker to ask, another one than *asked* where there is one."""
         others = [node for node in self._cluster.nodes() if node not in asked]
         connected = [node for node in others if node.is_connected]
         return next(iter(connected or others), None) or self._cluster.any_node()
@@ -279,7 +273,6 @@ class UserTopics:
 
     @contextlib.asynccontextmanager
     async def _deadline(self, request: Request[T]) -> AsyncIterator[None]:
-        """Within it, what takes longer than `timeout_s` ends with `LogUnavailable`."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 yield
@@ -289,13 +282,12 @@ class UserTopics:
             raise LogUnavailable(msg) from error
 
     async def close(self) -> None:
-        """Give up what is asked, and close every connection."""
         await self._crew.close()
         await self._cluster.close()
 
 
 def _is_good(partition: TopicIdPartition, answer: PartitionResponse, leader: int) -> bool:
-    """Whether a leader's answer is one; raises where no other will ever come."""
+    """Return whether a leader's answer is one; raises where no other will ever come."""
     where = f"{partition} at broker {leader}"
     if answer.code in DENIED:
         raise error_for(where, answer.code, "DESCRIBE the topic")

@@ -49,7 +49,6 @@ class Node:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a question can be asked without connecting first."""
         return self._control is not None and self._control.is_open
 
     async def control(self) -> BrokerConnection:
@@ -74,7 +73,6 @@ class Node:
             self._opening = None
 
     async def borrow(self, role: str) -> BrokerConnection:
-        """A connection that is nobody else's until it is given back; see `Pool`."""
         if role not in self._pools:
             self._pools[role] = Pool(str(self), partial(self._dial, role), self._crew, self._now)
         return await self._pools[role].borrow()

@@ -60,7 +60,7 @@ class ClusterView:
     """Why there is no topic."""
 
     def leader_of(self, partition: int) -> int | None:
-        """The broker that leads *partition*; None when nobody does whom we could reach."""
+        """Return the broker that leads *partition*; None when nobody does whom we could reach."""
         found = self.topic.partitions.get(partition) if self.topic is not None else None
         return found.leader if found is not None and found.leader in self.brokers else None
 
@@ -74,7 +74,7 @@ class ClusterView:
         return f"nobody leads it now ({name_of(found.code)})"
 
     def epoch_of(self, partition: int) -> int:
-        """The epoch of the leader, -1 when it is not known."""
+        """Return the epoch of the leader, -1 when it is not known."""
         found = self.topic.partitions.get(partition) if self.topic is not None else None
         return -1 if found is None else found.leader_epoch
 
@@ -110,21 +110,18 @@ class ClusterConnection:
         self._is_new = True
 
     def node(self, node_id: int) -> Node:
-        """A broker of the current view; `LogUnavailable` when it is not in it any more."""
         if node_id not in self._nodes:
             msg = f"broker {node_id} is gone"
             raise LogUnavailable(msg)
         return self._nodes[node_id]
 
     def any_node(self) -> Node:
-        """A broker to ask what every broker knows; `LogUnavailable` while none has registered."""
         if not self._nodes:
             msg = "the cluster names no broker that could be asked"
             raise LogUnavailable(msg)
         return self._known()[0]
 
     async def short_questions(self) -> BrokerConnection:
-        """A connection for what every broker knows; waits for the first view."""
         await self.view_now()
         return await self.any_node().control()
 
@@ -143,11 +140,9 @@ class ClusterConnection:
             node.hang_up()
 
     async def view_now(self) -> ClusterView:
-        """The current view, whatever its age; waits for the first."""
         return self.view or await self.view_after(0)
 
     async def fresh_view(self) -> ClusterView:
-        """A view that was asked for after this call."""
         return await self.view_after(self.attempts.made)
 
     async def view_after(self, number: int) -> ClusterView:
@@ -189,7 +184,6 @@ class ClusterConnection:
         self.on_change()
 
     async def _ask(self) -> None:
-        """Make one attempt; it fails when no broker answers."""
         await self._backoff.wait()
         await asyncio.sleep(max(self._asked_at + _GAP_S - self._now(), 0))
         self._asked_at = self._now()
@@ -222,11 +216,9 @@ class ClusterConnection:
         raise errors[-1]
 
     def _candidates(self) -> list[Node | str]:
-        """Whom to ask, in this order."""
         return [*self._known(), *self._settings.bootstrap_servers]
 
     def _known(self) -> list[Node]:
-        """The brokers of the view, those first that are connected, otherwise in any order."""
         known = random.sample(list(self._nodes.values()), len(self._nodes))
         return sorted(known, key=lambda node: not node.is_connected)
 
@@ -258,10 +250,8 @@ class ClusterConnection:
         self.view = ClusterView(number, metadata.cluster_id, frozenset(told), view, code)
 
     def nodes(self) -> Iterator[Node]:
-        """All brokers of the current view."""
         return iter(tuple(self._nodes.values()))
 
     async def close(self) -> None:
-        """Close every connection that is not borrowed."""
         for node in self.nodes():
             await node.close()

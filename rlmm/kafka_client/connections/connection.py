@@ -99,7 +99,6 @@ class Dialer:
         return connection
 
     async def _require_login(self, connection: BrokerConnection) -> None:
-        """Ask something: the library takes a refused token for an accepted one."""
         try:
             told = await connection.call(MetadataRequest([self._settings.topic.name]))
         except BaseException:
@@ -111,7 +110,6 @@ class Dialer:
 
 
 def address_text(host: str, port: int) -> str:
-    """An address as configuration files write it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -130,7 +128,6 @@ class BrokerConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether a request can be sent."""
         return self._made.connected()
 
     async def call(self, request: Request[T]) -> T:
@@ -172,12 +169,10 @@ class BrokerConnection:
             raise LogUnavailable(msg) from error
 
     def abort(self) -> None:
-        """Close it without waiting until it is closed."""
         self._is_closed = True
         self._made.close()
 
     def __del__(self, warnings: ModuleType = warnings) -> None:
-        """Tell of a connection that was dropped instead of being closed."""
         if not self._is_closed:
             msg = f"{self.address}: a connection was dropped, not closed"
             warnings.warn(msg, ResourceWarning, source=self, stacklevel=2)
@@ -249,7 +244,6 @@ class _Envelope:
         return f"{self._api.name} v{self.version}"
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> _Envelope:
-        """Choose the version by what the broker speaks."""
         version = self._api.choose(versions)
         if version is None:
             spoken = versions.get(self._api.key)
@@ -271,6 +265,5 @@ class _Envelope:
         return out.done()
 
     def parse_response_header(self, buffer: io.BytesIO) -> _Header:
-        """The header that came, of which only the number is looked at here."""
         data = buffer.read(_CORRELATION_ID.size)
         return _Header(data, _CORRELATION_ID.unpack(data)[0])

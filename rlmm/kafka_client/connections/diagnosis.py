@@ -35,7 +35,7 @@ _CHAIN_MAX = 10
 
 
 def diagnose(address: str, security: SecuritySettings, error: BaseException) -> LogError:
-    """The error that a caller gets for *error*, met while talking with a broker."""
+    """Return the error that a caller gets for *error*, met while talking with a broker."""
     chain = list(_chain(error))
     for cause in chain:
         if isinstance(cause, LogError):  # a token provider speaks for itself
@@ -52,7 +52,6 @@ def diagnose(address: str, security: SecuritySettings, error: BaseException) -> 
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what is behind it, nearest first."""
     found: BaseException | None = error
     for _ in range(_CHAIN_MAX):
         if found is None:
@@ -74,7 +73,6 @@ def _refused_user(address: str, security: SecuritySettings, error: BaseException
 
 
 def refused_token(address: str, security: SecuritySettings) -> LogNotPermitted:
-    """The error for a token that is expired, or not for this broker."""
     return LogNotPermitted(
         f"{address}: the broker refused the token by {security.sasl_mechanism}: it is expired, or "
         "not made out for this cluster; see to who gives the tokens"

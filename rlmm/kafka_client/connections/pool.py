@@ -87,7 +87,6 @@ class Pool:
             self._hand_out(connection)
 
     def _hand_out(self, connection: BrokerConnection) -> None:
-        """Lend it to who waits longest; keep it where nobody does."""
         while self._waiting:
             _, lent = self._waiting.popleft()
             if not lent.done():
@@ -103,7 +102,6 @@ class Pool:
             self._making = self._crew.start(self._make(), f"connect to {self._name}", self._made)
 
     async def _make(self) -> None:
-        """Make one, unless one comes back for everybody before it is time to."""
         while self._waiting and self._lent:
             since_s, _ = self._waiting[0]
             pause_s = since_s + min(self._cost_s, _PATIENCE_S) - self._now()
@@ -121,7 +119,6 @@ class Pool:
             self._hand_out(connection)
 
     def _made(self, done: asyncio.Task[None]) -> None:
-        """Go on with who still waits, or tell all of them why there is no connection."""
         self._making = None
         error = None if done.cancelled() else done.exception()
         if error is not None or done.cancelled():

@@ -55,7 +55,6 @@ class TaskSet:
         return task
 
     async def close(self) -> None:
-        """Cancel all tasks and wait until they have ended."""
         self._is_closed = True
         tasks = list(self._tasks)
         for task in tasks:

@@ -116,7 +116,6 @@ class Fetcher:
         return kind(f"partition {read.partition} at offset {read.position}: {why}")
 
     def look_again(self) -> None:
-        """Find out anew, for every read that waits, whom to ask."""
         view = self._cluster.view
         for partition in list(self._waiting):
             trail = self.trail(partition)
@@ -129,13 +128,14 @@ class Fetcher:
             self.place(partition)
 
     def trail(self, partition: int) -> FetchPosition:
-        """What is known of a partition."""
         if partition not in self._trails:
             self._trails[partition] = FetchPosition(self._now)
         return self._trails[partition]
 
     def next_read(self, partition: int, leader: int | None) -> PendingRead | None:
-        """The read of *partition* to ask *leader* for; None when it was asked for one already."""
+        """
+        Return the read of *partition* to ask *leader* for; None when it was asked for one already.
+        """
         _, covering = self._covered.get(partition, (None, None))
         if covering is not None and covering == leader:
             return None
@@ -229,7 +229,6 @@ class Fetcher:
         self.place(read.partition)
 
     async def _check_bounds(self, read: PendingRead, *, is_diverging: bool) -> None:
-        """Tell a read that is out of range what the bounds are, or let it try again."""
         bounds = await self._ask_bounds(read.partition)
         if isinstance(bounds, LogError):
             error: LogError | None = bounds

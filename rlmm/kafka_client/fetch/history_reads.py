@@ -73,6 +73,5 @@ class HistoryReads:
             self._aside = None
 
     def close(self) -> None:
-        """Stop the timer that drops an idle fetcher."""
         if self._going is not None:
             self._going.cancel()

@@ -37,7 +37,6 @@ class PendingRead:
 
 
 def answer(read: PendingRead, found: RecordSet | LogError) -> None:
-    """End a read, unless something else has."""
     if read.answer.done():
         return
     if isinstance(found, LogError):
@@ -80,7 +79,6 @@ class FetchPosition:
         self._behind: tuple[int, int] = (-1, NO_EPOCH)
 
     def wanted(self, read: PendingRead, leader_epoch: int) -> FetchPartition:
-        """What to ask the leader for."""
         position, epoch = self._behind
         return FetchPartition(
             read.partition,
@@ -154,7 +152,9 @@ class FetchPosition:
 def truncated(
     read: PendingRead, log_start: int, next_offset: int, *, is_diverging: bool
 ) -> LogTruncated | None:
-    """The error for a position outside of the bounds; None when it is within them after all."""
+    """
+    Return the error for a position outside of the bounds; None when it is within them after all.
+    """
     where = f"partition {read.partition}: offset {read.position}"
     held = f"the log holds {log_start} to {next_offset}"
     if is_diverging:

@@ -65,7 +65,6 @@ class BoundsQuestion:
             await self._cluster.view_after(view.number)
 
     def _unavailable(self) -> list[int]:
-        """The partitions that may have bounds when they are asked for again."""
         return [
             partition
             for partition, answer in self.answers.items()
@@ -126,7 +125,6 @@ class BoundsQuestion:
 
 
 def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
-    """The error for a topic that is not there any more: gone, or another has its name."""
     if now is None:
         return LogUnavailable(f"topic {topic} with id {topic_id} is not there now")
     return LogRecreated(
@@ -137,7 +135,6 @@ def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
 def _joined(
     partition: int, starts: Mapping[int, ListedOffset], ends: Mapping[int, ListedOffset]
 ) -> LogBounds | LogError:
-    """Both ends of a partition as bounds; an end that is missing or unknown makes an error."""
     found: list[int] = []
     for listed in (starts.get(partition), ends.get(partition)):
         if listed is None:

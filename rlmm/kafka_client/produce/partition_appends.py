@@ -97,13 +97,11 @@ class ProducerAppend:
         return len(self.value) + RECORD_BYTES + (self.record is not None and _more(self.record))
 
     def at(self, number: int, now_ms: int) -> Record:
-        """What is sent as record *number* of its batch."""
         if self.record is None:
             return Record(number, now_ms, None, self.value)
         return self.record._replace(offset=number)
 
     def fail(self, error: LogError) -> None:
-        """End it, unless something else has."""
         if not self.offset.done():
             self.offset.set_exception(error)
 
@@ -153,7 +151,9 @@ class PartitionAppends:
             append.fail(AppendUncertain(text) if append.is_sent else type(error)(text))
 
     def pack(self, now_ms: int) -> bytes | None:
-        """The batch to send: the one that was sent before, or one of what waits; None for none."""
+        """
+        Return the batch to send: the one that was sent before, or one of what waits; None for none.
+        """
         if self.batch is None and self.is_wanted():
             assert self.producer is not None
             appends = self._take()
@@ -237,7 +237,6 @@ class PartitionAppends:
                 append.offset.set_result(offset)
 
     def _unknown(self, batch: ProducerBatch, why: str) -> None:
-        """End a batch of which nobody can say more."""
         for append in batch.appends:
             append.fail(AppendUncertain(f"{self._where}: {why}"))
         self._forget_producer()
@@ -273,7 +272,6 @@ class PartitionAppends:
         self._sequence = 0
 
     def late(self, append: ProducerAppend, timeout_s: float) -> LogError:
-        """The error for an append whose time is up."""
         why = f": {self.trouble}" if self.trouble is not None else ""
         if append.is_sent:
             return AppendUncertain(
@@ -283,7 +281,6 @@ class PartitionAppends:
 
 
 def _more(record: Record) -> int:
-    """What key and headers of a record take at most."""
     fields = [record.key or b""]
     for name, value in record.headers:
         fields += (name.encode(), value or b"")

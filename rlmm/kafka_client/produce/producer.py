@@ -60,7 +60,6 @@ class IdempotentProducer:
         self._running: set[int] = set()
 
     def bind(self, topic_id: Uuid) -> None:
-        """Belong to the topic of this id from now on."""
         if topic_id != self._topic_id:
             self._topic_id = topic_id
             self._lanes.clear()
@@ -149,7 +148,6 @@ class IdempotentProducer:
                 lane.fail(error)
 
     async def _pause(self, backoff: Backoff, number: int) -> None:
-        """Wait before the next attempt, and for a newer view if that is to be had soon."""
         pause_s = backoff.failed()
         view = self._cluster.view
         is_known = view is not None and view.number > number
@@ -204,7 +202,6 @@ class IdempotentProducer:
             answer.cancel()
 
     def _require_leader(self, partition: int, leader: int) -> None:
-        """Give up an answer that is late when it is known that another broker leads."""
         view = self._cluster.view
         if view is not None and view.leader_of(partition) not in {leader, None}:
             msg = f"broker {leader} has not answered, and another leads now"

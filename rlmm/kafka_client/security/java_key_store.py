@@ -85,7 +85,7 @@ def _sha1(*parts: bytes) -> bytes:
 
 
 def _shown(hidden: bytes, password: str) -> bytes:
-    """The key that is hidden in Java's way."""
+    """Return the key that is hidden in Java's way."""
     secret = password.encode("utf-16-be")
     data = _hidden_bytes(hidden)
     salt, covered, check = data[:20], data[20:-20], data[-20:]
@@ -100,7 +100,6 @@ def _shown(hidden: bytes, password: str) -> bytes:
 
 
 def _hidden_bytes(info: bytes) -> bytes:
-    """What stands in a key's envelope, which says how it is hidden."""
     outer = _Der(info).element(_SEQUENCE)
     inner = _Der(outer)
     way = _Der(inner.element(_SEQUENCE)).element(_OBJECT_ID)
@@ -149,7 +148,6 @@ class _Der:
         self._reader = _Reader(content)
 
     def element(self, tag: int) -> bytes:
-        """What stands in the next element, which must be of that kind."""
         found = self._reader.take(1)[0]
         if found != tag:
             msg = f"an element of kind {found:#x} where one of {tag:#x} has to stand"

@@ -27,7 +27,6 @@ _LINE = 64
 
 
 def is_store(content: bytes) -> bool:
-    """Whether these are the bytes of a store, and not of a PEM file."""
     return content.startswith((MAGIC, MAGIC_OF_JCEKS, _DER))
 
 
@@ -69,7 +68,6 @@ def _read_pkcs12(content: bytes, password: str | None) -> StoreContent:
 
 
 def pem_of(content: StoreContent) -> bytes:
-    """The private key and its certificates, as one PEM file."""
     assert content.key is not None, "there is a key"
     return b"".join(_pem("PRIVATE KEY", [content.key])) + b"".join(
         _pem("CERTIFICATE", content.chain)

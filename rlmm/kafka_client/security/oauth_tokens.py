@@ -27,7 +27,9 @@ class FileTokens:
         return f"FileTokens({str(self._path)!r})"
 
     async def token(self) -> str:
-        """The text of the file; `LogNotPermitted` when it cannot be read, is empty or no token."""
+        """
+        Return the text of the file; `LogNotPermitted` when it cannot be read, is empty or no token.
+        """
         try:
             text = (await in_own_thread("token", self._read)).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:

@@ -51,7 +51,7 @@ class _Tokens(AbstractTokenProvider):
 
 
 def tls_context(settings: SecuritySettings) -> ssl.SSLContext | None:
-    """The TLS context; None without TLS. Reads files: not for the event loop."""
+    """Return the TLS context; None without TLS. Reads files: not for the event loop."""
     if not settings.security_protocol.is_tls:
         return None
     context = _trusting(settings)
@@ -64,7 +64,6 @@ def tls_context(settings: SecuritySettings) -> ssl.SSLContext | None:
 def library_options(
     settings: SecuritySettings, context: ssl.SSLContext | None
 ) -> dict[str, object]:
-    """The library's names for all of it."""
     options: dict[str, object] = {
         "security_protocol": settings.security_protocol.value,
         "ssl_context": context,
@@ -80,7 +79,6 @@ def library_options(
 
 
 def _trusting(settings: SecuritySettings) -> ssl.SSLContext:
-    """A context that trusts whom the truststore holds, once it is known to hold anybody."""
     key, location = "ssl.truststore.location", settings.ssl_truststore_location
     if location is None:
         return ssl.create_default_context()
@@ -126,7 +124,6 @@ def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
 
 
 def _load_pem(context: ssl.SSLContext, pem: bytes) -> None:
-    """Give the context a key that lies in no file: the library reads files only."""
     descriptor = os.memfd_create("keystore", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, pem)
@@ -144,7 +141,6 @@ def _opened(
     *,
     wants_key: bool = False,
 ) -> StoreContent:
-    """What is in a store of Java's."""
     try:
         return read_store(
             content,

@@ -240,7 +240,6 @@ class FilesLog:
             await self._registry.close()
 
     async def _opened(self, partition: int) -> PartitionLog:
-        """The partition's one handle; a copy may lack it."""
         try:
             log = await self._registry.partition(TOPIC, partition)
         except NotFound as error:
@@ -256,7 +255,6 @@ class FilesLog:
 
 
 def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:
-    """Who the log in *found* is, and whether it has yet to begin."""
     identity = new_identity(found, partition_count)
     if identity is None:
         return kept_identity(found, partition_count), False
@@ -264,7 +262,6 @@ def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIden
 
 
 async def _begin(registry: LogRegistry, folder: Path, identity: LogIdentity) -> None:
-    """Make every partition, and then the file that says that they are all there."""
     # Where there should have been one, a disk that is not mounted looks like a first start.
     _log.warning("%s: a new, empty log begins here, of cluster id %s", folder, identity.cluster_id)
     numbers = range(identity.partition_count)

@@ -77,7 +77,6 @@ class FilesLogFolder:
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that `meta.properties` names."""
         return (self.properties or {}).get("cluster.id") or None
 
     @property
@@ -214,7 +213,6 @@ def keep_identity(path: Path, identity: LogIdentity) -> None:
 
 
 def _agreed_count(found: FilesLogFolder, partition_count: int | None) -> int:
-    """The one number of partitions that folder and configuration allow."""
     kept = found.partition_count
     if kept is not None and partition_count not in {None, kept}:
         msg = (
@@ -244,14 +242,13 @@ def _require_within(found: FilesLogFolder, count: int) -> None:
 
 
 def parse_properties(content: bytes) -> dict[str, str]:
-    """What a `meta.properties` says."""
     lines = content.decode("latin-1").splitlines()
     found = [pair for line in lines if (pair := _PAIR.fullmatch(line)) is not None]
     return {pair["key"]: pair["value"] for pair in found}
 
 
 def topic_id_of(folders: Iterable[Path]) -> Uuid | None:
-    """The topic id of all *folders* that name one; `ConfigError` when they differ."""
+    """Return the topic id of all *folders* that name one; `ConfigError` when they differ."""
     first: tuple[Uuid, Path] | None = None
     for folder in folders:
         content = DISK.read_file(folder / PARTITION_METADATA)

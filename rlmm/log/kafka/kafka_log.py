@@ -83,7 +83,6 @@ class KafkaLog:
     def __init__(
         self, settings: KafkaSettings, dialer: Dialer, remember: Remember = nothing
     ) -> None:
-        """Not for callers: `open` reads the files that the configuration names."""
         loop = asyncio.get_running_loop()
         self._settings = settings
         self._crew = TaskSet()
@@ -112,7 +111,6 @@ class KafkaLog:
         return cls(settings, await Dialer.prepare(settings), remember)
 
     def statistics(self) -> KafkaLogStatistics:
-        """What happened so far; plain numbers, read without waiting."""
         appender = self._appender
         requests, fetched_bytes, deaths = self._sources.counts()
         return KafkaLogStatistics(
@@ -146,7 +144,6 @@ class KafkaLog:
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> dict[int, LogBounds | LogError]:
-        """Ask each partition's leader for its bounds, freshly."""
         question = None
         try:
             async with self._limit(timeout_s):
@@ -176,7 +173,6 @@ class KafkaLog:
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """As `read`, by a source of its own: see `ReadsAside`."""
         return await self._read(partition, position, timeout_s, bytes_max, is_aside=True)
 
     async def _read(
@@ -209,7 +205,6 @@ class KafkaLog:
         return await self._append(partition, value, None, timeout_s)
 
     async def append_record(self, partition: int, record: Record, *, timeout_s: float) -> int:
-        """The same for a whole record, as it once was: key, time and headers, value or none."""
         return await self._append(partition, record.value or b"", record, timeout_s)
 
     async def _append(
@@ -251,7 +246,6 @@ class KafkaLog:
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        """The user partitions of tiered topics that a broker leads or follows, asked freshly."""
         try:
             async with self._limit(timeout_s):
                 connection = await self._cluster.short_questions()
@@ -260,7 +254,6 @@ class KafkaLog:
             raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """The tiered topics that brokers were told not to copy, asked freshly."""
         try:
             async with self._limit(timeout_s):
                 return await topics_not_copied(await self._cluster.short_questions())
@@ -286,7 +279,6 @@ class KafkaLog:
 
     @contextlib.asynccontextmanager
     async def _limit(self, timeout_s: float) -> AsyncIterator[None]:
-        """End the block with `TimeoutError` when the time is up, or the log is closed."""
         if self._is_closed:
             raise _closed("the call")
         async with asyncio.timeout(timeout_s) as limit:
@@ -298,7 +290,6 @@ class KafkaLog:
                 self._bell.ring()
 
     def _late(self, what: str, timeout_s: float) -> LogError:
-        """The error for a call that ended before it knew whom to ask; permanent if its cause is."""
         if self._is_closed:
             return _closed(what)
         view = self._cluster.view
@@ -347,11 +338,9 @@ class KafkaLog:
         return self._bound
 
     def _recreated(self, view: ClusterView) -> LogRecreated | None:
-        """What to tell a reader of the bound topic when *view* shows another."""
         return another_than(self._bound, view, self._settings.topic.name)
 
     def _changed(self) -> None:
-        """Look at what the cluster has told, or why it has not."""
         view = self._cluster.view
         if self._is_closed or view is None:
             return
@@ -376,7 +365,6 @@ class KafkaLog:
         return BoundsQuestion(self._cluster, self._crew, topic, bound.topic_id, partitions)
 
     async def _ask_bounds(self, partition: int) -> LogBounds | LogError:
-        """The bounds of one partition, for a read that was out of range."""
         assert self._bound is not None
         question = self._question(self._bound, [partition])
         await question.ask()

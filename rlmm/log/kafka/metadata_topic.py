@@ -91,7 +91,6 @@ def require_cluster(settings: KafkaSettings, view: ClusterView) -> None:
 
 
 def is_absent(view: ClusterView) -> bool:
-    """Whether the topic surely does not exist: nothing else may lead to its creation."""
     return view.topic is None and view.topic_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -124,7 +123,6 @@ class TopicCreation:
         return found
 
     def saw(self, view: ClusterView) -> None:
-        """The topic is there, or was."""
         self._known.add(view.cluster_id)
 
     def _refuse_anew(self, view: ClusterView) -> None:

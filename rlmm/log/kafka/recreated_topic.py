@@ -34,13 +34,11 @@ async def nothing(_: str) -> frozenset[str]:
 
 
 def gone(name: str, cluster_id: str) -> TopicAbsent:
-    """The topic is not there, and was."""
     msg = f"topic {name} of cluster {cluster_id} was there before and is gone: {_WAY_OUT}"
     return TopicAbsent(msg)
 
 
 def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> LogRecreated | None:
-    """What to tell a reader of the topic *bound* when *view* shows another."""
     if bound is None or view.topic is None:
         return None
     if view.cluster_id != bound.cluster_id:

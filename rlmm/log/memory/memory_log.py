@@ -160,7 +160,6 @@ class MemoryLog:
         await asyncio.sleep(0)
 
     def _append_now(self, held: MemoryPartition, value: bytes) -> int:
-        """Do what the script has planned for this append."""
         plan = held.append_plan
         outcome = plan.popleft() if plan else AppendOutcome.STORED
         if outcome is AppendOutcome.REFUSED:
@@ -175,7 +174,6 @@ class MemoryLog:
         return offset
 
     def _reachable(self, partition: int) -> MemoryPartition:
-        """The partition, or the error that keeps calls from it."""
         if self._is_closed:
             raise _closed(f"partition {partition}")
         for fault in (self._topic.fault, self._partition_fault(partition)):
@@ -186,7 +184,6 @@ class MemoryLog:
         return self._topic.partitions[partition]
 
     def _partition_fault(self, partition: int) -> tuple[type[LogError], str] | None:
-        """What is wrong with the partition, or with the topic that it belongs to."""
         if self._topic.topic_id is None:
             return LogUnavailable, "the topic does not exist"
         if self._topic.topic_id != self._identity.topic_id:
@@ -195,7 +192,7 @@ class MemoryLog:
         return self._topic.partitions[partition].fault
 
     def _bounds_now(self, partition: int) -> LogBounds | LogError | None:
-        """The bounds, or the error instead of them; None when no answer comes."""
+        """Return the bounds, or the error instead of them; None when no answer comes."""
         try:
             held = self._reachable(partition)
         except LogError as error:

@@ -54,7 +54,6 @@ class MemoryTopic:
 
     @property
     def identity(self) -> LogIdentity | None:
-        """Who it is now; None while it is deleted."""
         if self.topic_id is None:
             return None
         return LogIdentity(self.cluster_id, self.topic_id, len(self.partitions))
