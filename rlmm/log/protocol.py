@@ -3,8 +3,8 @@ The protocol of the log that the events live in, whoever keeps it: memory, our o
 
 A log has an identity, bounds per partition, and record sets from an offset on; an event is appended
 to a partition and gets an offset. Every call ends by its deadline: with an answer or with an error
-of `rlmm.errors`, and one partition never waits for another. Offsets: `log_start` is the first that
-is there, `next_offset` the one behind the last that readers may see (the high watermark).
+of `rlmm.errors`, and one partition never waits for another. `log_start_offset` is the first offset
+that is there, `high_watermark` the one after the last that readers may see.
 
 What cannot be meant, such as the number of a partition that the topic does not have, is
 `InvalidArgument`, raised before any I/O. The suite in `tests/conformance/log` holds every
@@ -35,10 +35,10 @@ class LogIdentity:
 
 @dataclass(frozen=True, slots=True)
 class LogBounds:
-    """What one partition holds for readers: [log_start, next_offset)."""
+    """The offsets that readers of a partition may see: [log_start_offset, high_watermark)."""
 
-    log_start: int
-    next_offset: int
+    log_start_offset: int
+    high_watermark: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 How far a metadata partition is read, and the facts that follow from it: what pump, gate and
 snapshots say to one another without knowing each other.
 
-Values only. Offsets: `position` is the next offset to apply, `target` the log end that was captured
-when reading began, `log_end` the one that was asked for last; all exclusive.
+Values only. Offsets: `position` is the next offset to apply, `target` the high watermark when
+reading began, `high_watermark` the one that was asked for last; all exclusive.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class ReplayProgress:
     partition: int
     position: int
     target: int | None
-    log_start: int | None
-    log_end: int | None
+    log_start_offset: int | None
+    high_watermark: int | None
     end_age_s: float | None
-    """How long ago `log_end` was asked for."""
+    """How long ago the log was asked for `high_watermark`."""
 
     @property
     def lag_records(self) -> int | None:
-        return None if self.log_end is None else max(0, self.log_end - self.position)
+        return None if self.high_watermark is None else max(0, self.high_watermark - self.position)
 
 
 @dataclass(slots=True)

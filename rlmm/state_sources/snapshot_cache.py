@@ -82,7 +82,7 @@ class SnapshotCache:
         """The newest state that fits into *bounds*; None where there is none."""
         if self._store is None:
             return None
-        return await self._store.restore(place, bounds.log_start, bounds.next_offset)
+        return await self._store.restore(place, bounds.log_start_offset, bounds.high_watermark)
 
     def age_s(self, place: int) -> float | None:
         """How old the newest snapshot of a metadata partition is."""

@@ -233,7 +233,9 @@ class Fetcher:
         if isinstance(bounds, LogError):
             error: LogError | None = bounds
         else:
-            error = truncated(read, bounds.log_start, bounds.next_offset, is_diverging=is_diverging)
+            error = truncated(
+                read, bounds.log_start_offset, bounds.high_watermark, is_diverging=is_diverging
+            )
         if error is None or isinstance(error, LogUnavailable):
             self.trail(read.partition).forget_epoch()
             unsure = LogUnavailable("its leader is not sure of its bounds")

@@ -65,7 +65,7 @@ async def refuse_empty(
         if isinstance(bounds, LogError):
             msg = f"topic {name}: whether it is empty cannot be asked: {bounds}"
             raise LogUnavailable(msg) from bounds
-        if bounds.next_offset:
+        if bounds.high_watermark:
             return
     msg = (
         f"topic {name} of cluster {found.cluster_id} is {found.topic_id} and empty, while "

@@ -255,7 +255,7 @@ class TopicTarget(BackupTarget):
         for place, bound in bounds.items():
             if isinstance(bound, LogError):
                 raise bound
-            found[place] = BackupExtent(bound.log_start, bound.next_offset)
+            found[place] = BackupExtent(bound.log_start_offset, bound.high_watermark)
         return found
 
     def deletes(self) -> str:

@@ -40,8 +40,8 @@ async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
     """Everything that a partition holds now."""
     bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
     assert isinstance(bounds, LogBounds)
-    position, found = bounds.log_start, []
-    while position < bounds.next_offset:
+    position, found = bounds.log_start_offset, []
+    while position < bounds.high_watermark:
         found.append(await read_on(log, partition, position))
         position = found[-1].next_offset or 0
     return found

@@ -87,8 +87,8 @@ async def read_all(log: MetadataLog) -> dict[int, list[RecordSet]]:
     every = await log.bounds(range(METADATA_PARTITIONS), timeout_s=ANSWER_S)
     for partition, bounds in every.items():
         assert isinstance(bounds, LogBounds), bounds
-        position, found[partition] = bounds.log_start, []
-        while position < bounds.next_offset:
+        position, found[partition] = bounds.log_start_offset, []
+        while position < bounds.high_watermark:
             found[partition].append(await read_on(log, partition, position))
             position = found[partition][-1].next_offset or 0
     return found

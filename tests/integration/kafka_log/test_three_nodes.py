@@ -118,7 +118,7 @@ async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_o
         for partition, found in bounds.items():
             assert isinstance(found, LogBounds)
             await until(
-                partial(has_seen, seen[partition], found.next_offset), f"{found} were followed"
+                partial(has_seen, seen[partition], found.high_watermark), f"{found} were followed"
             )
         for follower in followers:
             follower.cancel()
