@@ -26,7 +26,7 @@ RETRY = Pauses(0.1, 1.0)
 
 
 class Backoff:
-    """Says when the next attempt may be made. Shared by all who would make one."""
+    """The earliest time of the next attempt, shared by all callers that would make one."""
 
     def __init__(self, pauses: Pauses, now: Callable[[], float]) -> None:
         self._pauses = pauses
@@ -46,8 +46,8 @@ class Backoff:
 
     def begin_anew(self) -> None:
         """
-        Note that things may be better: the pause that runs is cut down to the first one, and the
-        next failure costs the first one again.
+        Cut the running pause down to the first one, and begin the next failure with the first one
+        again.
         """
         began = self._not_before - self._pause_s
         self._not_before = min(self._not_before, began + self._pauses.first_s)

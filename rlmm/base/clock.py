@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """What a log asks of time."""
+    """The clock of a log."""
 
     def now_ms(self) -> int: ...
 

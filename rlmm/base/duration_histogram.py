@@ -34,7 +34,7 @@ class DurationStatistics:
 
 
 class Durations:
-    """Takes what was measured."""
+    """Counts durations by bucket."""
 
     __slots__ = ("_counts", "_sum_s")
 

@@ -4,7 +4,7 @@ A client of Kafka clusters: raw fetches, an idempotent producer, admin requests.
 May be imported by `rlmm.cli`, `rlmm.config`, `rlmm.http`, `rlmm.log`, `rlmm.sidecar`,
 `spark_tiering.segment_sources`, `spark_tiering.tier_metadata`.
 
-- `settings`: The settings of the `kafka` log.
+- `settings`: Settings of the `kafka` log.
 - `code_errors`: Errors of ours for Kafka's error codes.
 - `admin`: Requests about the topics of users.
 - `connections`: Connections to brokers, the metadata of the cluster, and the tasks that use them.

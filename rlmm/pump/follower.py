@@ -156,26 +156,24 @@ class Follower:
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
         async with self._applying:
-            before = self._replay
+            before, log_start = self._replay, bounds.log_start_offset
             shard, history = await self._known_state(bounds)
             given_up = before.inherited if before is not None else None
             if shard is not None and (
                 self._is_void or beginning(shard.position, bounds) is not ReplayStart.RESUME
             ):
                 self._warn_of_gap(shard.position, bounds)
-                if self._around.restore is not None and shard.position >= bounds.log_start_offset:
+                if self._around.restore is not None and shard.position >= log_start:
                     # Nobody can say how far back the log was cut: no kept state is to be trusted.
-                    await self._around.restore.set_aside_beyond(
-                        self.partition, bounds.log_start_offset
-                    )
+                    await self._around.restore.set_aside_beyond(self.partition, log_start)
                 if before is not None:
                     before.inherit()  # it may not have come to it
                 shard, given_up = None, shard
             if shard is None or history is None:
-                shard = self._around.make_shard(self.partition, bounds.log_start_offset)
-                history = ReplayHistory(first_offset=bounds.log_start_offset)
-                if given_up is not None and given_up.position < bounds.log_start_offset:
-                    history.trimmed_before = bounds.log_start_offset
+                shard = self._around.make_shard(self.partition, log_start)
+                history = ReplayHistory(first_offset=log_start)
+                if given_up is not None and given_up.position < log_start:
+                    history.trimmed_before = log_start
                 self._around.incidents.forget(self.partition)
             if before is None or shard is not before.shard:
                 self._hear_anew(shard.position)

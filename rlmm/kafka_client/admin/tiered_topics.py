@@ -1,10 +1,10 @@
 """
-Which user partitions of tiered topics a broker leads or follows, by the cluster's own metadata; and
-which tiered topics brokers were told not to copy.
+Tiered topics: the partitions of them that a broker has a replica of, and those that brokers must
+not copy.
 
-Needs no plugin in the broker: DESCRIBE and DESCRIBE_CONFIGS on the topics are enough. A topic whose
-settings we have no right to is a finding, not a topic without a tier; of one that we may not
-describe Kafka says nothing to who asks for all of them, and it cannot be told from none.
+DESCRIBE and DESCRIBE_CONFIGS on the topics are enough; brokers need no plugin. A topic whose
+settings our user may not read is an error, not a topic without a tier. Kafka leaves out topics that
+our user may not describe, so they cannot be told from absent ones.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ async def tiered_partitions_of(
     connection: BrokerConnection, broker_id: int, own_topic: str
 ) -> frozenset[TopicIdPartition]:
     """
-    The user partitions of tiered topics that *broker_id* has a replica of.
+    Return the user partitions of tiered topics that *broker_id* has a replica of.
 
-    *own_topic* is the metadata topic, which is none of them. Raises `LogNotPermitted` or
-    `LogUnavailable` where the cluster does not tell all of it: half of an answer would take
-    partitions away.
+    *own_topic*, the metadata topic, is left out. Raises `LogNotPermitted` or `LogUnavailable` where
+    the answer would be incomplete: half of it would take partitions away from the broker.
     """
     told = await connection.call(MetadataRequest(None))
     held: dict[str, TopicMetadata] = {}
@@ -59,8 +58,8 @@ async def tiered_partitions_of(
 
 async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
     """
-    The tiered topics whose `remote.log.copy.disable` is true, of those whose settings are shown to
-    us: what is hidden cannot be told.
+    Return the tiered topics whose `remote.log.copy.disable` is true, as far as our user may read
+    it.
     """
     told = await connection.call(MetadataRequest(None))
     names = sorted(topic.name for topic in told.topics if topic.code == ErrorCode.NONE)

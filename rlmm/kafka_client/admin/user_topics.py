@@ -1,10 +1,9 @@
 """
-A cluster asked about any of its topics: for jobs that stand beside the brokers, not for the log.
+User topics of a cluster, for jobs that run beside the brokers.
 
-Questions are rare and may take a while: each begins with who leads now, and ends with the same
-again, asked of each leader behind its answer, so that what is told is of the topic that was meant
-and not of another one that has its name by now. What a leader does not tell within a few elections'
-time is left out; missing is unknown, never zero.
+Each question starts with the current leaders, and each leader is asked for the topic id after its
+answer, so an answer never belongs to another topic of the same name. Partitions whose leaders do
+not answer within a few elections' time are left out; missing is unknown, never zero.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _BROKERS = 3
 
 
 class PartitionResponse(Protocol):
-    """What a leader answers for one partition: something, or a code that stands instead."""
+    """A leader's answer for one partition: a value, or a code instead of it."""
 
     @property
     def code(self) -> int: ...
@@ -68,10 +67,10 @@ if TYPE_CHECKING:
 
 class UserTopics:
     """
-    The cluster, on the event loop that it was made on; to be closed.
+    A client of the cluster on the event loop that made it; the caller closes it.
 
-    Every call ends after *timeout_s*: with what is known by then, or `LogUnavailable`. It raises
-    `LogNotPermitted` as soon as a right is missing that waiting does not bring.
+    Every call ends after *timeout_s*: with the answers so far, or with `LogUnavailable`. It raises
+    `LogNotPermitted` as soon as our user lacks a right.
     """
 
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
@@ -82,8 +81,8 @@ class UserTopics:
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
         """
-        The brokers and some topics, all that we may DESCRIBE where none are named, as one broker
-        knows them now.
+        Return the brokers and some topics, or all that our user may DESCRIBE, as one broker knows
+        them.
         """
         return await self._ask_any(MetadataRequest(topics))
 
@@ -91,7 +90,7 @@ class UserTopics:
         self, topics: Iterable[str], names: Sequence[str] | None
     ) -> dict[str, Mapping[str, TopicSetting]]:
         """
-        The named settings in force of some topics, all that the brokers know where none are named.
+        Return the named settings in force of some topics, or all settings that the brokers know.
 
         A topic that does not exist is left out, and so is a setting that the brokers do not know.
         """
@@ -110,10 +109,10 @@ class UserTopics:
 
     async def alter(self, request: AlterTopicRequest) -> TopicRequestOutcome:
         """
-        What the cluster says to a change of one topic's settings, which is sent once.
+        Send a change of one topic's settings once, and return its outcome.
 
-        Raises `LogUnavailable` when no broker could be asked, and when the answer was lost: then
-        the change may have been made, and may be asked for again.
+        Raises `LogUnavailable` when no broker could be reached, and when the answer was lost: then
+        the change may have been made, and may be sent again.
         """
         async with self._deadline(request):
             connection = await self._any_connection()
@@ -129,9 +128,9 @@ class UserTopics:
 
     async def why_too_old(self, request: Request[T]) -> str:
         """
-        Why some broker does not know *request*, empty where all do.
+        Return why some broker does not know *request*; empty where all brokers do.
 
-        It is sent to every broker, so it has to be one that asks for nothing.
+        The request goes to every broker, so it must ask for nothing.
         """
         async with self._deadline(request):
             view = await self._cluster.fresh_view()
@@ -147,11 +146,11 @@ class UserTopics:
         self, partitions: Collection[TopicIdPartition], *questions: OfLeader[C]
     ) -> dict[TopicIdPartition, tuple[C, ...]]:
         """
-        What the leaders of *partitions* answer to all of *questions*, which they are asked in that
-        order; a partition is left out unless all were answered.
+        Ask the leaders of *partitions* all of *questions*, in that order; a partition is left out
+        unless its leader answered all of them.
 
         A question makes the request to one leader from its partitions, by topic. Raises
-        `UnsupportedVersion` where a leader is too old for one.
+        `UnsupportedVersion` where a leader is too old for a question.
         """
         found: dict[TopicIdPartition, tuple[C, ...]] = {}
         end = self._now() + self._timeout_s
@@ -226,9 +225,7 @@ class UserTopics:
         return found
 
     async def _all(self, work: Iterable[Coroutine[None, None, T]]) -> list[T]:
-        """
-        What all of *work* gives, begun in its order; what one raises, and then none goes on.
-        """
+        """Return the results of *work* in its order; the first error cancels the rest."""
         tasks = [self._crew.start(one, "ask a leader") for one in work]
         try:
             return [await task for task in tasks]

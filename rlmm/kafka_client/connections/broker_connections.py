@@ -1,9 +1,8 @@
 """
-The connections to one broker: one for short questions, and a pool for each kind of waits.
+Connections to one broker: one for short questions, and a pool for each kind of request that waits.
 
-A broker answers one connection's requests in order, so a question behind a long poll would wait for
-it, and an append behind that to a partition whose replicas are slow. Connections are made one at a
-time, and not at all for a while after one could not be made.
+A broker answers the requests of one connection in order, so a short question would wait for a long
+poll before it. Connections are made one at a time, and after a failure only after a pause.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ class Node:
 
     async def control(self) -> BrokerConnection:
         """
-        The connection for short questions, shared by all who ask.
+        Return the connection for short questions, which all callers share.
 
-        Raises `LogUnavailable` or `LogNotPermitted`. An attempt to connect goes on when the caller
-        is cancelled: the next one finds its outcome.
+        Raises `LogUnavailable` or `LogNotPermitted`. An attempt to connect goes on when its caller
+        is cancelled; the next caller gets its outcome.
         """
         if self._control is not None and self._control.is_open:
             return self._control

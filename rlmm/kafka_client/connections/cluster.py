@@ -1,9 +1,9 @@
 """
-What is known of the cluster, and how it is asked anew: one attempt at a time, whoever wants it.
+The cluster as its brokers describe it, refreshed by one attempt at a time for all callers.
 
-A view is a whole: brokers, topic and leaders as one broker told them at one time. Attempts go to
-brokers that are connected, then to the others that are known, at last to the addresses of the
-configuration. While nobody can be reached they become rare, in the one place where that is decided.
+A view has brokers, topic and leaders as one broker knew them at one time. An attempt goes to
+connected brokers first, then to other known brokers, then to the bootstrap servers. While no broker
+answers, the pauses between attempts grow.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.log.kafka.cluster")
 
 _CANDIDATE_S = 3.0
-"""How long one of several brokers may take to tell: then the next is asked."""
+"""How long one of several brokers may take to answer before the next is asked."""
 _GAP_S = RETRY.first_s
 """Time between two attempts, even if both succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """The topic as a broker told it."""
+    """The topic as a broker knows it."""
 
     topic_id: Uuid
     partitions: Mapping[int, PartitionLeader]
@@ -50,7 +50,7 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The cluster as a broker told it; *number* rises from view to view."""
+    """The cluster as a broker knows it; *number* rises from view to view."""
 
     number: int
     cluster_id: str
@@ -60,12 +60,12 @@ class ClusterView:
     """Why there is no topic."""
 
     def leader_of(self, partition: int) -> int | None:
-        """Return the broker that leads *partition*; None when nobody does whom we could reach."""
+        """Return the leader of *partition*; None while it has none that can be reached."""
         found = self.topic.partitions.get(partition) if self.topic is not None else None
         return found.leader if found is not None and found.leader in self.brokers else None
 
     def without_leader(self, partition: int) -> str:
-        """Why nobody can be asked about *partition*."""
+        """Return why no leader of *partition* can be asked."""
         if self.topic is None:
             return f"the topic is not there: {name_of(self.topic_code)}"
         found = self.topic.partitions.get(partition)
@@ -127,8 +127,10 @@ class ClusterConnection:
 
     def wake(self) -> None:
         """
-        A broker is there, or about to be: who waits to ask the cluster asks now. Not where we were
-        not let in, which no broker's coming changes: passwords are not tried more often for it.
+        End the current pause, because a broker has shown a sign of life.
+
+        Not where a broker refused our login: a sign of life does not change that, and passwords
+        must not be tried more often.
         """
         if not isinstance(self.trouble, LogNotPermitted):
             self._backoff.wake()
@@ -147,7 +149,7 @@ class ClusterConnection:
 
     async def view_after(self, number: int) -> ClusterView:
         """
-        A view later than the one with *number*, as soon as there is one.
+        Return a view later than the one with *number*, as soon as there is one.
 
         Tries as often as the pauses allow until it is cancelled; raises `LogNotPermitted` at once.
         """

@@ -1,9 +1,9 @@
 """
-One connection to one broker: a request in, its answer out. The only place that speaks with the
-library's connection, and where its exceptions end.
+A connection to one broker: the only module that uses the library's connection, and translates its
+errors.
 
-A broker answers the requests of one connection one after the other: what may wait (a fetch, an
-append) gets a connection of its own, see `nodes`.
+A broker answers the requests of one connection in order: requests that wait (fetch, append) have
+connections of their own, see `broker_connections`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Dialer:
 
     async def dial(self, host: str, port: int, role: str) -> BrokerConnection:
         """
-        Connect, and prove who we are, as the client that *role* names.
+        Connect and log in, as the client that *role* names.
 
         Raises `LogUnavailable` or `LogNotPermitted` with the cause and what to do.
         """
@@ -191,8 +191,8 @@ class _Pending:
     """
     The library's coroutine for an answer, which may be dropped.
 
-    A task that is cancelled before its first step never comes to await it, and Python then
-    complains of a coroutine that nobody wanted.
+    A task that is cancelled before its first step never awaits it, and Python then warns of a
+    coroutine that was never awaited.
     """
 
     def __init__(self, coroutine: Coroutine[Any, None, _Payload]) -> None:

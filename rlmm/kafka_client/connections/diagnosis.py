@@ -1,8 +1,8 @@
 """
-Why a connection could not be made or was lost: one line that names what, and what to do.
+Diagnosis of a failed connection: one line that names the cause and what to do.
 
-The library raises the true cause, or an error of its own with the cause behind it; the whole chain
-is looked at, the most telling part decides. Nothing secret is in any line.
+The library raises the true cause, or an error of its own with the cause in its chain; the most
+specific error of the chain decides. No line contains a secret.
 """
 
 from __future__ import annotations
@@ -169,4 +169,4 @@ _EXPLAINED = (
     (BrokenPipeError, _closed),
     (asyncio.IncompleteReadError, _cut_off),
 )
-"""What is told apart, and the line for each; earlier entries are parts of later ones."""
+"""The texts of known causes and the line for each; an earlier text may be part of a later one."""

@@ -1,11 +1,10 @@
 """
-Connections of one kind to one broker: each is lent to one user at a time, and kept when it is back.
+A pool of connections of one kind to one broker; each is lent to one user at a time.
 
-Making one takes several round trips and a proof of who we are; one that is lent is mostly back
-after a single round trip. So who finds none waits for one to come back, as long as making another
-takes, and only then one is made, one at a time: a burst of appends to all partitions goes over a
-few connections, and one that is stuck holds up nobody for long. None is closed for being one too
-many: there are never more than were wanted at one time, and those that are not used any more end by
+Connecting and logging in takes several round trips, but a lent connection is mostly back after one.
+So a borrower waits for a connection to come back about as long as a new one would take, and only
+then a new one is made, one at a time: a burst of appends to all partitions uses a few connections,
+and a stuck one does not hold up the others for long. Idle connections end by
 connections.max.idle.ms.
 """
 
@@ -45,7 +44,7 @@ class Pool:
         self._idle: list[BrokerConnection] = []
         """The one that was used last is the last."""
         self._waiting: deque[tuple[float, asyncio.Future[BrokerConnection]]] = deque()
-        """Who finds none, and since when."""
+        """Borrowers that wait, and since when."""
         self._lent = 0
         self._making: asyncio.Task[None] | None = None
         self._cost_s = 0.0
@@ -54,8 +53,9 @@ class Pool:
 
     async def borrow(self) -> BrokerConnection:
         """
-        A connection that is nobody else's until it is put back; raises what keeps one from being
-        made. An attempt to connect goes on when the caller is cancelled: the next one finds it.
+        Lend a connection to this caller alone until it is put back; raises the error of connecting.
+
+        An attempt to connect goes on when its caller is cancelled; the next borrower gets it.
         """
         while self._idle:
             connection = self._idle.pop()

@@ -1,13 +1,13 @@
 """
-What is to be fetched from one broker, and the tasks that do it.
+Fetches from one broker, and the tasks that send them.
 
-Workers end when nothing is left. Each has a connection of its own while it works; all but one may
-wait at the broker for new records, the last is for partitions that need not wait.
+A worker task ends when no partition is left. Each has a connection of its own; all but one may
+long-poll, the last one is for partitions that have records.
 
-Long polls end together: who comes while others wait at the broker waits there until the first of
-them is due, and then they go on as one request. So what was scattered under load is merged again
-when nothing comes. The last poll that may be sent is short: who comes next need not stay outside
-for long.
+Long polls end together: a partition that becomes ready while others are polled waits until the
+first poll is due, and then all go on as one request. So requests that load has scattered merge
+again when no records come. The last poll that may be sent is short, because partitions that come
+later wait for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WORKERS_MAX = 4
 """Requests that one broker has in the works."""
 SHORT_POLL_S = 0.025
-"""How long the last poll that may be sent waits: who comes next has to stay outside meanwhile."""
+"""Length of the last poll that may be sent; partitions that come later wait for it."""
 _POLLS_MAX = WORKERS_MAX - 1
 _GATHER_S = 0.005
 """How long is waited for readers that were just served, and for polls that end with this one."""
@@ -46,13 +46,13 @@ class FetchWorker:
     """When it began, or last had something for a reader."""
     turn: dict[int, PendingRead] = field(default_factory=dict)
     is_gathering: bool = True
-    """Whether it is about to look what is ready."""
+    """Whether the worker is about to look for ready partitions."""
     due_s: float | None = None
     """Until when it waits at the broker for new records; None when it does not."""
 
 
 class FetchTurns(Protocol):
-    """Who knows the reads: says what to ask for, and what an answer means to them."""
+    """The reads behind the partitions: makes requests, and takes their answers."""
 
     def node(self) -> Node: ...
 
@@ -134,7 +134,7 @@ class BrokerFetches:
         return [partition for partition in self.ready if not self._turns.is_at_tail(partition)]
 
     def _take(self, worker: FetchWorker) -> None:
-        """Give *worker* what to ask for next: what need not wait, else everything."""
+        """Give *worker* the partitions that need not wait, or else all."""
         chosen = self._hasty()
         is_poll = not chosen and self._may_poll(worker)
         if is_poll:

@@ -1,12 +1,12 @@
 """
-The raw fetch: reads that wait, gathered by leader into requests, answered with record sets.
+The fetcher: gathers waiting reads by leader into fetch requests, and answers them with record sets.
 
-A request holds what waits at that moment, one read of each partition. Reads that are not known to
-stand at the end of their partition are asked for at once and without waiting at the broker; those
-that are share long polls, several at a time: no partition waits for another.
+A request holds one read of each partition that waits at that moment. Reads that are not known to be
+at the high watermark are sent at once, without a wait at the broker; the others share long polls,
+several at a time, so no partition waits for another.
 
-A read belongs to the leader that it was asked of until the answer comes, or another leads. A task
-that dies is noticed: its reads end with `LogUnavailable`, and the next read starts another.
+A read belongs to the leader that it was sent to until the answer comes, or another broker leads.
+When a task dies, its reads end with `LogUnavailable`, and the next read starts another task.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Fetcher:
         return sum(map(len, self._waiting.values()))
 
     def bind(self, topic_id: Uuid) -> None:
-        """Belong to the topic of this id from now on; what is known of another is forgotten."""
+        """Bind to the topic of this id; the state of any other topic is forgotten."""
         if topic_id != self._topic_id:
             self._topic_id = topic_id
             self._trails.clear()
@@ -245,7 +245,7 @@ class Fetcher:
 
 
 class _Turns:
-    """What the desk of one broker asks of the fetcher."""
+    """The reads of one leader, for its `BrokerFetches`."""
 
     def __init__(self, fetcher: Fetcher, cluster: ClusterConnection, leader: int) -> None:
         self._fetcher = fetcher

@@ -1,6 +1,4 @@
-"""
-A read that waits, and what is known of its partition between reads. No I/O.
-"""
+"""Reads of one partition: one that waits, and the state of the partition between reads. No I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 _GROWTH = 2
 _BYTES_MAX = 2**31 - 1
-"""What a request can say at most."""
+"""Largest size that a request can have."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +44,7 @@ def answer(read: PendingRead, found: RecordSet | LogError) -> None:
 
 
 class FetchOutOfRange(NamedTuple):
-    """The leader says that the position lies outside of what it has."""
+    """The leader answers that the position is out of range."""
 
     is_diverging: bool
 
@@ -60,7 +58,7 @@ class FetchAgain(NamedTuple):
 
 
 class FetchPosition:
-    """What the last answers say of one partition."""
+    """The state of one partition by the last answers."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -92,9 +90,8 @@ class FetchPosition:
         self, read: PendingRead, fetched: FetchedPartition, *, is_first: bool
     ) -> RecordSet | LogError | FetchOutOfRange | FetchAgain:
         """
-        Say what an answer means for *read*, and remember it.
-
-        *is_first* tells that it stood first in the request: then a batch comes whatever its size.
+        Judge an answer for *read*, and remember it. *is_first* means that the read stood first in
+        the request: then a whole batch comes, whatever its size.
         """
         if fetched.is_diverging:
             return FetchOutOfRange(is_diverging=True)

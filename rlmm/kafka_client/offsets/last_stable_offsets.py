@@ -48,10 +48,10 @@ class LastStableOffsets:
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
         """
-        The offset below which all of *partition* is replicated and no transaction is open, as its
-        leader tells it now: of the topic with that id, and no other one of its name.
+        Ask the leader of *partition*, by topic id, for its last stable offset.
 
-        Raises `LogUnavailable` where nobody tells it, and `LogNotPermitted` where we may not ask.
+        Raises `LogUnavailable` where no leader answers, and `LogNotPermitted` where our user lacks
+        a right.
         """
         topics = self._topics
         if topics is None:

@@ -1,9 +1,9 @@
 """
 The bounds of partitions, asked of each partition's leader at the moment of the call.
 
-Missing in an answer is unknown, never zero. Leaders are asked at once and apart: who answers is not
-kept waiting for who does not. Each leader is asked for the topic's id last, on the same connection:
-so its offsets are of the topic that was meant.
+Missing in an answer is unknown, never zero. Leaders are asked in parallel, so a slow one does not
+delay the others. Each leader is asked for the topic id last, on the same connection, so its offsets
+belong to the expected topic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import Uuid
 
 _ROUNDS = 2
-"""How often a partition is asked for, with a newer view in between, before its error is told."""
+"""How often a partition is asked for, with a newer view in between, before its error is final."""
 _STRAGGLER_S = 1.0
 """How much longer than the first a leader may take when others have answered."""
 

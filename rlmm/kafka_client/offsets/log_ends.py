@@ -1,4 +1,7 @@
-"""The ends of a partition's log, as its leader is asked for them and what its answers mean."""
+"""
+The offsets that a leader knows of a partition: log start, high watermark, last stable offset, and
+those of its tier.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LogEnd(NamedTuple):
-    """One end of a log, by what a leader is asked for it."""
+    """One such offset, by the timestamp and isolation level that ask for it."""
 
     time: int
     isolation: int = READ_UNCOMMITTED
@@ -32,7 +35,7 @@ class LogEnd(NamedTuple):
         return ListOffsetsRequest(partitions, self.time, self.isolation)
 
     def told(self, offset: int) -> int | None:
-        """What an answer means: of the tier's end -1 is told, of a log's it is no offset."""
+        """Return the offset of an answer; -1 is a valid answer only for the end of the tier."""
         return offset if offset >= 0 or self.time == LATEST_TIERED else None
 
 

@@ -1,9 +1,9 @@
 """
 The appends to one partition: in order, one batch at a time, each stored once. No I/O.
 
-What waits is surely not stored. A batch that was sent is sent again, the same bytes under the same
-number, until a broker says what became of it or nobody waits any more; only then nobody can say. A
-broker knows the number and stores it once, whoever leads by then.
+A waiting append is surely not stored. A batch that was sent is sent again, with the same bytes and
+sequence numbers, until a broker answers or no caller waits any more; only then its outcome is
+unknown. A broker stores a sequence number once, whoever leads the partition.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from rlmm.kafka_messages.produce import ProduceResult, ProducerId
 
 RECORD_BYTES = 32
-"""At most what a record adds to its value."""
+"""Most bytes that a record adds to its value."""
 BATCH_BYTES = 64
-"""At most what a batch adds to its records."""
+"""Most bytes that a batch adds to its records."""
 FIELD_BYTES = 5
-"""At most what the length of a field takes."""
+"""Most bytes of the length of a field."""
 _RECORDS_MAX = 1000
 _SEQUENCES = 2**31
 """Numbers of records begin anew after the largest."""
@@ -113,17 +113,17 @@ class ProducerBatch:
     appends: list[ProducerAppend]
     data: bytes
     is_unclear: bool = False
-    """Whether an attempt was made of which nobody knows the outcome."""
+    """Whether the outcome of an attempt is unknown."""
 
 
 class PartitionAppends:
-    """What waits for one partition, and what was sent of it."""
+    """Appends of one partition that wait, and the batch that was sent."""
 
     def __init__(self, partition: int, batch_bytes_max: int) -> None:
         self.batch: ProducerBatch | None = None
         self.producer: ProducerId | None = None
         self.trouble: LogError | None = None
-        """What went wrong last; None when nothing did."""
+        """The last error; None when the last attempt succeeded."""
         self._where = f"partition {partition}"
         self._batch_bytes_max = batch_bytes_max
         self._waiting: deque[ProducerAppend] = deque()
@@ -136,7 +136,7 @@ class PartitionAppends:
         self._waiting.append(append)
 
     def is_wanted(self) -> bool:
-        """Forget what nobody waits for any more, and say whether anything is left."""
+        """Forget appends whose callers have gone; return whether any append is left."""
         if self.batch is not None and all(append.offset.done() for append in self.batch.appends):
             # Its numbers may or may not be used up: go on as another producer.
             self._forget_producer()
@@ -152,7 +152,8 @@ class PartitionAppends:
 
     def pack(self, now_ms: int) -> bytes | None:
         """
-        Return the batch to send: the one that was sent before, or one of what waits; None for none.
+        Return the batch to send: the one that was sent before, or a new one; None when nothing
+        waits.
         """
         if self.batch is None and self.is_wanted():
             assert self.producer is not None
@@ -193,13 +194,13 @@ class PartitionAppends:
             self.batch = None
 
     def lost(self, error: LogError) -> None:
-        """Note that no answer came: nobody knows whether the batch was stored."""
+        """Note that no answer came: the outcome of the batch is unknown."""
         assert self.batch is not None
         self.batch.is_unclear = True
         self.trouble = error
 
     def answered(self, told: ProduceResult | None) -> LogError | None:
-        """Take the answer; returns why the batch, or what was in it, must be sent again."""
+        """Take the answer; returns the reason to send the batch, or its appends, again."""
         batch = self.batch
         assert batch is not None
         code = ErrorCode.UNKNOWN_SERVER_ERROR if told is None else told.code

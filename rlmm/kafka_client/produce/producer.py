@@ -1,9 +1,9 @@
 """
-The idempotent producer: a lane for every partition that is written to, each with its own producer
-id, each sending for itself. One partition's trouble is nobody else's.
+The idempotent producer: each partition has its own producer id and sends for itself, so one
+partition's failure does not delay another.
 
-Acknowledged means stored by all replicas in sync (acks=all). What waits is bounded in number and in
-bytes; what finds no room is refused at once.
+An append is acknowledged when all in-sync replicas have stored it (acks=all). The number and bytes
+of waiting appends are bounded; an append that finds no room is refused at once.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class IdempotentProducer:
         self, partition: int, value: bytes, record: Record | None = None
     ) -> tuple[PartitionAppends, ProducerAppend]:
         """
-        Have *value* appended, or a whole *record*; whoever waits for its offset hands it back by
+        Queue *value*, or a whole *record*; the caller that waits for its offset hands it back by
         `release`.
 
         Raises `AppendRefused` when there is no room for it.
@@ -92,7 +92,7 @@ class IdempotentProducer:
         return lane, append
 
     def release(self, append: ProducerAppend) -> None:
-        """Forget an append that has ended, or that nobody waits for any more."""
+        """Forget an append that has ended, or whose caller has gone."""
         self.pending -= 1
         self.pending_bytes -= append.size
         append.offset.cancel()
@@ -157,7 +157,7 @@ class IdempotentProducer:
             await asyncio.wait({asked}, timeout=RETRY.last_s)
 
     async def _attempt(self, partition: int, lane: PartitionAppends) -> None:
-        """Send one batch and take its answer; raises what keeps it from being sent or answered."""
+        """Send one batch and take its answer; raises the error of either."""
         view = await self._cluster.view_now()
         leader = view.leader_of(partition)
         if leader is None:

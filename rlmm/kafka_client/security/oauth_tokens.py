@@ -1,4 +1,4 @@
-"""Tokens of OAUTHBEARER that somebody else keeps fresh in a file."""
+"""Tokens of OAUTHBEARER in a file that another program renews."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ TOKEN_BYTES_MAX = 1 << 20
 
 class FileTokens:
     """
-    A `TokenProvider` that reads *path* anew for each connection.
+    A `TokenProvider` that reads *path* for each new connection.
 
-    Whoever renews the token replaces the file; nothing here knows when it expires.
+    The program that renews the token replaces the file; this class does not know when a token
+    expires.
     """
 
     def __init__(self, path: Path) -> None:

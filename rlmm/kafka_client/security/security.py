@@ -1,7 +1,7 @@
 """
-Security as the connections take it: the TLS context, the user, the tokens.
+Security settings in the form of the library: the TLS context, the user, the tokens.
 
-Reads the files of the configuration; what is wrong with one is a `ConfigError` that names it.
+Reads the files of the configuration; `ConfigError` names a file that cannot be used.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CONVERT = (
 
 class TokenProvider(Protocol):
     """
-    Gives the bearer tokens of OAUTHBEARER.
+    Gives the bearer tokens of OAUTHBEARER, once for every new connection.
 
-    Asked once for every new connection: it keeps a token as long as that is valid. What it raises
-    should be a `LogNotPermitted` or a `LogUnavailable`; it reaches the caller as it is.
+    A provider keeps a token as long as it is valid. Its errors should be `LogNotPermitted` or
+    `LogUnavailable`; they reach the caller unchanged.
     """
 
     async def token(self) -> str: ...

@@ -54,12 +54,12 @@ _COMPANIONS = {
     "bootstrap.checkpoint",
     "lost+found",
 }
-"""What stands beside the folders of partitions, ours or a broker's."""
+"""Other files beside the folders of partitions, ours or a broker's."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesLogFolder:
-    """What a folder holds, as far as its names and small files tell."""
+    """The content of a folder by its names and small files."""
 
     path: Path
     exists: bool
@@ -125,10 +125,10 @@ def look_at(path: Path) -> FilesLogFolder:
 
 def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity | None:
     """
-    Who a log is that begins its life in *found*; None when the folder has had one already.
+    Return the identity of a new log in *found*; None when the folder has an identity already.
 
-    A beginning that was broken off goes on with the topic id that it had. Raises `ConfigError` when
-    the folder holds something else.
+    An interrupted creation goes on with its topic id. Raises `ConfigError` when the folder holds
+    something else.
     """
     if found.others:
         more = f" and {len(found.others) - 1} more" if len(found.others) > 1 else ""
@@ -158,9 +158,9 @@ def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdent
 
 def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
     """
-    Who the log is that lives in *found*, all of whose partitions must be there.
+    Return the identity of the log in *found*, which must have all its partitions.
 
-    Raises `ConfigError` when *partition_count*, what the configuration expects, contradicts it.
+    Raises `ConfigError` when it contradicts the configured *partition_count*.
     """
     count = _agreed_count(found, partition_count)
     missing = sorted(set(range(count)) - found.partitions)
@@ -183,9 +183,9 @@ def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIden
 
 def copied_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
     """
-    Who the log is of which *found* holds a copy, perhaps of some of its partitions only.
+    Return the identity of a log of which *found* is a copy, perhaps of some partitions only.
 
-    What the copy does not say is `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
+    Ids that the copy does not name are `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
     """
     if not found.partitions:
         msg = f"{found.path} holds no folder {TOPIC}-N: nothing to read; name the folder above them"

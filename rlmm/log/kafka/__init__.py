@@ -6,6 +6,6 @@ May be imported by `rlmm.engine`, `rlmm.metrics`, `rlmm.state_sources`,
 `spark_tiering.tier_metadata`.
 
 - `kafka_log`: The `kafka` log.
-- `metadata_topic`: The metadata topic itself.
-- `recreated_topic`: A metadata topic that was there before, and is lost.
+- `metadata_topic`: The metadata topic: its creation, and its dangerous settings.
+- `recreated_topic`: A metadata topic that existed before, and was deleted or created again.
 """

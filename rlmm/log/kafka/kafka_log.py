@@ -1,9 +1,9 @@
 """
 The `kafka` log: the whole protocol on the metadata topic of a Kafka cluster.
 
-A log belongs to one topic by its id. It is bound by the first call, and anew by `identity`, which
-tells to whom; when another topic is found under the name, everything else ends with `LogRecreated`
-until then. Nothing connects before the first call, and no call outlives its deadline.
+The first call binds a log to one topic id, and `identity` binds it anew. When the topic of that
+name has another id, all other calls end with `LogRecreated` until then. No connection is made
+before the first call, and no call outlives its deadline.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _CLOSE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class KafkaLogStatistics(LogStatistics):
-    """Counts since the log was opened, and what waits now."""
+    """Counts since the log was opened, and numbers of waiting calls."""
 
     is_connected: bool
     """Whether the cluster answered when it was asked last."""
@@ -127,10 +127,11 @@ class KafkaLog:
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
         """
-        Ask for the identity, freshly; from then on this log is that topic's.
+        Ask for the identity and bind this log to it.
 
-        This, or any first call, creates the topic where configuration asks for that, it is surely
-        absent, and none is remembered. An empty one is refused where another is.
+        This, or any first call, creates the topic where the configuration asks for that, the topic
+        surely does not exist, and no earlier topic is remembered. An empty topic is refused where
+        an earlier one is remembered.
         """
         try:
             async with self._limit(timeout_s):
@@ -305,7 +306,7 @@ class KafkaLog:
         return kind(f"{what}: nothing in {timeout_s:g} s: {why}")
 
     async def _identify(self, view: ClusterView) -> LogIdentity:
-        """Belong to the topic of *view*, once there is one or it is sure that there is none."""
+        """Bind to the topic of *view*, once it exists or surely does not."""
         if await self._remember(view.cluster_id):
             self._creation.saw(view)
         while view.topic is None:
@@ -318,7 +319,7 @@ class KafkaLog:
         return self._bind(view)
 
     def _bind(self, view: ClusterView) -> LogIdentity:
-        """Belong to the topic of *view*; calls on another were ended when the view came."""
+        """Bind to the topic of *view*; calls on another topic ended when the view came."""
         topic = self._creation.require(view)
         found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
         self._bound = found
@@ -328,7 +329,7 @@ class KafkaLog:
         return found
 
     async def _bound_now(self) -> LogIdentity:
-        """To whom this log belongs; raises when that is no longer the topic of the name."""
+        """Return the bound identity; raises when the topic of that name has another id."""
         view = await self._cluster.view_now()
         if self._bound is None:
             return await self._identify(view)

@@ -1,6 +1,7 @@
 """
-The metadata topic itself: whether it is what the configuration says, how it is created, and which
-of its settings are dangerous. Nothing here alters a topic that exists.
+The metadata topic: whether it fits the configuration, its creation, and its dangerous settings.
+
+Nothing here alters a topic that exists.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _ASKED = (
 
 @dataclass(frozen=True, slots=True)
 class TopicFinding:
-    """A setting of the topic that endangers the metadata: what it is, why, and what to do."""
+    """A topic setting that endangers the metadata: its value, why it matters, and what to do."""
 
     key: str
     value: str
@@ -61,9 +62,8 @@ class TopicFinding:
 
 def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
     """
-    The topic of *view*, once it is what the configuration says.
-
-    Raises `ConfigError` with both partition counts when they differ, or when it is surely absent.
+    Return the topic of *view*. Raises `ConfigError` with both partition counts when they differ
+    from the configuration, or when the topic surely does not exist.
     """
     topic = view.topic
     if topic is None:
@@ -96,9 +96,9 @@ def is_absent(view: ClusterView) -> bool:
 
 class TopicCreation:
     """
-    The creation of the topic: one attempt at a time and for each view, whoever asks for it.
+    Creates the topic: one attempt at a time and for each view.
 
-    Where it was there before it is never created anew, see `lost_topic`.
+    A topic that existed before is never created again, see `recreated_topic`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class TopicCreation:
         """Clusters that have the topic, or had it."""
 
     def require(self, view: ClusterView) -> TopicView:
-        """See `require_topic`; where the topic was there before, absent is told as gone."""
+        """As `require_topic`; a topic that existed before counts as lost, not as absent."""
         if is_absent(view):
             self._refuse_anew(view)
         found = require_topic(self._settings.topic, view)
@@ -131,10 +131,10 @@ class TopicCreation:
 
     async def attempt(self, view: ClusterView) -> None:
         """
-        Have the topic created that *view* lacks, unless somebody else does, or has since.
+        Create the topic that *view* lacks, unless another attempt has.
 
         Returns after a pause when another attempt may succeed; raises like `create_topic` when none
-        can, and `TopicAbsent` where the topic was there before.
+        can, and `TopicAbsent` where the topic existed before.
         """
         self._refuse_anew(view)
         if self._is_running or view.number <= self._seen:

@@ -1,8 +1,8 @@
 """
-What happens to a topic in memory, told step by step by a test or a trial.
+Events of a topic in memory, step by step, for a test or a trial.
 
-Each step takes effect at once, is deterministic and waits for nothing; calls that are waiting look
-again. Steps that something else undoes stand beside each other.
+Each step takes effect at once, is deterministic and waits for nothing; waiting calls look again. A
+step stands beside the step that undoes it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class LogScript:
         held.bell.ring()
 
     def lose_tail(self, partition: int, from_offset: int) -> None:
-        """A leader is elected that lacks what lies at *from_offset* and behind."""
+        """A new leader lacks the records from *from_offset* on."""
         held = self._partition(partition)
         held.truncate_tail(from_offset)
         held.leader_epoch += 1
@@ -140,7 +140,7 @@ class LogScript:
         held.bell.ring()
 
     def take_offline(self, partition: int) -> None:
-        """Stored bytes of the partition turn out not to be what was written."""
+        """The partition goes offline, because its stored bytes are damaged."""
         self._fail(partition, LogDamaged, "damaged and offline")
 
     def lose_brokers(self) -> None:

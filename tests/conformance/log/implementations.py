@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class MakeLog(Protocol):
     """Opens an empty log; what it needs of fixtures it takes from the request."""
 
-    def __call__(self, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[LogUnderTest]:
-        """A context in which the log is open, however often the test opens it again."""
+    def __call__(
+        self, request: pytest.FixtureRequest
+    ) -> AbstractAsyncContextManager[LogUnderTest]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +54,4 @@ IMPLEMENTATIONS = [
 
 
 def params() -> list[object]:
-    """The parameters of the suite's fixture."""
     return [pytest.param(each.make, id=each.name, marks=each.marks) for each in IMPLEMENTATIONS]

@@ -37,11 +37,9 @@ class KafkaLogUnderTest:
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the broker says, which a test that fails shows."""
         return self.kafka.logs
 
     async def reopen(self, *, is_observer: bool = False) -> KafkaLog:
-        """Close, and open another on the same topic."""
         await self.log.close()
         topic = replace(self.settings.topic, is_created=False)
         settings = replace(self.settings, topic=topic, is_observer=is_observer)
@@ -51,8 +49,7 @@ class KafkaLogUnderTest:
     async def delete_records(self, partition: int, before_offset: int) -> None:
         await delete_records(self.kafka.login, self.settings.topic.name, partition, before_offset)
 
-    async def pass_time(self, seconds: float) -> None:
-        """Real time passes by itself."""
+    async def pass_time(self, seconds: float) -> None: ...
 
     def reads_waiting(self) -> int:
         return self.log.statistics().pending_reads
@@ -62,7 +59,6 @@ class KafkaLogUnderTest:
 async def kafka_log(
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[KafkaLogUnderTest]:
-    """A log on a topic that it has just created."""
     kafka: TieredKafka = request.getfixturevalue("kafka_broker")
     settings = settings_for(
         kafka.login,

@@ -25,7 +25,6 @@ TEN = range(10)
 
 @pytest.fixture
 def topic() -> MemoryLogUnderTest:
-    """A topic of ten partitions with one event in each, and a log on it."""
     made = MemoryLogUnderTest(len(TEN))
     for partition in TEN:
         made.script.write(partition, b"%d" % partition)
@@ -33,7 +32,6 @@ def topic() -> MemoryLogUnderTest:
 
 
 def write_hole(script: LogScript, offsets: list[int], *, keeps_empty: bool = False) -> None:
-    """Two records of one batch behind the first event, and the cleaner after them."""
     script.write(0, b"x", b"y")
     script.compact(0, offsets, keeps_empty=keeps_empty)
 

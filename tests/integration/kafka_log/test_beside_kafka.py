@@ -37,7 +37,6 @@ SEGMENTS = 3
 
 
 async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
-    """Everything that a partition holds now."""
     bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
     assert isinstance(bounds, LogBounds)
     position, found = bounds.log_start_offset, []
@@ -48,14 +47,12 @@ async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """The metadata partition of a user partition."""
     return metadata_partition_for(partition.topic_id, partition.partition, METADATA_PARTITIONS)
 
 
 def apply_all(
     record_sets: list[RecordSet], at: int
 ) -> tuple[PythonShard, list[tuple[int, SegmentMetadata | SegmentUpdate]]]:
-    """A shard that has taken everything, and the events of segments with their offsets."""
     shard = PythonShard(at)
     events: list[tuple[int, SegmentMetadata | SegmentUpdate]] = []
     for record_set in record_sets:
@@ -110,7 +107,6 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
 
 
 def history(partition: TopicIdPartition) -> list[Event]:
-    """A life of one user partition: copies in three epochs, one unfinished, one deleted."""
     one, two, three, four = (segment_id(number, partition) for number in range(1, 5))
     custom = bytes(range(200))
     return [

@@ -34,7 +34,6 @@ CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 
 
 async def write_batch(kafka: TieredKafka, topic: str, values: list[bytes], **how: object) -> None:
-    """Another producer writes *values* as one batch."""
     producer = AIOKafkaProducer(**kafka.login.for_aiokafka(), linger_ms=50, **how)
     await producer.start()
     try:
@@ -47,7 +46,6 @@ async def write_batch(kafka: TieredKafka, topic: str, values: list[bytes], **how
 
 
 async def read_batches(log: KafkaLog, position: int) -> list[Batch]:
-    """The batches of what follows *position*."""
     batches = list(walk((await read_on(log, 0, position)).data))
     assert all(isinstance(batch, Batch) for batch in batches)
     return [batch for batch in batches if isinstance(batch, Batch)]
@@ -74,7 +72,6 @@ async def test_read_when_a_batch_is_compressed_then_it_comes_as_it_is(
 async def write_transaction(
     kafka: TieredKafka, topic: str, values: list[bytes], *, is_committed: bool
 ) -> None:
-    """Another producer writes *values* in one transaction."""
     producer = AIOKafkaProducer(**kafka.login.for_aiokafka(), transactional_id=topic)
     await producer.start()
     try:
@@ -87,7 +84,6 @@ async def write_transaction(
 
 
 async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
-    """Wait for the last marker: it is written after the answer to who ended the transaction."""
     async with asyncio.timeout(ANSWER_S):
         while await log.bounds([0], timeout_s=ANSWER_S) != {0: LogBounds(0, next_offset)}:
             pass

@@ -50,7 +50,6 @@ async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
 
 
 async def refusal(open_log: OpenLog, login: Login, topic: str = "any") -> LogNotPermitted:
-    """What a log says that is not let in, after one attempt and at once."""
     log = await open_log(settings_for(login, topic, is_observer=True))
     with pytest.raises(LogNotPermitted) as caught:
         await log.identity(timeout_s=ANSWER_S)
@@ -185,7 +184,6 @@ async def test_log_when_it_may_do_nothing_then_names_the_right_it_lacks(
 async def permitted(
     secured_kafka: SecuredKafka, *operations: str, is_observer: bool = False
 ) -> KafkaSettings:
-    """A topic with one record, and what the otherwise powerless user may do with it."""
     topic = own_topic("permitted")
     await create_topic(secured_kafka.admin_login, topic)
     await produce(secured_kafka.admin_login, topic, [b"event"])

@@ -40,11 +40,9 @@ class Load:
 
     @property
     def count(self) -> int:
-        """How many appends were acknowledged."""
         return sum(map(len, self.stored))
 
     async def write(self, writer: int) -> None:
-        """Append one event after another; what is refused or uncertain is written down."""
         partition = writer % PARTITIONS
         number = 0
         while not self.is_over:
@@ -61,13 +59,11 @@ class Load:
                 self.stored[partition][offset] = value
 
     async def grows_by(self, count: int) -> None:
-        """Wait until *count* more appends are acknowledged."""
         wanted = self.count + count
         await until(lambda: self.count >= wanted, f"{wanted} appends were acknowledged")
 
 
 async def follow(log: KafkaLog, partition: int, found: dict[int, bytes]) -> None:
-    """Read for ever, as a pump does."""
     position: int | None = 0
     while True:
         assert position is not None
@@ -82,7 +78,6 @@ async def follow(log: KafkaLog, partition: int, found: dict[int, bytes]) -> None
 
 
 def has_seen(found: dict[int, bytes], next_offset: int) -> bool:
-    """Whether a follower has come to the end."""
     return len(found) >= next_offset
 
 

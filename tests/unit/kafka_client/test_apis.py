@@ -28,14 +28,12 @@ ID_HEX = bytes(ID).hex()
 
 
 def written(request: Request[Any], version: int | None = None) -> str:
-    """The body of a request, in its best version."""
     out = MessageWriter()
     request.write(out, request.api.versions[0] if version is None else version)
     return out.done().hex()
 
 
 def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    """The answer, from bytes written as hexadecimal digits."""
     best = request.api.versions[0] if version is None else version
     return request.read(MessageReader(bytes.fromhex(answer.replace(" ", ""))), best)
 

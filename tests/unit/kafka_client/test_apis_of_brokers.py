@@ -51,7 +51,6 @@ def test_request_when_written_then_is_as_kafka_writes_it(
 
 
 def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    """The answer, from bytes written as hexadecimal digits."""
     version = request.api.versions[0] if version is None else version
     return request.read(MessageReader(bytes.fromhex(answer)), version)
 

@@ -39,14 +39,12 @@ CHANGE = {"retention.ms": "-1"}
 
 
 def written(request: Request[Any]) -> str:
-    """The body of a request, in its best version."""
     out = MessageWriter()
     request.write(out, request.api.versions[0])
     return out.done().hex()
 
 
 def read(request: Request[Any], answer: str) -> Any:
-    """The answer, from bytes written as hexadecimal digits."""
     return request.read(MessageReader(bytes.fromhex(answer)), request.api.versions[0])
 
 

@@ -29,12 +29,10 @@ ANSWER_S = 30.0
 def appending(
     log: KafkaLog, partition: int, value: bytes, timeout_s: float = ANSWER_S
 ) -> asyncio.Task[int]:
-    """An append that runs on its own."""
     return asyncio.create_task(log.append(partition, value, timeout_s=timeout_s))
 
 
 def stored(kafka: FakeKafka, partition: int) -> int:
-    """How many records a partition has."""
     return kafka.partitions[partition].next_offset
 
 

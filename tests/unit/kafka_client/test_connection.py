@@ -71,7 +71,6 @@ class MadeConnection:
 def connection(
     answer: bytes | Exception, spoken: dict[int, tuple[int, int]] | None = None
 ) -> tuple[BrokerConnection, MadeConnection]:
-    """Ours, and the library's behind it."""
     made = MadeConnection(answer, SPOKEN if spoken is None else spoken)
     ours = BrokerConnection(cast("AIOKafkaConnection", made), "broker:9092", SecuritySettings())
     OPENED.append(ours)
@@ -80,7 +79,6 @@ def connection(
 
 @pytest.fixture(autouse=True)
 def closed_in_the_end() -> Iterator[None]:
-    """A connection that is dropped without being closed tells, and that fails a test."""
     yield
     while OPENED:
         OPENED.pop()._is_closed = True

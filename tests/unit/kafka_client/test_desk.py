@@ -46,7 +46,6 @@ class WatchedKafka(FakeKafka):
         self._late_s = cycle(late_s)
 
     async def answer(self, broker: int, request: Request[Any]) -> Any:
-        """The answer; a fetch counts as long as it is under way."""
         if not isinstance(request, FetchRequest):
             return await super().answer(broker, request)
         wanted = [one.partition for one in request.wanted]
@@ -62,7 +61,6 @@ class WatchedKafka(FakeKafka):
 
 
 async def follow(log: KafkaLog, partition: int, found: list[bytes]) -> None:
-    """Read for ever, and note what was read."""
     position = 0
     while True:
         record_set = await log.read(partition, position, timeout_s=ANSWER_S)
@@ -73,7 +71,6 @@ async def follow(log: KafkaLog, partition: int, found: list[bytes]) -> None:
 
 
 async def following(log: KafkaLog, partitions: int, apart_s: float) -> list[asyncio.Task[None]]:
-    """Readers of so many partitions, begun one after the other."""
     await log.identity(timeout_s=ANSWER_S)
     readers = []
     for partition in range(partitions):

@@ -26,12 +26,10 @@ ANSWER_S = 60.0
 def reading(
     log: KafkaLog, partition: int, position: int, timeout_s: float = ANSWER_S
 ) -> asyncio.Task[RecordSet | None]:
-    """A read that runs on its own."""
     return asyncio.create_task(log.read(partition, position, timeout_s=timeout_s))
 
 
 def asked(kafka: FakeKafka, broker: int | None = None) -> list[list[int]]:
-    """The partitions of each fetch, in order."""
     fetches: list[FetchRequest] = kafka.requests(FetchRequest, broker)
     return [[wanted.partition for wanted in fetch.wanted] for fetch in fetches]
 

@@ -35,7 +35,6 @@ CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
 
 
 def without_topic(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka:
-    """A cluster that says *code* of the topic."""
     kafka = FakeKafka()
     kafka.exists = False
     kafka.topic_code = int(code)

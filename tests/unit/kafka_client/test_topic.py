@@ -38,7 +38,6 @@ DANGERS = {
 
 
 def told(changed: dict[str, str]) -> dict[str, TopicSetting]:
-    """The settings of a sound topic, but for some."""
     return {key: TopicSetting(value, is_default=False) for key, value in (SOUND | changed).items()}
 
 
@@ -72,7 +71,6 @@ def test_f70_retention_when_nothing_is_deleted_then_is_no_danger() -> None:
 
 
 def view(partitions: int | None, code: int = ErrorCode.NONE) -> ClusterView:
-    """A cluster with such a topic, or without."""
     topic = None
     if partitions is not None:
         leaders = {at: PartitionLeader(0, at, 1, 0, (1,)) for at in range(partitions)}

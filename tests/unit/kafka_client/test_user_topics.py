@@ -36,7 +36,6 @@ TIMEOUT_S = 30.0
 
 @asynccontextmanager
 async def asking(kafka: FakeTopics) -> AsyncIterator[UserTopics]:
-    """Somebody who asks a made-up cluster."""
     dialer = cast("Dialer", FakeDialer(kafka))
     topics = UserTopics(kafka.log_settings(), dialer, TIMEOUT_S)
     try:
@@ -46,12 +45,10 @@ async def asking(kafka: FakeTopics) -> AsyncIterator[UserTopics]:
 
 
 def ends(by_topic: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
-    """Asks for the high watermarks."""
     return ListOffsetsRequest(by_topic, LATEST)
 
 
 def three_brokers() -> FakeTopics:
-    """Two topics whose partitions three brokers lead."""
     return FakeTopics(
         brokers=3,
         a=FakeTopic([FakeLog(0), FakeLog(1), FakeLog(2)]),
@@ -60,7 +57,6 @@ def three_brokers() -> FakeTopics:
 
 
 def all_of(kafka: FakeTopics) -> list[TopicIdPartition]:
-    """Every partition of the cluster."""
     return [
         kafka.partition(name, number)
         for name, topic in kafka.topics.items()
