@@ -21,7 +21,7 @@ from rlmm.errors import LogUnavailable
 from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
 from rlmm.kafka_client.settings import KafkaSettings, TopicSettings, address_of
 from rlmm.kafka_messages.fetch import FetchPartition, FetchRequest
-from rlmm.kafka_messages.metadata import LATEST_TIERED, TopicOffsetsRequest
+from rlmm.kafka_messages.offsets import LATEST_TIERED, ListOffsetsRequest
 from tests.kafka.node import ONE_NODE, PATIENT, STARTED, Node
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.process import ProcessFailed
@@ -141,7 +141,7 @@ async def first_read(bootstrap: str, topic_id: Uuid, partition: int = 0) -> None
 
 
 async def tiered_ends(connection: BrokerConnection, topic: str, partitions: int) -> list[int]:
-    request = TopicOffsetsRequest({topic: range(partitions)}, LATEST_TIERED)
+    request = ListOffsetsRequest({topic: range(partitions)}, LATEST_TIERED)
     told = (await connection.call(request)).get(topic, {})
     return [told[one].offset if one in told else -1 for one in range(partitions)]
 

@@ -127,7 +127,7 @@ async def all_stored(sent: list[Awaitable[ProduceResult | None]]) -> None:
 
 def _end(bounds: object) -> int:
     assert isinstance(bounds, LogBounds), bounds
-    return bounds.next_offset
+    return bounds.high_watermark
 
 
 async def read_raw(written: Written, *, walks: bool) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from rlmm.base.own_thread import OwnThread
+from rlmm.base.threads import in_own_thread
 
 if TYPE_CHECKING:
     import ssl
@@ -73,15 +73,6 @@ async def _found(host: str, port: int) -> list[str]:
     The addresses of *host*, one at least. Looked up in a thread that ends with it: with the event
     loop's own, whoever closes a client would wait for a resolver that hangs.
     """
-    own = OwnThread(f"broker_adapter: looking for {host}")
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = asyncio.get_running_loop().run_in_executor(own.pool, ask)
-    try:
-        await asyncio.wait((found,))
-    finally:
-        if found.done():
-            await own.over()
-        else:
-            found.cancel()
-            own.let_go()
-    return list(dict.fromkeys(str(at[0]) for *_, at in found.result()))
+    found = await in_own_thread(f"broker_adapter: looking for {host}", ask, grace_s=0)
+    return list(dict.fromkeys(str(at[0]) for *_, at in found))

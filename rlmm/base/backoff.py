@@ -26,7 +26,7 @@ RETRY = Pauses(0.1, 1.0)
 
 
 class Backoff:
-    """Says when the next attempt may be made. Shared by all who would make one."""
+    """The earliest time of the next attempt, shared by all callers that would make one."""
 
     def __init__(self, pauses: Pauses, now: Callable[[], float]) -> None:
         self._pauses = pauses
@@ -36,11 +36,9 @@ class Backoff:
 
     @property
     def remaining_s(self) -> float:
-        """How long to wait before the next attempt; 0 when it may be made now."""
         return max(0.0, self._not_before - self._now())
 
     def failed(self) -> float:
-        """Note a failure, and return the pause that it costs."""
         doubled_s = self._pause_s * 2 or self._pauses.first_s
         self._pause_s = min(doubled_s, self._pauses.last_s)
         self._not_before = self._now() + self._pause_s
@@ -48,14 +46,13 @@ class Backoff:
 
     def begin_anew(self) -> None:
         """
-        Note that things may be better: the pause that runs is cut down to the first one, and the
-        next failure costs the first one again.
+        Cut the running pause down to the first one, and begin the next failure with the first one
+        again.
         """
         began = self._not_before - self._pause_s
         self._not_before = min(self._not_before, began + self._pauses.first_s)
         self._pause_s = 0.0
 
     def succeeded(self) -> None:
-        """Note a success: the next failure begins anew."""
         self._pause_s = 0.0
         self._not_before = 0.0

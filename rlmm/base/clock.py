@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """What a log asks of time."""
+    """The clock of a log."""
 
-    def now_ms(self) -> int:
-        """The wall clock: milliseconds since 1970."""
+    def now_ms(self) -> int: ...
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
         """End the block with `TimeoutError` when the time is up, as `asyncio.timeout` does."""
@@ -28,11 +27,9 @@ class SystemClock:
     """The machine's clock and the event loop's timers."""
 
     def now_ms(self) -> int:
-        """The machine's time, which may step when it is set."""
         return time.time_ns() // 1_000_000
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
-        """A deadline by the event loop's monotonic clock."""
         return asyncio.timeout(timeout_s)
 
 

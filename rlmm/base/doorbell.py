@@ -1,4 +1,4 @@
-"""Waiting without polling: tasks wait for a bell, whoever changes something rings it."""
+"""A doorbell: tasks wait for it without polling, and the task that changes a state rings it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import asyncio
 
 class Doorbell:
     """
-    Wakes every task of one event loop that waits for it at that moment; remembers nothing else.
+    Wakes the tasks of one event loop that wait for it at that moment, and remembers nothing.
 
-    A waiter looks at the state, and waits if it has to, without an `await` in between: so no ring
-    is missed. A waiter that is cancelled leaves nothing behind.
+    A waiter checks the state and then waits without an `await` in between, so it misses no ring.
     """
 
     def __init__(self) -> None:

@@ -29,13 +29,12 @@ class DurationStatistics:
         return sum(self.counts)
 
     def up_to(self) -> Mapping[str, int]:
-        """How often it took no longer than each bound, as Prometheus writes them."""
         names = [*(f"{bound:g}" for bound in BOUNDS_S), "+Inf"]
         return dict(zip(names, accumulate(self.counts), strict=True))
 
 
 class Durations:
-    """Takes what was measured."""
+    """Counts durations by bucket."""
 
     __slots__ = ("_counts", "_sum_s")
 
@@ -44,10 +43,8 @@ class Durations:
         self._sum_s = 0.0
 
     def add(self, duration_s: float) -> None:
-        """It took so long, once more."""
         self._counts[bisect_left(BOUNDS_S, duration_s)] += 1
         self._sum_s += duration_s
 
     def statistics(self) -> DurationStatistics:
-        """All that was measured since the start."""
         return DurationStatistics(tuple(self._counts), self._sum_s)

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 LOCK = "rlmm.lock"
 _MODE = 0o750
-"""Of a folder that is made: what lies in it is for those who may ask, and not for every user of the
-machine; the group may come to a Unix socket that it may open."""
+"""
+Mode of a folder that is made: other users of the machine may not read it; the group may reach a
+Unix socket in it that it may open.
+"""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""What a full disk says: nobody has to choose anything else, it passes when there is room."""
+"""Errors of a full disk, which passes without a change of the configuration."""
 _NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM} | NO_ROOM
 
 
@@ -37,12 +39,12 @@ def folder_lock(
     folder: Path, *, is_observer: bool = False, name: str = "data_dir"
 ) -> Iterator[None]:
     """
-    Hold *folder*, which is made where there is none; *name* is what its user calls it.
+    Hold *folder*, and make it where it is absent; *name* names it in errors.
 
-    Raises `FolderInUse`, one line, when somebody else holds it, `ConfigError` when it cannot be
-    written, and `LogUnavailable` when its disk is full. What a dead process left behind is no
-    obstacle. An observer needs no right to write: in a folder that cannot be written it only sees
-    to it that nobody writes there, beside any number of others.
+    Raises `FolderInUse` if another user holds it, `ConfigError` if it cannot be written, and
+    `LogUnavailable` if its disk is full. The lock of a dead process does not count. An observer
+    needs no right to write: in a folder that it cannot write, it only makes sure that no writer
+    holds the folder.
     """
     lock, is_written = _opened(folder, name, is_observer=is_observer)
     if lock is None:
@@ -67,7 +69,6 @@ def folder_lock(
 
 
 def _note_owner(lock: int, folder: Path, name: str, *, is_observer: bool) -> None:
-    """Let the file name this process; an observer holds the lock on a full disk as well."""
     try:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
@@ -84,7 +85,7 @@ def _unusable(folder: Path, name: str, error: OSError) -> RlmmError:
 
 
 def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, bool]:
-    """The lock file, and whether it may be written; None where an observer finds none."""
+    """Return the lock file, and whether it may be written; None where an observer finds none."""
     try:
         folder.mkdir(_MODE, parents=True, exist_ok=True)
         return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), True
@@ -99,16 +100,16 @@ def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, 
 
 def snapshots_lock(folder: Path) -> AbstractContextManager[None]:
     """
-    Hold a folder of snapshots. One that cannot be written needs nobody to hold it: nothing is kept
-    there, which is told when it is tried, and who follows a log goes on without.
+    Hold a folder of snapshots. A folder that cannot be written is not locked: no snapshot is
+    written to it, and its service runs without.
     """
     return folder_lock(folder, is_observer=True, name="the folder of snapshots")
 
 
 def require_apart(log: Path, snapshots: Path) -> None:
     """
-    Refuse folders of which one is the other, or lies in it: a folder of logs that holds something
-    else is never opened again, and what is in a folder of snapshots is taken for snapshots.
+    Refuse folders of which one is, or contains, the other: the log would refuse the other content
+    at its next start, and the snapshot store would take it for snapshots.
     """
     ours, theirs = log.resolve(), snapshots.resolve()
     if ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
@@ -120,13 +121,12 @@ def require_apart(log: Path, snapshots: Path) -> None:
 
 
 def owner(folder: Path) -> str | None:
-    """Who holds *folder*, in words; `None` where nobody does."""
     pid = owner_pid(folder)
     return None if pid is None else f"process {pid}"
 
 
 def owner_pid(folder: Path) -> int | None:
-    """The process that holds *folder*; `None` where nobody does."""
+    """Return the process that holds *folder*; `None` where nobody does."""
     try:
         text = (folder / LOCK).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

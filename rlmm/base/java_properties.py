@@ -56,7 +56,6 @@ def parse_properties(text: str) -> list[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments, blank ones and continuations, with the number of where they begin."""
     pending, begun = "", 0
     for number, natural in enumerate(_LINE_END.split(text), 1):
         body = natural.lstrip(_BLANKS)
@@ -74,7 +73,9 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescaped(text: str, line: int) -> str:
-    """The characters that *text* stands for; a backslash before any other letter is dropped."""
+    """
+    Return the characters that *text* stands for; a backslash before any other letter is dropped.
+    """
     if "\\" not in text:
         return text
 

@@ -1,9 +1,8 @@
 """
-What every log line of a task or a block carries beside its message: which cluster, which partition.
+The context of log lines: the fields, such as cluster and partition, that a task or block binds.
 
-Bound here by whoever begins something, read by whoever writes lines; neither knows the other. Tasks
-inherit what was bound where they were created, threads what they are given of it. A field that
-varies from line to line is given with the line itself, by `extra`.
+Tasks inherit the fields that were bound where they were created; threads inherit those of their
+caller. A field that varies from line to line is given with the line itself, by `extra`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ if TYPE_CHECKING:
 
 IS_ANSWER = "is_answer"
 ANSWER: Mapping[str, object] = {IS_ANSWER: True}
-"""Given by `extra` with a line that answers what an operator asked for: it is never held back as a
-repeat. It is not written."""
+"""
+Marks, by `extra`, a line that answers an operator's request: it is never held back as a repeat.
+"""
 
 _NONE: Mapping[str, object] = {}
 _BOUND: ContextVar[Mapping[str, object]] = ContextVar("rlmm line fields", default=_NONE)
@@ -37,5 +37,4 @@ def bound(**fields: object) -> Iterator[None]:
 
 
 def bound_fields() -> Mapping[str, object]:
-    """What lines carry here and now; the inner block's value where several bind a name."""
     return _BOUND.get()

@@ -15,7 +15,7 @@ import threading
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rlmm.base.own_thread import OwnedThread
+from rlmm.base.threads import OwnedThread
 from rlmm.errors import InvalidArgument, Stopped
 
 if TYPE_CHECKING:

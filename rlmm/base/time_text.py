@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 
 def duration_text(seconds: float) -> str:
-    """A time that passed, in its two largest units: 2h 5m; 0.25s."""
     if seconds < 0:
         return f"-{duration_text(-seconds)}"
     if seconds < 10:
@@ -23,7 +22,6 @@ def duration_text(seconds: float) -> str:
 
 
 def moment_text(ms: int) -> str:
-    """A moment in UTC, to the second; milliseconds where no calendar has it."""
     try:
         return f"{datetime.fromtimestamp(ms // 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):

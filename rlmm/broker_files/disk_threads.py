@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from rlmm.base.own_thread import OwnThread
+from rlmm.base.threads import OwnThread
 from rlmm.errors import LogUnavailable, TooBusy
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class DiskThreads:
             msg = f"{self._most} reads of disks are under way, and none has ended"
             raise TooBusy(msg) from None
         own = OwnThread("broker log")
-        future = asyncio.get_running_loop().run_in_executor(own.pool, work)
+        future = asyncio.get_running_loop().run_in_executor(own, work)
         future.add_done_callback(self._done)
         try:
             await asyncio.wait((future,), timeout=self._timeout_s)

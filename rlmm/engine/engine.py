@@ -331,7 +331,7 @@ class Engine:
         for place, bounds in (await self._log.bounds(places, timeout_s=limit_s)).items():
             if isinstance(bounds, LogError):
                 raise bounds
-            ends[place] = bounds.next_offset - 1
+            ends[place] = bounds.high_watermark - 1
         await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
 
     def read_token(self) -> dict[int, int]:

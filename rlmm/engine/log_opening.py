@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.folder_lock import snapshots_lock
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.engine.broker_watch import BrokerAssignmentSource
 from rlmm.engine.copy_watch import CopySettingsSource
 from rlmm.errors import AppendRefused, LogUnavailable

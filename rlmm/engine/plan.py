@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import RlmmError
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
-from rlmm.base.own_thread import left_behind
+from rlmm.base.threads import left_behind
 from rlmm.errors import PartFailed, Stopped, first_of
 
 if TYPE_CHECKING:

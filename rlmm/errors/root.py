@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+__all__ = ["RlmmError", "first_of"]
+
 
 class RlmmError(Exception):
     """Root of all errors that rlmm raises on purpose."""

@@ -5,6 +5,6 @@ May be imported by `rlmm.cli`, `rlmm.inspection`, `spark_tiering.data_source`,
 `spark_tiering.maintenance`, `spark_tiering.read_plan`, `spark_tiering.segment_reading`.
 
 - `expire_findings`: Kinds of findings about segments that retention has given up.
-- `finding`: What a check found.
+- `finding`: A finding of a check.
 - `tier_findings`: Kinds of findings about a tier.
 """

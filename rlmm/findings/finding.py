@@ -1,8 +1,8 @@
 """
-What a check found: a stable code, what it is about, why it matters, and the way out. Pure.
+A finding of a check: a stable code, the subject, why it matters, and what to do. Pure.
 
-Codes are an interface, like the names of metrics: scripts and runbooks go by them, so each is
-registered once with its meaning, and none ever changes what it means.
+Codes are an interface, as names of metrics are: scripts and runbooks match them, so each code is
+registered once and never changes its meaning.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ class FindingKind:
     """Stable, upper case, words joined by hyphens: `LOOKUP-HOLE`."""
     severity: Severity
     title: str
-    """What it is, in a few words."""
     reason: str
     """Why it matters."""
     fix: str
-    """What to do, with the command where there is one."""
+    """What the operator does, with the command where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +51,15 @@ class Finding:
 
     kind: FindingKind
     subject: str
-    """What it is about, in Kafka's spelling: `orders-3`, a segment id, a setting."""
+    """The subject in Kafka's spelling: `orders-3`, a segment id, a setting."""
     detail: str
-    """What was seen there, with the numbers."""
+    """The observation, with its numbers."""
     fix: str = ""
     """The way out for this very one, where it can be said better than by its kind."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """The same for programs: plain values by name."""
 
     def view(self) -> dict[str, object]:
-        """As it is shown to programs."""
         return {
             "code": self.kind.code,
             "severity": str(self.kind.severity),
@@ -77,7 +75,6 @@ class Finding:
 def of_partition(
     kind: FindingKind, partition: TopicIdPartition, detail: str, **fields: object
 ) -> Finding:
-    """A finding about a user partition."""
     where = {
         "topic": partition.topic,
         "topic_id": str(partition.topic_id),

@@ -1,7 +1,4 @@
-"""
-Kinds of findings about a tier: its objects, their manifests and what the metadata says of them.
-Pure: whoever looks is elsewhere.
-"""
+"""Kinds of findings about a tier: its objects, their manifests, and the metadata of both. Pure."""
 
 from __future__ import annotations
 

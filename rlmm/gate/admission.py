@@ -334,7 +334,7 @@ class Gate:
             if gated.shard is not None:
                 position = gated.shard.position
                 told = gated.progress
-                target = told.log_end if why is NotReadyReason.BEHIND else told.target
+                target = told.high_watermark if why is NotReadyReason.BEHIND else told.target
         asked = (
             f"metadata partition {place}"
             if partition is None

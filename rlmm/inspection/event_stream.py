@@ -175,13 +175,13 @@ async def _grown(
         bound = bounds[place]
         if isinstance(bound, LogError):
             raise bound
-        if bound.next_offset < reader.position:
+        if bound.high_watermark < reader.position:
             msg = (
                 f"metadata partition {place}: offset {reader.position} was reached, and the log "
-                f"ends before {bound.next_offset} now: what was told of it is not true any more"
+                f"ends before {bound.high_watermark} now: what was told of it is not true any more"
             )
-            raise LogTruncated(msg, bound.log_start, bound.next_offset)
-        if bound.next_offset > reader.position:
+            raise LogTruncated(msg, bound.log_start_offset, bound.high_watermark)
+        if bound.high_watermark > reader.position:
             grown.append(place)
     if not grown:
         await asyncio.sleep(look_s)

@@ -76,7 +76,7 @@ class LogScan:
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
             raise found
-        self.log_start, self.end = found.log_start, found.next_offset
+        self.log_start, self.end = found.log_start_offset, found.high_watermark
         if self._must_go_on and self.log_start > self.position:
             msg = (
                 f"metadata partition {self._place}: offset {self.position} is reached, and the log "

@@ -144,13 +144,13 @@ class PartitionReplay:
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
             raise found
-        self.log_start, self.end = found.log_start, found.next_offset
+        self.log_start, self.end = found.log_start_offset, found.high_watermark
         last = self._bound.offsets.get(self._place)
         if last is not None:
             self.end = min(self.end, last + 1)
         if self._given is not None and self.log_start <= self._given.position <= self.end:
             return
-        if self._must_go_on and self.end < self.shard.position <= found.next_offset:
+        if self._must_go_on and self.end < self.shard.position <= found.high_watermark:
             msg = (
                 f"metadata partition {self._place}: offset {self.shard.position - 1} lies behind "
                 f"{last}, the second moment before the first"
@@ -159,9 +159,9 @@ class PartitionReplay:
         if self._must_go_on:
             msg = (
                 f"metadata partition {self._place}: offset {self.shard.position} is reached, and "
-                f"the log holds {self.log_start} to {found.next_offset}"
+                f"the log holds {self.log_start} to {found.high_watermark}"
             )
-            raise LogTruncated(msg, self.log_start, found.next_offset)
+            raise LogTruncated(msg, self.log_start, found.high_watermark)
         if last is not None and self.end <= self.log_start and self.log_start > 0:
             raise self._nothing_left(f"up to offset {last}")
         self.shard = PythonShard(self._place, self.log_start)

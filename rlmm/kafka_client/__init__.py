@@ -2,9 +2,10 @@
 A client of Kafka clusters: raw fetches, an idempotent producer, admin requests.
 
 May be imported by `rlmm.cli`, `rlmm.config`, `rlmm.http`, `rlmm.log`, `rlmm.sidecar`,
-`spark_tiering.tier_metadata`.
+`spark_tiering.segment_sources`, `spark_tiering.tier_metadata`.
 
-- `settings`: What the `kafka` log can be told.
+- `settings`: Settings of the `kafka` log.
+- `code_errors`: Errors of ours for Kafka's error codes.
 - `admin`: Requests about the topics of users.
 - `connections`: Connections to brokers, the metadata of the cluster, and the tasks that use them.
 - `fetch`: Fetches that wait at brokers, and the record sets that they return.

@@ -1,8 +1,8 @@
 """
-What the `kafka` log can be told: addresses, security, the topic, limits. Values only, no I/O.
+Settings of the `kafka` log: addresses, security, the topic, limits. Values only, no I/O.
 
 Fields are named like Kafka's own keys, underscores for dots; an error names the key as Kafka does.
-Everything is checked at construction, and no text form shows a secret.
+The constructors check every value, and no text form shows a secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PORT_MAX = 2**16 - 1
 
 
 class SecurityProtocol(StrEnum):
-    """How a connection is encrypted and who proves who they are."""
+    """How a connection is encrypted, and whether a user logs in."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -40,17 +40,15 @@ class SecurityProtocol(StrEnum):
 
     @property
     def is_tls(self) -> bool:
-        """Whether the connection is encrypted."""
         return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
 
     @property
     def is_sasl(self) -> bool:
-        """Whether we name ourselves by SASL."""
         return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
 
 class SaslMechanism(StrEnum):
-    """How a user proves who they are."""
+    """How a user logs in."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -62,10 +60,10 @@ class FetchPath(StrEnum):
     """How records are fetched."""
 
     AUTO = "auto"
-    """Raw, unless aiokafka is of another minor version than the one this was written against."""
+    """The same as raw."""
     RAW = "raw"
     GETMANY = "getmany"
-    """Through aiokafka's consumer: slower, and less comes through; see `getmany`."""
+    """The former fallback through aiokafka's consumer: parsed, and refused by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +93,22 @@ def _choice(key: str, kind: type[_Choice], value: str) -> _Choice:
 @dataclass(frozen=True, slots=True)
 class SecuritySettings:
     """
-    Who we are to the brokers, and how we know that they are who they say.
+    How the service logs in to the brokers, and how it verifies their certificates.
 
-    Files are PEM, or stores of Java's: the truststore holds the certificates of who signed the
-    brokers' (without one, the system's are used), the keystore our private key and certificate
-    chain for mutual TLS.
+    Files are PEM, or key stores of Java: the truststore holds the certificates that brokers'
+    certificates are signed by (without one, the system's are used), the keystore our private key
+    and certificate chain for mutual TLS.
     """
 
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     """How connections are encrypted, and whether a user is named; the default is Kafka's."""
     sasl_mechanism: SaslMechanism | None = None
-    """How the user is proven, with one of the SASL protocols: needed there, and refused
-    elsewhere. Not set: nobody is named."""
+    """
+    SASL mechanism of the user: required with a SASL protocol, and refused without one. Not set: no
+    user logs in.
+    """
     sasl_username: str | None = None
-    """The user of PLAIN and SCRAM. Not set: who the `sasl.jaas.config` names."""
+    """The user of PLAIN and SCRAM. Not set: the user of `sasl.jaas.config`."""
     sasl_password: Secret | None = None
     """That user's password; best given by environment variable or a `client.properties`, because
     other users of the machine can read a process's flags. Not set: that of the
@@ -116,24 +116,29 @@ class SecuritySettings:
     token_provider: TokenProvider | None = field(default=None, repr=False)
     """Gives the tokens of OAUTHBEARER."""
     ssl_truststore_location: str | None = None
-    """File with the certificates of who signed the brokers': PEM, or a store of Java's, PKCS12 or
-    JKS. Not set: the system's."""
+    """
+    File with the certificates that sign the brokers': PEM, or a store of Java, PKCS12 or JKS. Not
+    set: the system's.
+    """
     ssl_truststore_password: Secret | None = None
-    """What opens a truststore that is no PEM. Not set: a JKS store is read without it, unchecked;
-    of PKCS12 only one that has none."""
+    """
+    Password of a truststore that is no PEM. Not set: a JKS store is read without it, unverified; a
+    PKCS12 store only if it has no password.
+    """
     ssl_keystore_location: str | None = None
     """File with our private key and its certificates, where brokers ask for one: PEM, or a store of
     Java's, PKCS12 or JKS. Not set: we show none."""
     ssl_keystore_password: Secret | None = None
-    """What opens a keystore that is no PEM. Not set: it has none."""
+    """Password of a keystore that is no PEM. Not set: it has none."""
     ssl_key_password: Secret | None = None
-    """What opens an encrypted private key. Not set: it is not encrypted, or in a store of Java's,
-    what opens the store opens the key."""
+    """
+    Password of an encrypted private key. Not set: the key is not encrypted, or, in a store of Java,
+    has the password of the store.
+    """
     ssl_endpoint_identification_algorithm: str = "https"
     """Empty: a broker's certificate may be made out for any name."""
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself, before any I/O."""
         protocol = _choice("security.protocol", SecurityProtocol, self.security_protocol)
         object.__setattr__(self, "security_protocol", protocol)
         if self.ssl_endpoint_identification_algorithm not in {"https", ""}:
@@ -168,7 +173,7 @@ class SecuritySettings:
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
     """
-    The metadata topic: what is expected of it, and how it is created where that is asked for.
+    The metadata topic: the expected settings, and those with which it is created on request.
 
     The defaults are Kafka's own.
     """
@@ -179,13 +184,17 @@ class TopicSettings:
     """How many partitions the topic must have. Not set: it is taken as it is, and where it is
     created it gets 50."""
     is_created: bool = False
-    """Whether the topic is created when it is surely absent. Never where it was there before, as
-    snapshots tell: see lost topic in operating.md."""
+    """
+    Whether the topic is created when it does not exist. It is never created again where snapshots
+    show that it existed: see lost topic in operating.md.
+    """
     replication_factor: int = 3
     """Of the topic when it is created; Kafka's `remote.log.metadata.topic.replication.factor`."""
     retention_ms: int = -1
-    """Of the topic when it is created, -1 for ever: what is deleted from it makes data in the tier
-    unreadable. Kafka's `remote.log.metadata.topic.retention.ms`."""
+    """
+    Of the topic when it is created, -1 for ever: deleted events make data in the tier unreadable.
+    Kafka's `remote.log.metadata.topic.retention.ms`.
+    """
     min_isr: int = 2
     """Of the topic when it is created; Kafka's `remote.log.metadata.topic.min.isr`."""
 
@@ -208,7 +217,7 @@ class TopicSettings:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """Everything the `kafka` log can be told; only the addresses have no default."""
+    """All settings of the `kafka` log; only the addresses have no default."""
 
     bootstrap_servers: tuple[str, ...]
     """`host:port` each; any that answers is enough. Not set: the log is not Kafka's."""
@@ -217,14 +226,16 @@ class KafkaSettings:
     node_id: str = "rlmm"
     """Stands in the client ids, where Kafka's own manager has the id of its broker."""
     is_learned: bool = False
-    """Whether there are no addresses yet, because a broker is to tell them."""
+    """Whether a broker provides the addresses later."""
     cluster_id: str | None = None
     """Which cluster it has to be, where that is known before: in another one nothing is created."""
     is_observer: bool = True
     """Whether nothing is ever written: then no producer exists, READ and DESCRIBE are enough."""
     fetch_path: FetchPath = FetchPath.AUTO
-    """How records are fetched: `raw` is several times as fast, `getmany` is the client library's
-    own way, `auto` takes it only where the library is not the version `raw` was written against."""
+    """
+    How records are fetched: `auto` and `raw` are the same. `getmany` is refused: the fallback
+    through the client library's consumer is gone.
+    """
     request_timeout_ms: int = 30_000
     """Longest wait for the answer to one request."""
     socket_connection_setup_timeout_ms: int = 10_000
@@ -243,7 +254,6 @@ class KafkaSettings:
     """Most events that wait to be appended."""
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing, naming the key, before any I/O."""
         if isinstance(self.bootstrap_servers, str):
             listed = [server.strip() for server in self.bootstrap_servers.split(",")]
             object.__setattr__(self, "bootstrap_servers", tuple(filter(None, listed)))
@@ -256,6 +266,12 @@ class KafkaSettings:
             msg = "an observer writes nothing, so it cannot create the topic: set only one of them"
             raise ConfigError(msg)
         path = _choice("fetch.path", FetchPath, self.fetch_path)
+        if path is FetchPath.GETMANY:
+            msg = (
+                "fetch.path is getmany, but the fallback through aiokafka's consumer is gone: "
+                "set fetch.path to auto or raw"
+            )
+            raise ConfigError(msg)
         object.__setattr__(self, "fetch_path", path)
         for key in (
             "request_timeout_ms",
@@ -270,7 +286,9 @@ class KafkaSettings:
             _require(key.replace("_", "."), getattr(self, key), 1, _INT32_MAX)
 
     def client_id(self, role: str) -> str:
-        """The client id that Kafka's own manager has in this role: consumer, producer, admin."""
+        """
+        Return the client id that Kafka's own manager has in this role: consumer, producer, admin.
+        """
         return f"{self.topic.name}_client_{self.node_id}_{role}"
 
 

@@ -1,22 +1,12 @@
-"""
-Kafka's error codes, and what they mean to a reader or a writer of one partition.
-
-The one place where a code becomes an error of ours.
-"""
+"""Error codes of Kafka's responses. Pure."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-from rlmm.errors import LogNotPermitted, LogUnavailable
-
-if TYPE_CHECKING:
-    from rlmm.errors import LogError
 
 
 class ErrorCode(IntEnum):
-    """The codes that are told apart here; a broker may send others."""
+    """The codes that our code tells apart; a broker may send others."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -62,66 +52,12 @@ class ErrorCode(IntEnum):
 
 
 DENIED = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
-"""Rights are missing; asking again does not help."""
-
-NOT_STORED = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.INCONSISTENT_TOPIC_ID,
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.UNKNOWN_PRODUCER_ID,
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        ErrorCode.PRODUCER_FENCED,
-        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-    }
-)
-"""Answers to an append which say that this attempt left nothing behind; another may succeed."""
-
-REFUSED = frozenset(
-    {
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.INVALID_TIMESTAMP,
-        ErrorCode.UNSUPPORTED_VERSION,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.POLICY_VIOLATION,
-        ErrorCode.INVALID_RECORD,
-    }
-    | DENIED
-)
-"""Answers to an append which say that it will never be stored as it is."""
-
-LOST_PRODUCER = frozenset(
-    {
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        ErrorCode.UNKNOWN_PRODUCER_ID,
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        ErrorCode.PRODUCER_FENCED,
-    }
-)
-"""Answers to an append which say that the producer's numbering is void: it needs a new id."""
+"""Our user lacks a right; a retry does not help."""
 
 
 def name_of(code: int) -> str:
-    """A code as an operator can look it up."""
+    """Return a code by Kafka's name and number, as an operator can look it up."""
     return f"{ErrorCode(code).name} ({code})" if code in _KNOWN else f"error {code}"
-
-
-def trouble(where: str, code: int, right: str) -> LogError:
-    """The error for *code*, met at *where* by who needs the right *right*."""
-    if code in DENIED:
-        return LogNotPermitted(
-            f"{where}: {name_of(code)}: this user lacks the right to {right}; grant it by an ACL"
-        )
-    return LogUnavailable(f"{where}: {name_of(code)}")
 
 
 _KNOWN = frozenset(ErrorCode)

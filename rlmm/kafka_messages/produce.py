@@ -1,4 +1,4 @@
-"""Requests of an idempotent producer: an id of its own, and the append of one batch."""
+"""Produce, as an idempotent producer does it: a producer id, and the append of one batch. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BY_TOPIC_ID = 13
 
 @dataclass(frozen=True, slots=True)
 class ProducerId:
-    """Who a producer is to the brokers, or the code that stands instead."""
+    """A producer id and its epoch, or a code instead of them."""
 
     code: int
     id: int
@@ -36,88 +36,73 @@ class InitProducerIdRequest(Request[ProducerId]):
         out.no_tags()
 
     def read(self, answer: MessageReader, version: int) -> ProducerId:
-        """Read the body of the answer."""
         answer.int32()
         return ProducerId(answer.int16(), answer.int64(), answer.int16())
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """What became of a batch; *reason* is the broker's own sentence, if it gave one."""
+    """The outcome of an append; *reason* is the broker's own sentence, if it gave one."""
 
     code: int
     base_offset: int
     reason: str | None
     is_by_topic_id: bool
-    """Whether the broker was told the topic's id, and not only its name."""
+    """Whether the request named the topic by its id, and not only by its name."""
 
 
+@dataclass(frozen=True)
 class ProduceRequest(Request["ProduceResult | None"]):
     """
     Appends one batch to one partition, acknowledged by all replicas in sync.
 
-    The answer is None when it does not name the partition.
+    The result is None when the response does not name the partition.
     """
 
     api = MessageType("Produce", 0, (13, 11, 10, 9))
-
-    def __init__(
-        self, topic: str, topic_id: Uuid, partition: int, batch: bytes, timeout_ms: int
-    ) -> None:
-        self._topic = topic
-        self._topic_id = topic_id
-        self._partition = partition
-        self._batch = batch
-        self._timeout_ms = timeout_ms
+    topic: str
+    topic_id: Uuid
+    partition: int
+    batch: bytes
+    timeout_ms: int
 
     def write(self, out: MessageWriter, version: int) -> None:
         out.text(None)
         out.int16(_ACKS_ALL)
-        out.int32(self._timeout_ms)
-        out.array([version], lambda version: self._write_topic(out, version))
+        out.int32(self.timeout_ms)
+        out.structs([version], self._write_topic)
         out.no_tags()
 
     def _write_topic(self, out: MessageWriter, version: int) -> None:
         if version >= _BY_TOPIC_ID:
-            out.uuid(self._topic_id)
+            out.uuid(self.topic_id)
         else:
-            out.text(self._topic)
-        out.array([self._partition], lambda partition: self._write_partition(out, partition))
-        out.no_tags()
+            out.text(self.topic)
+        out.structs([self.partition], self._write_partition)
 
     def _write_partition(self, out: MessageWriter, partition: int) -> None:
         out.int32(partition)
-        out.nullable_bytes(self._batch)
-        out.no_tags()
+        out.nullable_bytes(self.batch)
 
     def read(self, answer: MessageReader, version: int) -> ProduceResult | None:
-        """Read the body of the answer."""
-        topics = answer.array(lambda: self._read_topic(answer, version))
-        answer.int32()
-        found = {partition: told for topic in topics for partition, told in topic}
-        return found.get(self._partition)
-
-    def _read_topic(self, answer: MessageReader, version: int) -> list[tuple[int, ProduceResult]]:
         is_by_id = version >= _BY_TOPIC_ID
-        is_ours = answer.uuid() == self._topic_id if is_by_id else answer.text() == self._topic
-        partitions = answer.array(lambda: _read_partition(answer, is_by_id=is_by_id))
-        answer.tags()
-        return partitions if is_ours else []
+        topics = answer.structs(lambda topic: _read_topic(topic, is_by_id=is_by_id))
+        answer.int32()
+        name = self.topic_id if is_by_id else self.topic
+        return next((results.get(self.partition) for at, results in topics if at == name), None)
+
+
+def _read_topic(
+    answer: MessageReader, *, is_by_id: bool
+) -> tuple[Uuid | str, dict[int, ProduceResult]]:
+    name = answer.uuid() if is_by_id else answer.text()
+    return name, dict(answer.structs(lambda one: _read_partition(one, is_by_id=is_by_id)))
 
 
 def _read_partition(answer: MessageReader, *, is_by_id: bool) -> tuple[int, ProduceResult]:
     partition, code, base_offset = answer.int32(), answer.int16(), answer.int64()
     answer.int64()
     answer.int64()
-    reasons = answer.array(lambda: _read_record_error(answer))
-    reason = answer.nullable_text()
-    answer.tags()
-    reason = reason or next(filter(None, reasons), None)
+    reasons = answer.structs(lambda record: (record.int32(), record.nullable_text())[1])
+    reason = answer.nullable_text() or next(filter(None, reasons), None)
     return partition, ProduceResult(code, base_offset, reason, is_by_id)
-
-
-def _read_record_error(answer: MessageReader) -> str | None:
-    answer.int32()
-    reason = answer.nullable_text()
-    answer.tags()
-    return reason

@@ -93,6 +93,20 @@ class MessageReader:
             raise ValueError(msg)
         return [item() for _ in range(count)]
 
+    def structs(self, read: Callable[[MessageReader], T]) -> list[T]:
+        """Read an array of structures: the fields of each by *read*, then its tagged fields."""
+
+        def struct() -> T:
+            value = read(self)
+            self.tags()
+            return value
+
+        return self.array(struct)
+
+    def by_topic(self, read: Callable[[MessageReader], tuple[int, T]]) -> dict[str, dict[int, T]]:
+        """Read an array of topics, each a name and an array of partitions that *read* reads."""
+        return dict(self.structs(lambda topic: (topic.text(), dict(topic.structs(read)))))
+
     def tags(self) -> dict[int, bytes]:
         return {self.uvarint(): self.take(self.uvarint()) for _ in range(self.uvarint())}
 
@@ -158,14 +172,36 @@ class MessageWriter:
         self.nullable_bytes(None if value is None else value.encode())
 
     def array(self, items: Iterable[T] | None, write: Callable[[T], None]) -> None:
-        """All of *items*, each written by *write*; null is not the same as empty."""
+        """Write all of *items* by *write*; None is null, which is not the same as empty."""
         if items is None:
             self.uvarint(0)
             return
-        found = list(items)
-        self.uvarint(len(found) + 1)
-        for item in found:
+        listed = list(items)
+        self.uvarint(len(listed) + 1)
+        for item in listed:
             write(item)
+
+    def structs(self, items: Iterable[T], write: Callable[[MessageWriter, T], None]) -> None:
+        """Write an array of structures without tagged fields."""
+
+        def struct(item: T) -> None:
+            write(self, item)
+            self.no_tags()
+
+        self.array(items, struct)
+
+    def by_topic(
+        self,
+        topics: Mapping[str, Iterable[T]],
+        write: Callable[[MessageWriter, T], None],
+    ) -> None:
+        """Write an array of topics, each a name and an array of partitions."""
+
+        def topic(out: MessageWriter, item: tuple[str, Iterable[T]]) -> None:
+            out.text(item[0])
+            out.structs(item[1], write)
+
+        self.structs(topics.items(), topic)
 
     def int32_array(self, values: Iterable[int]) -> None:
         self.array(values, self.int32)
@@ -185,26 +221,26 @@ class MessageType(NamedTuple):
     key: int
     versions: tuple[int, ...]
     since: str = ""
-    """The Kafka that first has it, where not every one does that is worked with: who asks an older
-    one is told so by an error of its own."""
+    """The first Kafka that has it, where some supported Kafka does not; an error names it."""
 
     def choose(self, versions: Mapping[int, tuple[int, int]]) -> int | None:
-        """The best version that a broker speaks too; None when there is none."""
+        """Return the first of our versions that the broker supports; None where there is none."""
         low, high = versions.get(self.key, (0, -1))
         return next((version for version in self.versions if low <= version <= high), None)
 
 
 class Request(Generic[T]):
-    """A question, and how its answer is read."""
+    """A request, and the reader of its response. `write` and `read` leave out the headers."""
 
-    api: MessageType
+    @property
+    @abstractmethod
+    def api(self) -> MessageType: ...
 
     @abstractmethod
     def write(self, out: MessageWriter, version: int) -> None: ...
 
     @abstractmethod
-    def read(self, answer: MessageReader, version: int) -> T:
-        """Read the body of the answer."""
+    def read(self, answer: MessageReader, version: int) -> T: ...
 
 
 def request_header(api: MessageType, version: int, correlation_id: int, client_id: str) -> bytes:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.base.folder_lock import require_apart, snapshots_lock
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.engine.engine import Engine
 from rlmm.engine.freshness import wait_fresh
 from rlmm.engine.task_group import in_time

@@ -1,9 +1,4 @@
-"""
-A log for who asks what happened in it, beside those who follow it.
-
-Reads of one partition may wait for one another where a log is followed; who goes through all of it
-from its start must neither wait for that nor hold it up.
-"""
+"""A reader of a log's history that neither waits for its followers nor delays them."""
 
 from __future__ import annotations
 
@@ -19,7 +14,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class HistoryReadSource(Protocol):
-    """A log that has a way of its own for who reads beside its followers: the `kafka` log."""
+    """A log with a separate way to read history: the `kafka` log."""
 
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
@@ -49,6 +44,6 @@ class HistoryReader:
 async def read_aside(
     log: MetadataLog, partition: int, position: int, *, timeout_s: float, bytes_max: int
 ) -> RecordSet | None:
-    """Read beside those who follow *log*, by the way that it has for that, if it has one."""
+    """Read *log* beside its followers, by its separate way where it has one."""
     read = log.read_aside if isinstance(log, HistoryReadSource) else log.read
     return await read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)

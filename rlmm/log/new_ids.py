@@ -8,7 +8,7 @@ from rlmm.metadata.ids import Uuid
 
 
 def random_uuid() -> Uuid:
-    """A random id, in no text form mistaken for an option: it never begins with a dash."""
+    """Return a random id, in no text form mistaken for an option: it never begins with a dash."""
     while True:
         found = Uuid(uuid.uuid4().bytes)
         if not str(found).startswith("-"):

@@ -1,14 +1,13 @@
 """
-The protocol of the log that the events live in, whoever keeps it: memory, our own files, or Kafka.
+The protocol of the log of events, kept in memory, in our own files, or in Kafka.
 
-A log has an identity, bounds per partition, and record sets from an offset on; an event is appended
-to a partition and gets an offset. Every call ends by its deadline: with an answer or with an error
-of `rlmm.errors`, and one partition never waits for another. Offsets: `log_start` is the first that
-is there, `next_offset` the one behind the last that readers may see (the high watermark).
+A log has an identity, bounds per partition, and record sets from an offset on; an append adds an
+event to a partition and returns its offset. Every call ends by its deadline, with an answer or with
+an error of `rlmm.errors`, and one partition never waits for another. `log_start_offset` is the
+first offset that is there, `high_watermark` the one after the last that readers may see.
 
-What cannot be meant, such as the number of a partition that the topic does not have, is
-`InvalidArgument`, raised before any I/O. The suite in `tests/conformance/log` holds every
-implementation to what is said here.
+`InvalidArgument` is raised before any I/O, for example for a partition that the topic does not
+have. The suite in `tests/conformance/log` holds every implementation to this contract.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogIdentity:
-    """What makes a log the same log: state that was read from one is void for another."""
+    """The identity of a log: state of one log is void for another."""
 
     cluster_id: str
     topic_id: Uuid
@@ -35,10 +34,10 @@ class LogIdentity:
 
 @dataclass(frozen=True, slots=True)
 class LogBounds:
-    """What one partition holds for readers: [log_start, next_offset)."""
+    """The offsets that readers of a partition may see: [log_start_offset, high_watermark)."""
 
-    log_start: int
-    next_offset: int
+    log_start_offset: int
+    high_watermark: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +89,16 @@ class MetadataLog(Protocol):
         Store one event and return its offset; readers see it from then on.
 
         Raises `AppendRefused` (an event that is too large, a full disk) or another error where it
-        was surely not stored, `AppendUncertain` where nobody can say; a cancelled append is
+        was surely not stored, and `AppendUncertain` where that is unknown; a cancelled append is
         uncertain, too. A log without a producer (observer) refuses every append.
         """
 
-    def statistics(self) -> LogStatistics:
-        """How the log stands, read without waiting; also before the first call and when closed."""
+    def statistics(self) -> LogStatistics: ...
 
     async def close(self) -> None:
         """
-        Give back everything; calls in flight, and later ones, end with `LogUnavailable`.
+        Release everything; calls in flight, and later ones, end with `LogUnavailable`.
 
-        Appends in flight end with whatever is true of each: their offset, or that it was surely not
-        stored, or that nobody can say. Idempotent.
+        Appends in flight end with their true outcome: the offset, surely not stored, or unknown.
+        Idempotent.
         """

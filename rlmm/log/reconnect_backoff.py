@@ -1,9 +1,9 @@
 """
-Pauses between attempts to reach a log, which end early where there is a sign that it is back.
+Pauses between attempts to reach a log; a sign of life of the log cuts a pause short.
 
-A broker that speaks to us is there, or about to be: who has looked for it in vain and waits for ten
-seconds would make its first reads late. Invariant: however often a sign comes, attempts keep the
-first pause between them, and without a sign all goes on as if there were none.
+A broker that connects to us is up, or about to be, and a pause of ten seconds would delay its first
+reads. Invariant: attempts keep the first pause between them, however often a sign comes, and
+without a sign nothing changes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ReconnectSignal(Protocol):
-    """A log that may be away, and can be told that it is back: that of a cluster."""
+    """A log that can be unreachable, and takes signs of life: that of a cluster."""
 
-    def wake(self) -> None:
-        """There is a sign of life: an attempt that waits is made now. Often is harmless."""
+    def wake(self) -> None: ...
 
 
 def wake(log: MetadataLog) -> None:
@@ -36,7 +35,6 @@ def wake(log: MetadataLog) -> None:
 
 
 def loop_now() -> float:
-    """The time of the event loop that runs."""
     return asyncio.get_running_loop().time()
 
 
@@ -48,12 +46,10 @@ class ReconnectBackoff(Backoff):
         self._bell = Doorbell()
 
     def wake(self) -> None:
-        """There is a sign of life: the pauses begin anew, that which runs now included."""
         self.begin_anew()
         self._bell.ring()
 
     async def wait(self) -> None:
-        """Wait until the next attempt may be made."""
         while (remaining_s := self.remaining_s) > 0:
             try:
                 async with asyncio.timeout(remaining_s):

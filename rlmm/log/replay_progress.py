@@ -1,9 +1,9 @@
 """
-How far a metadata partition is read, and the facts that follow from it: what pump, gate and
-snapshots say to one another without knowing each other.
+Progress of the replay of a metadata partition, and the facts that pump, gate and snapshots
+exchange.
 
-Values only. Offsets: `position` is the next offset to apply, `target` the log end that was captured
-when reading began, `log_end` the one that was asked for last; all exclusive.
+Values only. Offsets: `position` is the next offset to apply, `target` the high watermark when
+reading began, `high_watermark` the one that was asked for last; all exclusive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class NotReadyReason(StrEnum):
     CONNECTING = "connecting"
     """The log has not been reached yet."""
     ASSIGNMENT_UNKNOWN = "assignment-unknown"
-    """Nobody has said yet which user partitions are answered for."""
+    """The assignment is not known yet."""
     LOADING = "loading"
     """Its bounds are not known yet, or a snapshot is being read."""
     REPLAYING = "replaying"
@@ -26,13 +26,13 @@ class NotReadyReason(StrEnum):
     BEHIND = "behind"
     """An end of the log that was seen some time ago is still not reached."""
     END_UNKNOWN = "end-unknown"
-    """Nobody has been able to say for some time where the log ends."""
+    """The high watermark has been unknown for some time."""
     NOT_UNDERSTOOD = "not-understood"
     """Too much of the history could not be decoded; an operator decides."""
     NOT_PERMITTED = "not-permitted"
     """The log refuses us; an operator must act."""
     DAMAGED = "damaged"
-    """The log's bytes are not what was written."""
+    """The log's stored bytes are damaged."""
     OVER_BUDGET = "over-budget"
     """The memory budget is used up, so nothing more is applied."""
 
@@ -76,27 +76,26 @@ class ReplayProgress:
     partition: int
     position: int
     target: int | None
-    log_start: int | None
-    log_end: int | None
+    log_start_offset: int | None
+    high_watermark: int | None
     end_age_s: float | None
-    """How long ago `log_end` was asked for."""
+    """How long ago the log was asked for `high_watermark`."""
 
     @property
     def lag_records(self) -> int | None:
-        """Offsets up to the end of the log as it was last seen."""
-        return None if self.log_end is None else max(0, self.log_end - self.position)
+        return None if self.high_watermark is None else max(0, self.high_watermark - self.position)
 
 
 @dataclass(slots=True)
 class ReplayHistory:
     """
-    What the state of a shard was made of, since the first record that was there to be read.
+    The history that the state of a shard was built from, since the first record that could be read.
 
-    Kept in snapshots: how much of its history was understood must not be forgotten at a restart.
+    Snapshots keep it: a restart must not forget how many records were not understood.
     """
 
     first_offset: int = 0
-    """Where the log began when it was read from its start; above 0, what was before is unknown."""
+    """The log start offset of a full replay; above 0, earlier events are unknown."""
     records: int = 0
     """Records that were understood, and those that should have been."""
     undecodable: int = 0
@@ -110,11 +109,9 @@ class ReplayHistory:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the log was there from its first record on."""
         return self.first_offset == 0 and self.trimmed_before == 0
 
     def copy(self) -> ReplayHistory:
-        """The same, to be kept while this one goes on counting."""
         return ReplayHistory(
             self.first_offset,
             self.records,

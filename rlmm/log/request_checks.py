@@ -1,4 +1,4 @@
-"""What is no log, and what none may be asked: refused before any I/O."""
+"""Checks of requests to a log, before any I/O."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from rlmm.metadata.ids import INT64_MAX
 PARTITION_COUNT_MAX = 100_000
 """Far above any topic; more is a slip."""
 _LOG_CALLS = ("identity", "bounds", "read", "append", "statistics", "close")
-"""What a log is known by."""
 
 
 def require_count(partition_count: int | None) -> None:
-    """Refuse what is no number of partitions, before a folder is touched."""
+    """Refuse an invalid number of partitions, before a folder is touched."""
     if partition_count is None:
         return
     if type(partition_count) is not int or not 1 <= partition_count <= PARTITION_COUNT_MAX:
@@ -41,7 +40,7 @@ def require_position(position: int, bytes_max: int) -> None:
 
 
 def require_value(value: bytes) -> None:
-    """Refuse what is no event: a null value would be a tombstone."""
+    """Refuse a null value: it would be a tombstone."""
     if not isinstance(value, bytes):
         msg = f"an event is made of bytes, got {value!r}"
         raise InvalidArgument(msg)
@@ -56,14 +55,14 @@ def require_timeout(timeout_s: float) -> float:
 
 
 def is_log(value: object) -> bool:
-    """Whether *value* has every call of a `MetadataLog`; a class of logs is none."""
+    """Return whether *value* has every call of a `MetadataLog`; a class of logs is none."""
     return not isinstance(value, type) and all(
         callable(getattr(value, call, None)) for call in _LOG_CALLS
     )
 
 
 def require_openable(log: object, snapshots: object) -> None:
-    """Refuse what is neither a log nor the folder of one, and snapshots that have no folder."""
+    """Refuse a value that is neither a log nor its folder, and snapshots without a folder."""
     if not isinstance(log, (Path, str)) and not is_log(log):
         msg = f"log must be a folder or an open log, got {log!r}"
         raise InvalidArgument(msg)

@@ -85,7 +85,6 @@ def _admit_update(event: SegmentUpdate, state: PartitionState) -> Rejected | Non
 
 
 def _fence(event: SegmentUpdate, state: PartitionState) -> Rejected | None:
-    """Why this copy must not be finished, or not by this broker."""
     row = state.rows[event.id.uuid]
     broker = row[CONTENT_AT:BROKER_STOP]
     started = SegmentState.COPY_SEGMENT_STARTED

@@ -45,7 +45,6 @@ class Assignment:
     once, since there may be hundreds of thousands and it is asked for at every scrape."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number, and numbers that no topic has."""
         for number in self.metadata or ():
             if type(number) is not int:
                 msg = f"a metadata partition is a number from 0, got {number!r}"
@@ -57,7 +56,6 @@ class Assignment:
 
     @classmethod
     def everything(cls) -> Assignment:
-        """Every user partition there is and will be."""
         return cls(None)
 
     @classmethod
@@ -66,12 +64,10 @@ class Assignment:
 
     @classmethod
     def awaited(cls) -> Assignment:
-        """Whatever somebody will say; until then nobody knows."""
         return cls(frozenset(), is_known=False)
 
     @classmethod
     def of_metadata(cls, partitions: Iterable[int]) -> Assignment:
-        """Whatever lives on these metadata partitions."""
         return cls(frozenset(partitions))
 
     @classmethod
@@ -106,7 +102,6 @@ class Assignment:
         return self.metadata.union(counted)
 
     def _count(self, partition_count: int, before: Assignment | None) -> Counter[int]:
-        """How many user partitions live on each metadata partition that has any."""
         known = None
         if before is not None:
             known = before._counted.get(partition_count)  # noqa: SLF001 - another of this class
@@ -125,7 +120,7 @@ class Assignment:
         return counted
 
     def covers(self, partition: TopicIdPartition, metadata_partition: int) -> bool:
-        """Whether *partition*, which lives on *metadata_partition*, is answered for."""
+        """Return whether *partition*, which lives on *metadata_partition*, is answered for."""
         return (
             self.metadata is None or metadata_partition in self.metadata or partition in self.user
         )
@@ -144,5 +139,5 @@ class Assignment:
 
 
 def place_of(partition: TopicIdPartition, partition_count: int) -> int:
-    """The metadata partition where the events of *partition* live."""
+    """Return the metadata partition where the events of *partition* live."""
     return metadata_partition_for(partition.topic_id, partition.partition, partition_count)

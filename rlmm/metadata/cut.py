@@ -53,7 +53,7 @@ Key of the user partition, segment id, state, broker id and timestamp, compact c
 
 
 def cut(value: bytes) -> Start | Update | None:
-    """The parts of *value* if it has the common form, else `None`. Never raises."""
+    """Return the parts of *value* if it has the common form, else `None`. Never raises."""
     try:
         name = value[3]  # length + 1 of the topic name
         if value[1] == API_SEGMENT:
@@ -95,7 +95,6 @@ def _cut_segment(value: bytes, name: int) -> Start | None:
 
 
 def _rising_epochs(epochs: bytes) -> bool:
-    """Whether there are any, in the order and without the tags that a row demands."""
     previous = _BEFORE_ANY_EPOCH
     for epoch, _, tags in _EPOCH.iter_unpack(epochs):
         if tags or epoch <= previous:

@@ -89,7 +89,6 @@ class _Fields:
         )
 
     def size(self, what: str) -> int:
-        """Read a compact length or count; negative means null."""
         return _wrap32(self.varint(what) - 1)
 
     def name(self, bytes_max: int = NAME_BYTES_MAX) -> str:
@@ -140,7 +139,7 @@ def decode_name(raw: bytes) -> str:
 
 
 def decode(value: bytes | None) -> Event | Undecodable:
-    """The event in *value*, or why there is none. Never raises."""
+    """Return the event in *value*, or why there is none. Never raises."""
     if value is None:
         return Undecodable(UndecodableReason.TOMBSTONE, "null value")
     if not value:

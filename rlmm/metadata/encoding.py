@@ -98,7 +98,6 @@ def encode_any(event: Event) -> bytes:
 
 
 def encode_segment_id(segment_id: SegmentId) -> bytes:
-    """The segment id structure with its tag sections."""
     return segment_id.partition.key + NO_TAGS + segment_id.uuid + NO_TAGS
 
 

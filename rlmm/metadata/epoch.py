@@ -222,7 +222,7 @@ class EpochState:
         return None if uuid is None else (uuid, rows[uuid])
 
     def _covering(self, offset: int, rows: Rows) -> bytes | None:
-        """The shadowed segment finished last that covers *offset*."""
+        """Return the shadowed segment finished last that covers *offset*."""
         cover = self.cover
         if cover is None:
             cover = self.cover = self.build_cover(rows)

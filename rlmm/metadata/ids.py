@@ -26,21 +26,18 @@ _UUID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?")
 
 
 def require_int32(name: str, value: int) -> None:
-    """Refuse what does not fit a 32-bit field, naming it."""
     if type(value) is not int or not INT32_MIN <= value <= INT32_MAX:
         msg = f"{name} must be a 32-bit integer, got {value!r}"
         raise InvalidArgument(msg)
 
 
 def require_int64(name: str, value: int) -> None:
-    """Refuse what does not fit a 64-bit field, naming it."""
     if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
         msg = f"{name} must be a 64-bit integer, got {value!r}"
         raise InvalidArgument(msg)
 
 
 def require_uuid(name: str, value: object) -> None:
-    """Refuse what is not 16 bytes, naming it."""
     if not isinstance(value, bytes) or len(value) != UUID_BYTES:
         got = f"{len(value)}" if isinstance(value, bytes) else repr(value)
         msg = f"a {name} has {UUID_BYTES} bytes, got {got}"
@@ -82,12 +79,12 @@ class Uuid(bytes):
 
     @property
     def msb(self) -> int:
-        """The most significant half, as Kafka's signed 64-bit number."""
+        """Return the most significant half, as Kafka's signed 64-bit number."""
         return int.from_bytes(self[:8], signed=True)
 
     @property
     def lsb(self) -> int:
-        """The least significant half, as Kafka's signed 64-bit number."""
+        """Return the least significant half, as Kafka's signed 64-bit number."""
         return int.from_bytes(self[8:], signed=True)
 
     def __str__(self) -> str:
@@ -146,7 +143,9 @@ _SET_UUID = SegmentId.__dict__["uuid"].__set__
 
 
 def trusted_segment_id(partition: TopicIdPartition, uuid: bytes) -> SegmentId:
-    """The id of a segment whose 16 bytes of *uuid* were checked before; see `trusted_segment`."""
+    """
+    Return the id of a segment whose 16 bytes of *uuid* were checked before; see `trusted_segment`.
+    """
     segment_id = object.__new__(SegmentId)
     _SET_PARTITION(segment_id, partition)
     _SET_UUID(segment_id, bytes.__new__(Uuid, uuid))

@@ -55,7 +55,6 @@ _JOINED_AT_A_TIME = 4_096
 
 
 def partition_image(state: PartitionState) -> bytes:
-    """The canonical image of one user partition."""
     parts = [encode_varint(len(state.key)), state.key]
     delete = state.delete
     if delete is None:
@@ -137,7 +136,7 @@ def _epoch_parts(
 
 
 def shard_image(partition: int, position: int, states: Iterable[PartitionState]) -> bytes:
-    """The canonical image of a shard that stands at *position*."""
+    """Return the canonical image of a shard that stands at *position*."""
     ordered = sorted(states, key=lambda state: state.key)
     parts = [
         SHARD_HEAD.pack(SHARD_MAGIC, SHARD_VERSION, partition, position),

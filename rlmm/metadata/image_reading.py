@@ -173,7 +173,6 @@ def _read_rows(fields: _Fields, state: PartitionState, partition: TopicIdPartiti
 
 
 def _require_row(fields: _Fields, segment_id: SegmentId, row: bytes) -> None:
-    """A row is accepted if it is what this build would have made of the segment it holds."""
     try:
         segment = replace(segment_of(segment_id, row))  # checked by the constructor
         finish = finish_of(row)

@@ -56,7 +56,6 @@ class RowListing:
             self._ordered = entry.slots.copy().ids()
 
     def _keys_of_epoch(self, slots: Slots, others: set[bytes]) -> Iterator[bytes]:
-        """By start offset; where it is equal those with a slot first, by slot; others by id."""
         rows = self._rows
         for rank, uuid in enumerate(slots.ids()):
             yield _start(rows[uuid]) + _HAS_SLOT + rank.to_bytes(8, "big") + uuid

@@ -98,7 +98,7 @@ class SortedKeys:
             del self._chunks[number], self._lowest[number]
 
     def behind(self, key: bytes) -> Iterator[bytes]:
-        """The keys above *key*, rising; nothing may change meanwhile."""
+        """Return the keys above *key*, rising; nothing may change meanwhile."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         for at in range(bisect_right(chunk, key), len(chunk)):
@@ -173,7 +173,6 @@ class Order:
         return is_last and not self.reader_count and not is_awaited
 
     def is_forgotten(self) -> bool:
-        """Whether so much has changed since anybody asked that keeping this up is not worth it."""
         self.idle_changes += 1
         return self.idle_changes > self.size_max + TAKEN_AT_A_TIME
 
@@ -200,7 +199,7 @@ class Orders:
         limit: int,
         kept: KeptOrders,
     ) -> Page:
-        """The next *limit* segments behind *after*, or none yet."""
+        """Return the next *limit* segments behind *after*, or none yet."""
         kept.pass_turn()
         order = self._orders.pop(epoch, None)
         if order is None or order.is_given_up:
@@ -244,7 +243,6 @@ class Orders:
                 self._drop(state, epoch)
 
     def _held(self) -> list[Order]:
-        """Those that are not given up; the others are forgotten."""
         given_up = [epoch for epoch, order in self._orders.items() if order.is_given_up]
         for epoch in given_up:
             del self._orders[epoch]

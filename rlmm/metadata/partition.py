@@ -157,7 +157,6 @@ class PartitionState:
             raise
 
     def _listing_epochs(self, uuid: bytes, row: bytes) -> frozenset[int]:
-        """The epochs that list the segment: its row's, and those of an earlier first record."""
         named = frozenset([epoch for epoch, _, _ in epoch_ranges(row)])
         strays = self.strays.get(uuid)
         return named if strays is None else named | strays
@@ -233,7 +232,6 @@ class PartitionState:
     def _finish_one_epoch(
         self, uuid: bytes, current: bytes, writer: bytes, custom: bytes, offset: int
     ) -> Verdict:
-        """What `_finish` does, for the one form that nearly half of all events have."""
         broker, last, epoch, first = unpack_content(current, CONTENT_AT)
         undo: Undo = []
         try:
@@ -284,7 +282,9 @@ class PartitionState:
             self.orders.changed(self, uuid, row, None)
 
     def put_delete(self, event: PartitionDelete) -> Verdict:
-        """The partition's own deletion moves on; every record is stored, as Kafka stores it."""
+        """
+        The partition's own deletion moves on; every record is stored, as Kafka stores it.
+        """
         finishes = event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED
         if event == self.delete and not (finishes and self.epochs):
             return DUPLICATE
@@ -337,7 +337,9 @@ class PartitionState:
         return None if entry is None else entry.lookup(offset, self.rows)
 
     def next_with_txn_index(self, epoch: int, offset: int) -> bytes | None:
-        """The next finished segment of *epoch*, from *offset* on, that may have such an index."""
+        """
+        Return the next finished segment of *epoch*, from *offset* on, that may have such an index.
+        """
         entry = self.epochs.get(epoch)
         return None if entry is None else entry.next_with_txn_index(offset, self.rows)
 
@@ -352,7 +354,6 @@ class PartitionState:
         return 0 if entry is None else entry.size_bytes
 
     def ids(self) -> list[bytes]:
-        """All segments, by rising start offset, then by id."""
         rows = self.rows
         return sorted(rows, key=lambda uuid: (start_of(rows[uuid]), uuid))
 

@@ -83,7 +83,9 @@ class PythonShard(ShardAnswers):
 
     @classmethod
     def from_image(cls, image: bytes) -> Self:
-        """The shard that *image* holds. Raises `ImageCorrupt` before anything is taken over."""
+        """
+        Return the shard that *image* holds. Raises `ImageCorrupt` before anything is taken over.
+        """
         partition, position, states = read_shard_image(image)
         shard = cls(partition, position)
         shard._states = {state.key: state for state in states}

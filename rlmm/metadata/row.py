@@ -92,7 +92,7 @@ What stands before the content of a copy that starts, with a transaction index a
 
 
 def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes:
-    """The row that holds *segment*."""
+    """Return the row that holds *segment*."""
     return b"".join(
         (
             _HEAD.pack(
@@ -113,7 +113,7 @@ def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes
 
 
 def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
-    """The segment that *row* holds; what a row holds was checked when it was made."""
+    """Return the segment that *row* holds; what a row holds was checked when it was made."""
     state, txn_index_empty, _, broker_id, event_ts, start, end, max_ts = _HEAD.unpack_from(row)
     custom_at = ONE_EPOCH_CUSTOM_AT if row[EPOCHS_AT] == ONE_EPOCH else _custom_at(row)
     return trusted_segment(
@@ -169,7 +169,6 @@ pack_finish = _INT64.pack
 
 
 def packed_finish_of(row: bytes) -> bytes:
-    """The finish offset as it stands in the row."""
     return row[2:CONTENT_AT]
 
 
@@ -202,7 +201,6 @@ def size_of(row: bytes) -> int:
 
 
 def epochs_of(row: bytes) -> Epochs:
-    """(epoch, first offset), rising."""
     if row[EPOCHS_AT] == ONE_EPOCH:
         return (_EPOCH.unpack_from(row, EPOCHS_AT + 1),)
     first, count = _epochs_from(row)
@@ -248,12 +246,13 @@ def epoch_range(row: bytes, epoch: int) -> tuple[int, int] | None:
 
 
 def _before(offset: int) -> int:
-    """The offset before *offset*; before the least comes the largest, as in Java's arithmetic."""
+    """
+    Return the offset before *offset*; before the least comes the largest, as in Java's arithmetic.
+    """
     return offset - 1 if offset > INT64_MIN else INT64_MAX
 
 
 def same_content(row: bytes, other: bytes) -> bool:
-    """Whether two rows say the same but for the finish offset."""
     return row[CONTENT_AT:] == other[CONTENT_AT:] and row[:2] == other[:2]
 
 
@@ -265,13 +264,11 @@ def _custom(row: bytes, at: int) -> bytes | None:
 
 
 def _custom_at(row: bytes) -> int:
-    """Where the custom metadata begins; the size stands right before it."""
     first, count = _epochs_from(row)
     return first + count * _EPOCH.size + _INT32.size
 
 
 def _epochs_from(row: bytes) -> tuple[int, int]:
-    """Where the first epoch stands, and how many there are."""
     if row[EPOCHS_AT] == ONE_EPOCH:
         return EPOCHS_AT + 1, 1
     size, first = _varint(row, EPOCHS_AT)

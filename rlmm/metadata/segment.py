@@ -120,14 +120,12 @@ def require_custom_metadata(value: object) -> None:
 
 
 def require_flag(name: str, value: object) -> None:
-    """Refuse a flag that is neither true nor false."""
     if type(value) is not bool:
         msg = f"{name} must be true or false, got {value!r}"
         raise InvalidArgument(msg)
 
 
 def require_epochs(epochs: Mapping[int, int] | Iterable[tuple[int, int]]) -> Epochs:
-    """The epochs, sorted and judged; refuses what is no list of (epoch, offset)."""
     try:
         pairs = sorted_epochs(epochs)
     except (TypeError, ValueError) as error:

@@ -88,19 +88,18 @@ class Shard(Protocol):
     def admit(self, event: Event) -> Rejected | None:
         """Why a writer must not publish *event* now, as far as that can be known beforehand."""
 
-    def partitions(self) -> Iterator[TopicIdPartition]:
-        """Every user partition of which an event was applied."""
+    def partitions(self) -> Iterator[TopicIdPartition]: ...
 
     def knows(self, partition: TopicIdPartition) -> bool:
-        """Whether any event of *partition* was ever applied here."""
+        """Return whether any event of *partition* was ever applied here."""
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """The segment, unless it was never started or its deletion is finished."""
+        """Return the segment, unless it was never started or its deletion is finished."""
 
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
 
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
@@ -116,13 +115,14 @@ class Shard(Protocol):
         """
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        """Return the largest offset of *epoch* that any finished copy reached; never goes down."""
 
-    def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Every segment in whatever state, by rising start offset; a snapshot."""
+    def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]: ...
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Every segment that lists *epoch*, in whatever state, in Kafka's order; a snapshot."""
+        """
+        Return every segment that lists *epoch*, in whatever state, in Kafka's order; a snapshot.
+        """
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
         """
@@ -157,17 +157,14 @@ class Shard(Protocol):
         Segments of *partition* by state: started, finished, being deleted; read from counters.
         """
 
-    def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
-        """The last partition-delete event."""
+    def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None: ...
 
     def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochView | None:
         """How look-ups in *epoch* are answered; `None` where the epoch was never seen."""
 
-    def partition_image(self, partition: TopicIdPartition) -> bytes | None:
-        """The state image of one user partition."""
+    def partition_image(self, partition: TopicIdPartition) -> bytes | None: ...
 
-    def image(self) -> bytes:
-        """The state image of the shard."""
+    def image(self) -> bytes: ...
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
         """
@@ -205,6 +202,6 @@ class Shard(Protocol):
         """
 
     def validate(self) -> list[str]:
-        """Every broken internal rule, in words; empty when the state is sound."""
+        """Return every broken internal rule, in words; empty when the state is sound."""
 
     def statistics(self) -> ShardStatistics: ...

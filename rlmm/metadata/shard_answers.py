@@ -52,32 +52,29 @@ class ShardAnswers:
         return admit(event, self._state)
 
     def partitions(self) -> Iterator[TopicIdPartition]:
-        """Every user partition of which an event was applied."""
         for key in list(self._states):
             partition = decode_partition_key(key)
             assert partition is not None, key.hex()
             yield partition
 
     def knows(self, partition: TopicIdPartition) -> bool:
-        """Whether any event of *partition* was ever applied here."""
+        """Return whether any event of *partition* was ever applied here."""
         return partition.key in self._states
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """The segment, if it is there."""
         row = self._state(segment_id.partition).rows.get(segment_id.uuid)
         return None if row is None else segment_of(segment_id, row)
 
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of *epoch*."""
+        """Return the finished segment that holds *offset* of *epoch*."""
         state = self._state(partition)
         return _found(partition, state, state.lookup(epoch, offset))
 
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
-        """As `segment_for`, as id and row."""
         state = self._states.get(partition.key, _NOTHING)
         entry = state.epochs.get(epoch)
         return None if entry is None else entry.row_for(offset, state.rows)
@@ -85,7 +82,7 @@ class ShardAnswers:
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The next finished segment of *epoch* that may have a transaction index."""
+        """Return the next finished segment of *epoch* that may have a transaction index."""
         state = self._state(partition)
         return _found(partition, state, state.next_with_txn_index(epoch, offset))
 
@@ -93,12 +90,11 @@ class ShardAnswers:
         return self._state(partition).highest(epoch)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Every segment, by rising start offset."""
         state = self._state(partition)
         return _all(partition, state, state.ids())
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Every segment that lists *epoch*, in Kafka's order."""
+        """Return every segment that lists *epoch*, in Kafka's order."""
         state = self._state(partition)
         return _all(partition, state, state.ids_of_epoch(epoch))
 
@@ -114,7 +110,7 @@ class ShardAnswers:
         after: PageKey | None = None,
         limit: int,
     ) -> Page:
-        """The segments behind *after*, *limit* at most."""
+        """Return the segments behind *after*, *limit* at most."""
         state = self._state(partition)
         return page_of(state, partition, epoch, after, limit, self._kept_orders)
 
@@ -140,7 +136,6 @@ class ShardAnswers:
         return started, finished, being_deleted
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
-        """The last partition-delete event."""
         return self._state(partition).delete
 
     def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochView | None:
@@ -152,16 +147,13 @@ class ShardAnswers:
         return EpochView(slots, frozenset(map(Uuid, entry.unreferenced)), entry.highest)
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None:
-        """The state image of one user partition."""
         state = self._states.get(partition.key)
         return None if state is None else partition_image(state)
 
     def image(self) -> bytes:
-        """The state image of the shard."""
         return shard_image(self.partition, self.position, self._states.values())
 
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
-        """What makes the image of each user partition as it is now, by rising key."""
         return (part for part in self.freezing() if part is not None)
 
     def freezing(
@@ -182,7 +174,6 @@ class ShardAnswers:
                     yield partition, epoch, entry.highest
 
     def validate(self) -> list[str]:
-        """Every broken internal rule, in words."""
         return [
             f"{decode_partition_key(key)}: {violation}"
             for key, state in self._states.items()

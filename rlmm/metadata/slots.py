@@ -59,7 +59,6 @@ class Slots:
             yield from zip(offsets, ids, strict=True)
 
     def copy(self) -> Slots:
-        """The same slots, to be kept while these change; references are copied, nothing else."""
         copied = Slots()
         copied._offsets, copied._ids, copied.top = self._offsets[:], self._ids[:], self.top
         if self._lower is not None:
@@ -68,17 +67,15 @@ class Slots:
         return copied
 
     def ids(self) -> Iterator[bytes]:
-        """The segment ids, by rising offset."""
         for _, ids in self.chunks():
             yield from ids
 
     def chunks(self) -> list[Chunk]:
-        """All chunks, by rising offset."""
         last = self._offsets, self._ids
         return [last] if self._lower is None else [*self._lower.chunks, last]
 
     def since(self, offset: int) -> Iterator[tuple[int, bytes]]:
-        """The slots from *offset* on, by rising offset; nothing may change meanwhile."""
+        """Return the slots from *offset* on, by rising offset; nothing may change meanwhile."""
         number, offsets, ids = self._home(offset)
         index = bisect_left(offsets, offset)
         yield from zip(offsets[index:], ids[index:], strict=True)
@@ -87,7 +84,7 @@ class Slots:
                 yield from zip(offsets, ids, strict=True)
 
     def floor(self, offset: int) -> bytes | None:
-        """The id in the slot with the largest offset that is not above *offset*."""
+        """Return the id in the slot with the largest offset that is not above *offset*."""
         if self._lower is None:  # in line what `_home` finds for short epochs
             offsets, ids = self._offsets, self._ids
         else:
@@ -96,13 +93,12 @@ class Slots:
         return ids[index - 1] if index else None
 
     def floor_slot(self, offset: int) -> tuple[int, bytes] | None:
-        """As `floor`, with the offset of the slot."""
         _, offsets, ids = self._home(offset)
         index = bisect_right(offsets, offset)
         return (offsets[index - 1], ids[index - 1]) if index else None
 
     def above(self, offset: int) -> int | None:
-        """The smallest slot offset over *offset*."""
+        """Return the smallest slot offset over *offset*."""
         number, offsets, _ = self._home(offset)
         index = bisect_right(offsets, offset)
         if index < len(offsets):
@@ -113,13 +109,12 @@ class Slots:
         return lower.firsts[number + 1] if number + 1 < len(lower.firsts) else self._offsets[0]
 
     def get(self, offset: int) -> bytes | None:
-        """The id in the slot of exactly *offset*."""
+        """Return the id in the slot of exactly *offset*."""
         place = self.find(offset)
         return None if place is None else self.at(place)
 
     @property
     def is_long(self) -> bool:
-        """Whether there are more slots than one chunk holds."""
         return self._lower is not None
 
     def append(self, offset: int, segment: bytes) -> bool:
@@ -184,11 +179,9 @@ class Slots:
         return None
 
     def at(self, place: Place) -> bytes:
-        """The id in the slot that `find` found."""
         return place[2][place[3]]
 
     def drop(self, place: Place) -> None:
-        """Empty the slot that `find` found."""
         number, offsets, ids, index = place
         del offsets[index], ids[index]
         if self._lower is not None:
@@ -196,7 +189,7 @@ class Slots:
         self.top = self._offsets[-1] if self._offsets else None
 
     def _home(self, offset: int) -> tuple[int, list[int], list[bytes]]:
-        """The chunk, with its number, that has the slot of *offset* or would get it."""
+        """Return the chunk, with its number, that has the slot of *offset* or would get it."""
         lower = self._lower
         if lower is None or offset >= self._offsets[0]:
             return _LAST, self._offsets, self._ids
@@ -218,7 +211,6 @@ class Slots:
             self._lower = None
 
     def _cut(self, number: int) -> None:
-        """Cut a full chunk in two; the last one near its end, because most offsets are appended."""
         offsets, ids = self.chunks()[number]
         middle = len(offsets) - 1 if number == _LAST else len(offsets) // 2
         # Everything that may run out of memory comes before the first change.

@@ -62,7 +62,9 @@ class Stretches:
         self.looked_to = offset
 
     def changed(self, offset: int, slots: Slots, rows: Rows) -> None:
-        """The slot of *offset* was filled or emptied, or all from there on were; some are left."""
+        """
+        The slot of *offset* was filled or emptied, or all from there on were; some are left.
+        """
         top = slots.top
         assert top is not None
         ends = self.ends
@@ -101,7 +103,9 @@ class Stretches:
         return not row[TXN_INDEX_EMPTY_AT] or _last_of(row, self.epoch) < following
 
     def end_from(self, offset: int, slots: Slots) -> tuple[int, bytes] | None:
-        """The slot that ends the stretch of the slot of *offset*, when all were looked at."""
+        """
+        Return the slot that ends the stretch of the slot of *offset*, when all were looked at.
+        """
         at = self.ends.above(offset - 1)
         if at is None:
             at = slots.top

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def violations(state: PartitionState) -> list[str]:
-    """Every broken rule, in words; empty when the state is sound."""
+    """Return every broken rule, in words; empty when the state is sound."""
     found = _dangling(state)
     if found:
         return found  # an image of such a state cannot even be written

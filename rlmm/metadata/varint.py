@@ -6,7 +6,6 @@ _ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
 
 
 def encode_varint(number: int) -> bytes:
-    """Write an unsigned varint in its minimal form."""
     if number < 0x80:
         return _ONE_BYTE[number]
     out = bytearray()

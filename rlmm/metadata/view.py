@@ -52,11 +52,11 @@ class PartitionViews:
         self._initialized[partition] = True
 
     def is_loaded(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* was asked for."""
+        """Return whether *partition* was asked for."""
         return partition in self._initialized
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Whether questions about *partition* are answered."""
+        """Return whether questions about *partition* are answered."""
         return self._initialized.get(partition, False)
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
@@ -70,7 +70,6 @@ class PartitionViews:
         return report
 
     def apply_event(self, event: Event | None, offset: int | None = None) -> Verdict:
-        """Apply one event to the shard, likewise."""
         verdict = self._shard.apply_event(event, offset)
         finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
         if isinstance(event, PartitionDelete) and event.state is finished:

@@ -16,7 +16,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from rlmm.base.duration_histogram import DurationStatistics
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.metrics.metric import Metric, MetricKind, Scrape
 from rlmm.metrics.os_statistics import ProcessFigures, measure_process
 from rlmm.metrics.table import METRICS

@@ -266,11 +266,11 @@ PLACES: Final[tuple[Metric, ...]] = (
         "The log's end when reading began, exclusive: from there on it is answered.",
     ),
     of_places(
-        "rlmm_high_watermark", GAUGE, lambda place: place.follower.progress.log_end,
+        "rlmm_high_watermark", GAUGE, lambda place: place.follower.progress.high_watermark,
         "The log's end as it was seen last, exclusive.",
     ),
     of_places(
-        "rlmm_log_start_offset", GAUGE, lambda place: place.follower.progress.log_start,
+        "rlmm_log_start_offset", GAUGE, lambda place: place.follower.progress.log_start_offset,
         "The first offset that the log still has.", "It passes `rlmm_last_applied_offset`.",
     ),
     of_places(

@@ -35,12 +35,10 @@ class CheckpointFault:
 
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """Write a check point of one offset for each partition."""
     return _format(f"{name.topic} {name.number} {offset}" for name, offset in offsets.items())
 
 
 def parse_offsets(content: bytes) -> dict[TopicPartition, int] | CheckpointFault:
-    """Read a check point of one offset for each partition."""
     rows = _rows(content, 3)
     if isinstance(rows, CheckpointFault):
         return rows
@@ -58,7 +56,6 @@ def format_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
 
 
 def parse_epochs(content: bytes) -> list[tuple[int, int]] | CheckpointFault:
-    """Read the leader epochs with their first offsets."""
     rows = _rows(content, 2)
     if isinstance(rows, CheckpointFault):
         return rows
@@ -77,7 +74,6 @@ def format_partition_metadata(topic_id: bytes) -> bytes:
 
 
 def parse_partition_metadata(content: bytes) -> bytes | CheckpointFault:
-    """Read the topic id, 16 bytes; the id of zeros is none."""
     try:
         lines = content.decode("ascii").splitlines()
     except UnicodeDecodeError:
@@ -102,7 +98,7 @@ def _format(lines: Iterable[str]) -> bytes:
 
 
 def _rows(content: bytes, width: int) -> list[list[str]] | CheckpointFault:
-    """The fields of each line behind version and count; an empty file has none."""
+    """Return the fields of each line behind version and count; an empty file has none."""
     try:
         lines = content.decode("ascii").splitlines()
     except UnicodeDecodeError:

@@ -28,8 +28,7 @@ class CommitOwner(Protocol):
     def synced(self, work: SyncWork) -> None:
         """Everything below the end of *work* is safe."""
 
-    def sync_failed(self, error: BaseException) -> None:
-        """What the sync was for may be lost; there must be no other."""
+    def sync_failed(self, error: BaseException) -> None: ...
 
 
 class GroupCommit:
@@ -90,7 +89,6 @@ class GroupCommit:
             raise AppendUncertain(msg + (self._fault or "no sync follows"))
 
     async def finish(self) -> None:
-        """Sync everything, and return when no sync is running."""
         self.start()
         while self._running is not None:
             await asyncio.wait((self._running,))

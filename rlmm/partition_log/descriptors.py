@@ -110,7 +110,6 @@ class Descriptors:
         self._with_room(lambda: self._disk.sync_folder(path))
 
     def close(self) -> None:
-        """Close everything; nobody may hold anything any more."""
         with self._lock:
             descriptors = [found.descriptor for found in self._open.values()]
             descriptors += self._forgotten
@@ -119,7 +118,6 @@ class Descriptors:
         self._close_all(descriptors)
 
     def _with_room(self, call: Callable[[], Result]) -> Result:
-        """Do what opens a file; where too many are open, once more without the idle ones."""
         try:
             return call()
         except OSError as error:

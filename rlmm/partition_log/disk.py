@@ -35,7 +35,7 @@ class Disk:
         return os.pread(descriptor, size, position)
 
     def is_in_memory(self, descriptor: int, position: int) -> bool:
-        """Whether the byte at *position* can be read without waiting for the medium."""
+        """Return whether the byte at *position* can be read without waiting for the medium."""
         try:
             return os.preadv(descriptor, [bytearray(1)], position, os.RWF_NOWAIT) == 1
         except OSError:
@@ -66,7 +66,6 @@ class Disk:
         os.fdatasync(descriptor)
 
     def sync_folder(self, path: Path) -> None:
-        """Force the names in a folder to the medium."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -113,11 +112,9 @@ class Disk:
         path.mkdir(parents=True, exist_ok=True)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
         path.unlink(missing_ok=True)
 
     def modified_ms(self, path: Path) -> int:
-        """When the file was last written."""
         return int(path.stat().st_mtime * 1000)
 
 

@@ -26,12 +26,11 @@ class EpochStarts:
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of epoch and first offset, as they are now."""
         return tuple(self._entries)
 
     @property
     def latest(self) -> int:
-        """The newest epoch, -1 when there is none."""
+        """Return the newest epoch, -1 when there is none."""
         return self._entries[-1][0] if self._entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> bool:
@@ -63,7 +62,7 @@ class EpochStarts:
         return True
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch that wrote *offset*, -1 when that is not known."""
+        """Return the epoch that wrote *offset*, -1 when that is not known."""
         index = self._index_at(offset)
         return self._entries[index][0] if index >= 0 else -1
 

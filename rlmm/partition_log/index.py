@@ -27,7 +27,6 @@ _NO_TIMESTAMP = -1
 
 
 def offset_entries(content: bytes) -> array[int]:
-    """The entries of an `.index` file, each as one number: `offset << 32 | position`."""
     return _big_endian(array("q", content))
 
 
@@ -41,7 +40,7 @@ def position_for_offset(entries: array[int], relative_offset: int) -> int:
 
 
 def position_at_most(entries: array[int], position: int) -> int:
-    """The last indexed batch start that is not behind *position*; 0 when there is none."""
+    """Return the last indexed batch start that is not behind *position*; 0 when there is none."""
     index = bisect_right(entries, position, key=lambda entry: entry & 0xFFFFFFFF)
     return entries[index - 1] & 0xFFFFFFFF if index else 0
 
@@ -73,7 +72,6 @@ class SegmentIndex:
     def of_files(
         cls, base_offset: int, interval_bytes: int, offsets: bytes, times: bytes
     ) -> SegmentIndex:
-        """Go on with what sound files hold."""
         index = cls(base_offset, interval_bytes)
         index.offsets = offset_entries(offsets)
         for timestamp_ms, relative_offset in _TIME_ENTRY.iter_unpack(times):
@@ -109,7 +107,9 @@ class SegmentIndex:
         return b"".join(map(_TIME_ENTRY.pack, self._times, self._time_offsets))
 
     def offset_before_time(self, timestamp_ms: int) -> int:
-        """An offset at or before the first batch that has a record of *timestamp_ms* or later."""
+        """
+        Return an offset at or before the first batch that has a record of *timestamp_ms* or later.
+        """
         index = bisect_left(self._times, timestamp_ms)
         if index == 0:
             return self.base_offset
@@ -155,7 +155,9 @@ def time_index_fault(content: bytes, base_offset: int, next_offset: int) -> str 
 
 
 def last_timestamp_ms(content: bytes) -> int:
-    """The largest timestamp of a closed segment, from the end of its `.timeindex`; else -1."""
+    """
+    Return the largest timestamp of a closed segment, from the end of its `.timeindex`; else -1.
+    """
     if len(content) < TIME_ENTRY_BYTES:
         return _NO_TIMESTAMP
     timestamp_ms: int = _TIME_ENTRY.unpack(content[-TIME_ENTRY_BYTES:])[0]
@@ -167,7 +169,6 @@ def _ascends(numbers: list[int]) -> bool:
 
 
 def _big_endian(numbers: array[int]) -> array[int]:
-    """The same numbers between the machine's byte order and the files'."""
     swapped = array("q", numbers)
     if sys.byteorder == "little":
         swapped.byteswap()

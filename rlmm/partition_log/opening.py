@@ -103,7 +103,6 @@ def open_partition(opening: PartitionOpening) -> PartitionStore:
 
 
 def _sizes(opening: PartitionOpening) -> dict[str, int]:
-    """The folder's files; makes the folder where that was asked for."""
     disk, folder = opening.place.disk, opening.folder
     try:
         sizes = disk.sizes(folder)
@@ -140,13 +139,11 @@ def _topic_id(opening: PartitionOpening, sizes: dict[str, int]) -> bytes | None:
 
 
 def wrong_topic_id(folder: Path, held: bytes | None, wanted: bytes | None) -> str:
-    """The line that names two topic ids, of which a folder has the first."""
     names = [format_partition_metadata(topic_id or b"").split()[-1] for topic_id in (held, wanted)]
     return f"{folder} belongs to topic id {names[0].decode()}, not to {names[1].decode()}"
 
 
 def _segments(opening: PartitionOpening, sizes: dict[str, int]) -> list[Segment]:
-    """The segments by their `.log` files; what is left over of others is removed."""
     names = {name: found for name in sizes if (found := parse_segment_file(name)) is not None}
     base_offsets = sorted(base for base, suffix in names.values() if suffix == LOG)
     if not opening.place.is_read_only:
@@ -194,7 +191,6 @@ def _born_ms(opening: PartitionOpening, active: Segment) -> int:
 def _epochs(
     opening: PartitionOpening, recovery: Recovery, segments: list[Segment], next_offset: int
 ) -> tuple[EpochStarts, bool]:
-    """The leader epochs, and whether they have to be written anew."""
     content = opening.place.disk.read_file(opening.folder / EPOCH_CHECKPOINT)
     found = parse_epochs(content) if content is not None else None
     if isinstance(found, list):

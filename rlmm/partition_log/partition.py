@@ -11,6 +11,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from rlmm.base.threads import finished
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -24,7 +25,6 @@ from rlmm.partition_log.incoming import check_batches
 from rlmm.partition_log.readable import LogReads
 from rlmm.partition_log.reading import INLINE_BYTES_MAX
 from rlmm.partition_log.settings import SyncPolicy
-from rlmm.partition_log.workers import LogThreads, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rlmm.partition_log.incoming import IncomingBatch
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
+    from rlmm.partition_log.workers import LogThreads
 
 
 class AppendedRange(NamedTuple):
@@ -57,11 +58,9 @@ class PartitionStatistics(NamedTuple):
 class LogKeeper(Protocol):
     """Who notes on disk, for all partitions, what they report."""
 
-    def note_soon(self, log: PartitionLog) -> None:
-        """A recovery point has moved."""
+    def note_soon(self, log: PartitionLog) -> None: ...
 
-    async def note_now(self, log: PartitionLog) -> None:
-        """A log start has moved: note it before anything is deleted."""
+    async def note_now(self, log: PartitionLog) -> None: ...
 
 
 class PartitionLog(LogReads):
@@ -164,7 +163,6 @@ class PartitionLog(LogReads):
             raise AppendRefused(msg) from error
 
     async def _enter_epoch(self, leader_epoch: int) -> None:
-        """Note a new leader epoch on disk before anything is written under it."""
         store = self._store
         if leader_epoch == store.epochs.latest:
             return
@@ -208,7 +206,6 @@ class PartitionLog(LogReads):
             self._go_offline(str(error))  # also when nobody waits for the answer any more
 
     def _take(self, append: StoredAppend) -> None:
-        """Make what was written part of the log, and see to it that it is synced in time."""
         self._append_count += 1
         self._store.take_append(append)
         if self._policy is SyncPolicy.EACH_GROUP:
@@ -219,7 +216,6 @@ class PartitionLog(LogReads):
             self._commit.start_within(self._settings.sync_interval_ms)
 
     async def sync(self) -> None:
-        """Force everything written so far to the medium."""
         self._require_writable()
         self._commit.start()
         await self._commit.wait(self._store.next_offset)
@@ -306,7 +302,6 @@ class PartitionLog(LogReads):
 
     @property
     def recovery_point(self) -> int:
-        """The offset below which everything is synced."""
         return self._store.recovery_point
 
     def begin_stop(self) -> None:

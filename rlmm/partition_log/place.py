@@ -32,7 +32,7 @@ class LoadedEntries:
         self._lock = threading.Lock()
 
     def get(self, path: Path) -> array[int] | None:
-        """The entries of *path*, if they are here."""
+        """Return the entries of *path*, if they are here."""
         with self._lock:
             found = self._entries.get(path)
             if found is not None:

@@ -12,11 +12,11 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.threads import finished
 from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
 from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
 from rlmm.partition_log.segment import IndexWrong, Segment
 from rlmm.partition_log.turns import LogLock
-from rlmm.partition_log.workers import LogThreads, finished
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.store import LogPosition, PartitionStore
+    from rlmm.partition_log.workers import LogThreads
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,6 @@ class LogReads:
 
     @property
     def number(self) -> int:
-        """Number of the partition in its topic."""
         return self._store.name.number
 
     @property
@@ -76,12 +76,10 @@ class LogReads:
 
     @property
     def log_start(self) -> int:
-        """First offset that can be read."""
         return self._store.log_start
 
     @property
     def next_offset(self) -> int:
-        """The high watermark: the offset behind the last that readers see."""
         return self._visible.next_offset
 
     @property
@@ -152,7 +150,6 @@ class LogReads:
     async def _look(
         self, find: Callable[[], Found], is_at_hand: Callable[[], bool], position: int
     ) -> Found:
-        """Do a read, on the loop where it waits for nothing, and heal the index it stumbles on."""
         loop = asyncio.get_running_loop()
         for _ in range(_ATTEMPTS):
             try:
@@ -174,7 +171,6 @@ class LogReads:
         raise LogDamaged(msg)
 
     async def _rebuild_index(self, segment: Segment) -> None:
-        """Build an index from its batches; a closed segment's is written back."""
         store, pool = self._store, self._workers.files
         async with self._writing:
             try:

@@ -48,7 +48,6 @@ class PartitionReader:
         self._places: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
 
     def is_at_hand(self, position: int, bytes_max: int, visible: LogPosition) -> bool:
-        """Whether `read` would wait for nothing: a short read of what is in memory."""
         place = self._places.get(position)
         segment = self._segment_of(position) if place is None else place[0]
         is_visible_end = segment.base_offset == visible.base_offset
@@ -120,7 +119,9 @@ class PartitionReader:
     def _segments_from(
         self, position: int, visible: LogPosition
     ) -> Iterator[tuple[Segment, int, int]]:
-        """The segments from *position* on, how far each may be read, and the offset there."""
+        """
+        Return the segments from *position* on, how far each may be read, and the offset there.
+        """
         segments = self._store.segments
         for index in range(_index_of(segments, position), len(segments)):
             segment = segments[index]
@@ -162,7 +163,6 @@ def _index_of(segments: Sequence[Segment], position: int) -> int:
 def _first_record_at(
     segment: Segment, head: BatchHead, timestamp_ms: int, log_start: int
 ) -> OffsetAtTime | None:
-    """Look into a batch whose largest time is late enough; the record itself may be gone."""
     batch = next(walk(segment.read(head.stop - head.position, head.position)), None)
     if not isinstance(batch, Batch):
         msg = f"{segment.path}: at byte {head.position}: {batch}"

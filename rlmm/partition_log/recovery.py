@@ -96,13 +96,11 @@ class Recovery:
         )
 
     def note_rebuilt(self, name: str) -> None:
-        """Count a derived file that was missing or wrong."""
         self._rebuilt.append(name)
 
     # what is trusted
 
     def _settle_closed(self, segment: Segment, next_offset: int) -> None:
-        """Use the indexes of a synced and closed segment, or build them anew."""
         fault = self._index_fault(segment, next_offset, deep=not self._is_clean)
         if fault is None:
             segment.use_stored_index()
@@ -198,7 +196,7 @@ class Recovery:
         return scan_file(segment.read, segment.size, segment.base_offset, interval)
 
     def _judge(self, segment: Segment, found: ScanResult, behind: int | None) -> bool:
-        """Whether the log ends where *found* does; raises when it may not be touched."""
+        """Return whether the log ends where *found* does; raises when it may not be touched."""
         verdict: LogCut | PartitionOffline | None = None
         if not self._place.is_read_only:
             verdict = judge_holes(found.holes, self.recovery_point)
@@ -232,7 +230,6 @@ class Recovery:
             descriptors.let_go(segment.path, descriptor)
 
     def _secure(self, scanned: list[Segment]) -> None:
-        """Sync what was scanned: readers will see it, and the recovery point moves behind it."""
         if self._place.is_read_only:
             return
         disk, descriptors = self._place.disk, self._place.descriptors

@@ -37,7 +37,7 @@ class LogRecoveryResult:
 
     @property
     def is_loss(self) -> bool:
-        """Whether anything was taken away, be it only what was never acknowledged."""
+        """Return whether anything was taken away, be it only what was never acknowledged."""
         return bool(self.cut_bytes or self.removed_segments)
 
     def __str__(self) -> str:
@@ -71,7 +71,6 @@ def recovery_point_of(noted: int | None, base_offsets: Sequence[int]) -> int:
 
 
 def first_to_scan(base_offsets: Sequence[int], recovery_point: int) -> int:
-    """The segment that holds the recovery point; it and all behind it have to be scanned."""
     return max(0, bisect_right(base_offsets, recovery_point) - 1)
 
 

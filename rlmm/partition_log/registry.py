@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from rlmm.base.own_thread import OwnThread
+from rlmm.base.threads import OwnThread, finished
 from rlmm.errors import LogDamaged, LogError, LogRecreated, LogUnavailable, NotFound
 from rlmm.partition_log.descriptors import Descriptors, open_files_max_by_limit
 from rlmm.partition_log.disk import DISK, Disk
@@ -26,7 +26,7 @@ from rlmm.partition_log.partition import PartitionLog
 from rlmm.partition_log.place import LoadedEntries, LogPlace
 from rlmm.partition_log.root import RootFolder
 from rlmm.partition_log.settings import LogSettings
-from rlmm.partition_log.workers import LogThreads, finished
+from rlmm.partition_log.workers import LogThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ class LogRegistry:
         """
         take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
         own = OwnThread("log-root")
-        taking = asyncio.get_running_loop().run_in_executor(own.pool, take)
+        taking = asyncio.get_running_loop().run_in_executor(own, take)
         try:
             await asyncio.wait((taking,))
             await own.over()
@@ -126,11 +126,9 @@ class LogRegistry:
 
     @property
     def was_clean(self) -> bool:
-        """Whether the folder carried the mark of a clean end when it was opened."""
         return self._root.was_clean
 
     async def topic_partitions(self) -> list[TopicPartition]:
-        """The partitions that have a folder, open or not, sorted."""
         return await finished(self._workers.files, self._root.topic_partitions)
 
     async def partition(self, topic: str, number: int) -> PartitionLog:
@@ -255,7 +253,6 @@ class LogRegistry:
             raise LogUnavailable(msg) from error
 
     def note_soon(self, log: PartitionLog) -> None:
-        """Called by a partition: its recovery point has moved."""
         self._moved.add(log)
         if self._timer is None and not self._is_closed and not self._root.is_read_only:
             loop = asyncio.get_running_loop()
@@ -356,12 +353,11 @@ class LogRegistry:
                 log.begin_stop()
             own = OwnThread("log-end")
             try:
-                await finished(own.pool, self._blocking_release)
+                await finished(own, self._blocking_release)
             finally:
                 await own.over()
 
     async def _stop_all(self) -> bool:
-        """Stop every partition; tell whether the next start may trust what it finds."""
         logs = self._opened_logs()
         for log in logs:
             log.begin_stop()
@@ -390,7 +386,6 @@ class LogRegistry:
 
 
 def _give_back(taking: asyncio.Future[RootFolder]) -> None:
-    """Release a folder that nobody waits for any more."""
     if not taking.cancelled() and taking.exception() is None:
         taking.result().release()
 

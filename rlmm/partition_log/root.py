@@ -88,7 +88,6 @@ class RootFolder:
         return root
 
     def topic_partitions(self) -> list[TopicPartition]:
-        """The partitions that have a folder here, sorted."""
         with os.scandir(self.path) as entries:
             found = [parse_folder(entry.name) for entry in entries if entry.is_dir()]
         return sorted(name for name in found if name is not None)
@@ -119,14 +118,12 @@ class RootFolder:
                 os.close(lock)
 
     def _make(self) -> None:
-        """Make the folder where there is none, and its name safe: what is synced in it needs it."""
         missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
         self._disk.make_folder(self.path)
         for path in reversed(missing):
             self._disk.sync_folder(path.parent)
 
     def _check(self) -> None:
-        """Refuse a folder that holds something else."""
         if not self.path.exists():
             if self.is_read_only:
                 msg = f"{self.path} does not exist"
@@ -190,7 +187,7 @@ class RootFolder:
 
 
 def holds_a_log(path: Path) -> bool:
-    """Whether *path* is a folder of logs, or of one partition, as far as its names tell."""
+    """Return whether *path* is a folder of logs, or of one partition, as far as its names tell."""
     try:
         names = {entry.name for entry in path.iterdir()}
         if names & (_SIGNS - {LOCK}) or any(_is_records(name) for name in names):
@@ -201,7 +198,7 @@ def holds_a_log(path: Path) -> bool:
 
 
 def is_partition_folder(folder: Path) -> bool:
-    """Whether *folder* is of one partition: by its name, and by a segment in it."""
+    """Return whether *folder* is of one partition: by its name, and by a segment in it."""
     if parse_folder(folder.name) is None or not folder.is_dir():
         return False
     return any(parse_segment_file(entry.name) for entry in folder.iterdir())
@@ -213,12 +210,10 @@ def _is_records(name: str) -> bool:
 
 
 def _whole_file(kind: int) -> bytes:
-    """The kernel's `struct flock` for all of a file."""
     return _FLOCK.pack(kind, os.SEEK_SET, 0, 0, 0)
 
 
 def _owner(lock: int) -> str:
-    """Who holds the lock: the kernel knows a broker's process, the file names one of ours."""
     held = _FLOCK.unpack(fcntl.fcntl(lock, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_WRLCK)))
     noted = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
     pid = str(held[-1]) if held[0] != fcntl.F_UNLCK and held[-1] > 0 else noted

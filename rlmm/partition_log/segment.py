@@ -82,7 +82,6 @@ class Segment:
         return f"Segment({self.path}, {self.size} bytes)"
 
     def file(self, suffix: str) -> Path:
-        """The path of one of the segment's files."""
         return self.folder / segment_file(self.base_offset, suffix)
 
     def read(self, size: int, position: int) -> bytes:
@@ -100,7 +99,6 @@ class Segment:
         self.index = None
 
     def has_index_files(self) -> bool:
-        """Whether the index files hold what is in memory."""
         index, read = self.index, self._disk.read_file
         return (
             index is not None
@@ -138,7 +136,7 @@ class Segment:
         return timestamp_ms if timestamp_ms >= 0 else self._disk.modified_ms(self.path)
 
     def is_in_memory(self, positions: Sequence[int]) -> bool:
-        """Whether the bytes at *positions* can be read without waiting for the medium."""
+        """Return whether the bytes at *positions* can be read without waiting for the medium."""
         descriptor = self._descriptors.hold(self.path)
         try:
             return all(self._disk.is_in_memory(descriptor, at) for at in positions)
@@ -173,7 +171,7 @@ class Segment:
             raise IndexWrong(self, str(error)) from error
 
     def start_hint(self, offset: int) -> int:
-        """A position at or before that of *offset*, from the index alone."""
+        """Return a position at or before that of *offset*, from the index alone."""
         return position_for_offset(self._entries, offset - self.base_offset)
 
     def take(self, first: BatchHead, bytes_max: int, limit: int, limit_offset: int) -> Slice:
@@ -212,7 +210,6 @@ class Segment:
 
     @property
     def is_indexed_in_memory(self) -> bool:
-        """Whether a look-up reads nothing of the index."""
         return self.index is not None or self._loaded.get(self.path) is not None
 
     @property

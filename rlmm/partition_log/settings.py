@@ -52,7 +52,6 @@ class LogSettings:
     embedded logs in one process an equal share of that."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the setting."""
         smallest = {
             "sync_interval_ms": 1,
             "segment_bytes": 1,

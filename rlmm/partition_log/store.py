@@ -94,7 +94,6 @@ class PartitionStore:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """All segments in order; the last one is active."""
         return self._segments
 
     @property
@@ -102,13 +101,12 @@ class PartitionStore:
         return self._segments[-1]
 
     def end(self) -> LogPosition:
-        """Behind everything that is written in full."""
         return LogPosition(self.next_offset, self.active.base_offset, self.active.size)
 
     # appending
 
     def needs_roll(self, size: int, offset_count: int, now_ms: int) -> bool:
-        """Whether the active segment must be closed before *size* more bytes are written."""
+        """Return whether the active segment must be closed before *size* more bytes are written."""
         active, settings = self.active, self.place.settings
         if active.size == 0:
             return False
@@ -119,7 +117,6 @@ class PartitionStore:
         return self.is_aged(now_ms)
 
     def is_aged(self, now_ms: int) -> bool:
-        """Whether the active segment holds anything and is older than a segment may be."""
         active = self.active
         return active.size > 0 and now_ms - active.born_ms > self.place.settings.segment_ms
 
@@ -165,7 +162,6 @@ class PartitionStore:
             self.place.descriptors.let_go(path, descriptor)
 
     def take_append(self, append: StoredAppend) -> None:
-        """Make a written append part of the log."""
         segment = append.segment
         if segment.index is not None:
             index_batches(segment.index, append.batches, append.base_offset, append.position)
@@ -191,7 +187,7 @@ class PartitionStore:
         self.names_are_new = True
 
     def segment_at(self, base_offset: int, size: int, born_ms: int) -> Segment:
-        """A segment of this partition with an empty index."""
+        """Return a segment of this partition with an empty index."""
         segment = Segment(self.folder, base_offset, size, self.place, born_ms=born_ms)
         segment.index = SegmentIndex(base_offset, self.place.settings.index_interval_bytes)
         return segment
@@ -301,7 +297,6 @@ class PartitionStore:
         return dropped
 
     def blocking_remove(self, segments: Sequence[Segment]) -> None:
-        """Remove the files of dropped segments, oldest first."""
         for segment in segments:
             for suffix in (LOG, *COMPANIONS):
                 path = segment.file(suffix)

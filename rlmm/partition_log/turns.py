@@ -27,7 +27,6 @@ class LogLock:
         """Done when the work is that its caller has left to itself; None while there is none."""
 
     def locked(self) -> bool:
-        """Whether somebody has the turn."""
         return self._lock.locked()
 
     async def __aenter__(self) -> Self:

@@ -14,7 +14,7 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from rlmm.base.own_thread import OwnedThread, left_behind
+from rlmm.base.threads import OwnedThread, left_behind
 from rlmm.engine.log_opening import OpeningLog
 from rlmm.engine.service import (
     GROUND,

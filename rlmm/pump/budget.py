@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, OverBudget
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.pump.cgroup import container_limit_bytes

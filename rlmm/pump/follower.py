@@ -153,27 +153,27 @@ class Follower:
     async def _begin(self) -> None:
         """Find out where to begin, and with what state, and capture the target."""
         asked_s, bounds = self._now(), await self._ask_bounds()
-        if bounds.next_offset < self._disowned:
+        if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
         async with self._applying:
-            before = self._replay
+            before, log_start = self._replay, bounds.log_start_offset
             shard, history = await self._known_state(bounds)
             given_up = before.inherited if before is not None else None
             if shard is not None and (
                 self._is_void or beginning(shard.position, bounds) is not ReplayStart.RESUME
             ):
                 self._warn_of_gap(shard.position, bounds)
-                if self._around.restore is not None and shard.position >= bounds.log_start:
+                if self._around.restore is not None and shard.position >= log_start:
                     # Nobody can say how far back the log was cut: no kept state is to be trusted.
-                    await self._around.restore.set_aside_beyond(self.partition, bounds.log_start)
+                    await self._around.restore.set_aside_beyond(self.partition, log_start)
                 if before is not None:
                     before.inherit()  # it may not have come to it
                 shard, given_up = None, shard
             if shard is None or history is None:
-                shard = self._around.make_shard(self.partition, bounds.log_start)
-                history = ReplayHistory(first_offset=bounds.log_start)
-                if given_up is not None and given_up.position < bounds.log_start:
-                    history.trimmed_before = bounds.log_start
+                shard = self._around.make_shard(self.partition, log_start)
+                history = ReplayHistory(first_offset=log_start)
+                if given_up is not None and given_up.position < log_start:
+                    history.trimmed_before = log_start
                 self._around.incidents.forget(self.partition)
             if before is None or shard is not before.shard:
                 self._hear_anew(shard.position)
@@ -185,9 +185,9 @@ class Follower:
         self._around.listener.moved(self.partition, shard.position)
         # Where there is nothing to read nothing is told: there are fifty of these.
         _log.log(
-            logging.INFO if shard.position < bounds.next_offset else logging.DEBUG,
+            logging.INFO if shard.position < bounds.high_watermark else logging.DEBUG,
             "metadata partition %d: reading from offset %d, target %d, log start %d",
-            self.partition, shard.position, bounds.next_offset, bounds.log_start,
+            self.partition, shard.position, bounds.high_watermark, bounds.log_start_offset,
             extra={"offset": shard.position},
         )  # fmt: skip
         self.judge()
@@ -208,12 +208,12 @@ class Follower:
         if self._around.restore is None:
             return None, None
         found = await self._around.restore.restore(
-            self.partition, bounds.log_start, bounds.next_offset
+            self.partition, bounds.log_start_offset, bounds.high_watermark
         )
         return (None, None) if found is None else (found.shard, found.history)
 
     def _warn_of_gap(self, position: int, bounds: LogBounds) -> None:
-        is_trimmed = position < bounds.log_start
+        is_trimmed = position < bounds.log_start_offset
         gone = "retention removed what follows" if is_trimmed else "the log was cut"
         _log.warning(
             "metadata partition %d: the state at offset %d does not fit the log, which has "
@@ -221,8 +221,8 @@ class Follower:
             "watermarks are kept",
             self.partition,
             position,
-            bounds.log_start,
-            bounds.next_offset,
+            bounds.log_start_offset,
+            bounds.high_watermark,
             gone,
             extra={"offset": position},
         )
@@ -278,7 +278,7 @@ class Follower:
             raise LogUnavailable(msg)
         behind = offset_behind(record_set, damage, position)
         if behind is None:
-            behind = (await self._ask_bounds()).next_offset
+            behind = (await self._ask_bounds()).high_watermark
             if behind <= position:
                 msg = f"{what}, and nothing says where the log goes on"
                 raise LogUnavailable(msg)
@@ -306,9 +306,9 @@ class Follower:
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
-        before = replay.bounds.next_offset
+        before = replay.bounds.high_watermark
         if not replay.hear(bounds, asked_s):
-            self._give_up(f"the log ended at {before} and ends at {bounds.next_offset} now")
+            self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
 
     def _give_up(self, detail: str) -> None:
         """What was read is not what the log holds: it is not used any more, and read anew."""

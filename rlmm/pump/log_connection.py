@@ -1,14 +1,16 @@
 """
-How the log is reached: asked who it is until it answers, with pauses, and nothing gives up.
+The connection to the log: asks for its identity until it answers, with pauses, without end.
 
-A pause ends early where the log is silent and somebody has a sign of life of it; what a refusal or
-an absent topic needs is done by people, and comes no sooner for being asked for more often.
+A pause ends early where the log did not answer and there is a sign of life of it. A refusal or an
+absent topic needs an operator, so a sign of life does not shorten that pause.
 """
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
+
+from tenacity import AsyncRetrying, retry_if_exception
 
 from rlmm.base.backoff import Pauses
 from rlmm.errors import (
@@ -22,6 +24,8 @@ from rlmm.log.reconnect_backoff import ReconnectBackoff, wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenacity import RetryCallState
 
     from rlmm.log.protocol import LogIdentity
     from rlmm.pump.follower import FollowerContext
@@ -53,48 +57,50 @@ class LogConnection:
 
     async def reach(self, *, is_first: bool) -> LogIdentity:
         """
-        Who the log is, as soon as it tells.
+        Ask the log for its identity until it answers.
 
-        Raises `ConfigError` and `InvalidArgument` where what it tells contradicts what is wanted
-        and *is_first*: later the topic may be in the middle of being made anew.
+        Raises `ConfigError` and `InvalidArgument` where the identity contradicts the configuration
+        and *is_first*: later the topic may be in the middle of being created anew.
         """
         self._backoff.succeeded()
-        while True:
-            self.attempts += 1
-            try:
-                identity = await self._attempt()
-            except (LogUnavailable, LogNotPermitted, TopicAbsent) as error:
-                self._note(error)
-            except (ConfigError, InvalidArgument) as error:
-                if is_first:
-                    raise
-                self._note(error)
-            else:
-                _log.info(
-                    "cluster %s, metadata topic %s with %d partitions",
-                    identity.cluster_id,
-                    identity.topic_id,
-                    identity.partition_count,
-                    extra={"cluster_id": identity.cluster_id},
-                )
-                return identity
-            pause_s = self._backoff.failed()
-            self._around.listener.disconnected(self.trouble)
-            _log.warning(
-                "the log is not reached (attempt %d): %s; next attempt in %.2f s",
-                self.attempts,
-                self.trouble,
-                pause_s,
-            )
-            await self._backoff.wait()
+
+        def is_waited_for(error: BaseException) -> bool:
+            is_away = isinstance(error, (LogUnavailable, LogNotPermitted, TopicAbsent))
+            is_wrong = isinstance(error, (ConfigError, InvalidArgument))
+            return is_away or (is_wrong and not is_first)
+
+        identity: LogIdentity = await AsyncRetrying(
+            retry=retry_if_exception(is_waited_for),
+            wait=lambda _: self._backoff.failed(),
+            before_sleep=self._note,
+            sleep=lambda _: self._backoff.wait(),  # `wake` cuts the pause short
+        )(self._attempt)
+        _log.info(
+            "cluster %s, metadata topic %s with %d partitions",
+            identity.cluster_id,
+            identity.topic_id,
+            identity.partition_count,
+            extra={"cluster_id": identity.cluster_id},
+        )
+        return identity
 
     async def _attempt(self) -> LogIdentity:
+        self.attempts += 1
         timeout_s = self._around.settings.bounds_timeout_ms / 1_000
         identity = await self._around.log.identity(timeout_s=timeout_s)
         self._check(identity.partition_count)
         self._around.confirm(identity)
         return identity
 
-    def _note(self, error: Exception) -> None:
+    def _note(self, state: RetryCallState) -> None:
+        assert state.outcome is not None
+        error = state.outcome.exception()
         self.trouble = str(error)
         self._is_silent = isinstance(error, LogUnavailable)
+        self._around.listener.disconnected(self.trouble)
+        _log.warning(
+            "the log is not reached (attempt %d): %s; next attempt in %.2f s",
+            self.attempts,
+            self.trouble,
+            state.upcoming_sleep,
+        )

@@ -43,9 +43,9 @@ class ReplayStart(Enum):
 
 def beginning(position: int, bounds: LogBounds) -> ReplayStart:
     """Whether reading can go on at *position*."""
-    if position < bounds.log_start:
+    if position < bounds.log_start_offset:
         return ReplayStart.TRIMMED
-    if position > bounds.next_offset:
+    if position > bounds.high_watermark:
         return ReplayStart.BEYOND
     return ReplayStart.RESUME
 
@@ -72,7 +72,7 @@ class Replay:
     ) -> None:
         self.shard = shard
         self.history = history
-        self.target = bounds.next_offset
+        self.target = bounds.high_watermark
         """The end of the log when reading began; never moves."""
         self.bounds = bounds
         self.is_caught_up = False
@@ -106,8 +106,8 @@ class Replay:
             self.shard.partition,
             self.shard.position,
             self.target,
-            self.bounds.log_start,
-            self.bounds.next_offset,
+            self.bounds.log_start_offset,
+            self.bounds.high_watermark,
             now_s - self._heard_s,
         )
 
@@ -132,7 +132,7 @@ class Replay:
         """
         if asked_s <= self._heard_s:
             return True  # what is known was asked for later
-        if bounds.next_offset < self.bounds.next_offset:
+        if bounds.high_watermark < self.bounds.high_watermark:
             return False
         self.bounds = bounds
         if (asked_s - self._heard_s) * 1_000 > self._settings.end_age_ms_max:
@@ -140,10 +140,10 @@ class Replay:
             # also where a target of long ago would be reached before.
             self._fell_behind = True
         self._heard_s = asked_s
-        if bounds.next_offset > self.shard.position:
+        if bounds.high_watermark > self.shard.position:
             if len(self._unreached) >= _UNREACHED_MAX:
                 self._unreached.pop()
-            self._unreached.append(_Seen(asked_s, bounds.next_offset))
+            self._unreached.append(_Seen(asked_s, bounds.high_watermark))
         return True
 
     def judge(self, now_s: float) -> Fact | None:
@@ -161,7 +161,7 @@ class Replay:
         if behind is not None:
             self._fell_behind = True
             return behind
-        if self._fell_behind and position < self.bounds.next_offset:
+        if self._fell_behind and position < self.bounds.high_watermark:
             return None  # an end that is only being reached opens nothing
         self._fell_behind = False
         if not self.is_caught_up:
@@ -191,7 +191,7 @@ class Replay:
             if waited_ms > lag_ms_max:
                 detail = (
                     f"offset {oldest.next_offset} was the end {waited_ms / 1_000:.0f} s ago and is "
-                    f"not reached, {self.bounds.next_offset - position} records are left"
+                    f"not reached, {self.bounds.high_watermark - position} records are left"
                 )
                 return FellBehind(NotReadyReason.BEHIND, detail)
         age_ms = (now_s - self._heard_s) * 1_000

@@ -88,7 +88,6 @@ class Batch:
 
     @property
     def next_offset(self) -> int:
-        """The offset behind the batch."""
         return self.last_offset + 1
 
     @property
@@ -98,12 +97,10 @@ class Batch:
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are transaction markers or the like, and no data."""
         return self._header[5] & CONTROL_BIT != 0
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the records belong to a transaction, or mark the end of one."""
         return self._header[5] & TRANSACTIONAL_BIT != 0
 
     @property
@@ -117,12 +114,11 @@ class Batch:
 
     @property
     def base_timestamp_ms(self) -> int:
-        """The time that record times count from: the first record's, or a delete horizon."""
         return self._header[7]
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The largest time of any record, -1 when none has one."""
+        """Return the largest time of any record, -1 when none has one."""
         return self._header[8]
 
     @property
@@ -137,7 +133,7 @@ class Batch:
 
     @property
     def base_sequence(self) -> int:
-        """The producer's number of the record at the base offset, else -1."""
+        """Return the producer's number of the record at the base offset, else -1."""
         return self._header[11]
 
     @property
@@ -165,7 +161,6 @@ class Batch:
         return strict_records(section) if found is None else iter(found)
 
     def _readable(self, inflated_bytes_max: int) -> memoryview | DamagedRecords:
-        """The batch, uncompressed and with padding behind it."""
         if self._header[5] & CODEC_MASK:
             return self._inflated(inflated_bytes_max)
         batch = self._set[self.start : self.stop]
@@ -194,7 +189,7 @@ class Batch:
         return _padded(self._cleared_header(), inflated)
 
     def _cleared_header(self) -> bytes:
-        """The header as it would be without compression, but for length and CRC."""
+        """Return the header as it would be without compression, but for length and CRC."""
         header = list(self._header)
         header[5] &= ~CODEC_MASK
         return HEADER.pack(*header)

@@ -109,7 +109,6 @@ def _inflate_gzip(section: memoryview, limit: int) -> bytearray | DecompressionF
 
 
 def _inflate_snappy(section: memoryview, limit: int) -> bytes | bytearray | DecompressionFault:
-    """Read both forms: xerial's framing, which nearly every client writes, and one raw block."""
     if section[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _inflate_snappy_block(section, limit)
     inflated = bytearray()

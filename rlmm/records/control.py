@@ -36,6 +36,5 @@ def control_type(key: bytes | None) -> ControlType:
 
 
 def control_key(kind: ControlType) -> bytes:
-    """The key, version 0, of a transaction marker; there is none for OTHER."""
     types = {name: number for number, name in _TYPES.items()}
     return _KEY.pack(0, types[kind])

@@ -90,6 +90,8 @@ def judge_header(start: int, stop: int | None, header: tuple[int, ...]) -> Damag
 
 
 def claimed_next_offset(header: tuple[int, ...]) -> int | None:
-    """The offset behind the batch as its header says; None when its offsets make no sense."""
+    """
+    Return the offset behind the batch as its header says; None when its offsets make no sense.
+    """
     last_offset = header[0] + header[6]
     return last_offset + 1 if 0 <= header[0] <= last_offset <= OFFSET_MAX else None

@@ -61,7 +61,6 @@ class Producer:
     is_transactional: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no header can carry, and a transaction of nobody."""
         _require("producer id", self.id, -1, _INT64_MAX)
         _require("producer epoch", self.epoch, -1, _INT16_MAX)
         _require("base sequence", self.base_sequence, -1, _INT32_MAX)
@@ -163,7 +162,6 @@ def build_control_batch(
 
 
 def _encode(records: Sequence[Record], base_offset: int, last_offset: int) -> bytes:
-    """The records part, uncompressed."""
     builder = DefaultRecordBatchBuilder(
         magic=MAGIC,
         compression_type=0,

@@ -6,8 +6,7 @@ May be imported by `rlmm.cli`, `rlmm.inspection`, `spark_tiering.maintenance`,
 `spark_tiering.read_plan`.
 
 - `log_leader_epochs`: The leader epochs of a user partition's log, as its leader keeps them, and
-  what fits them.
-- `retention`: What Kafka's retention does with the segments of a user partition, now and later.
-- `segment_lineage`: The leader epochs of a user partition as its segments tell them, and what of
-  them is covered.
+  the segments that fit them.
+- `retention`: Kafka's retention of the segments of a user partition, now and later.
+- `segment_lineage`: The lineage of a user partition's segments.
 """

@@ -1,11 +1,11 @@
 """
-The leader epochs of a user partition's log, as its leader keeps them, and what fits them. Pure.
+The leader epochs of a user partition's log, as its leader keeps them, and the segments that fit
+them. Pure.
 
-A leader has an entry for each epoch in which it, or who led before it, took records: where the
-epoch begins. Nothing is kept of what is before the log start: the epoch that holds the log start
-begins there, and those before it are gone. What Kafka's retention does is reckoned by these
-entries, so they are kept here as a leader has them; where nobody can ask one, the segments tell
-them as far as they reach.
+A leader has an entry for each epoch in which a leader took records: the epoch's first offset.
+Entries before the log start are dropped: the epoch that holds the log start begins there. Kafka's
+retention decides by these entries; where no leader can be asked, the segments provide them as far
+as they reach.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class LogLeaderEpochs:
 
     entries: Entries
     end: int | None = None
-    """The offset behind the last record of the log; None where nobody tells."""
+    """The offset after the last record of the log; None where it is unknown."""
 
     @classmethod
     def of_segments(cls, segments: Sequence[SegmentMetadata]) -> LogLeaderEpochs:
         """
-        What *segments* tell: the finished ones, or where there is none those that are not. Where
-        the log ends they do not tell.
+        Derive the epochs from *segments*: the finished ones, or the others where there are none.
+        The end of the log stays unknown.
         """
         return cls(lineage_of(finished_of(segments) or segments).begins)
 
     def from_start(self, log_start: int) -> LogLeaderEpochs:
-        """The same for a log that begins at *log_start*."""
+        """Return the same for a log that begins at *log_start*."""
         before = [epoch for epoch, first in self.entries if first <= log_start]
         if not before:
             return self
@@ -50,21 +50,19 @@ class LogLeaderEpochs:
 
     @property
     def earliest(self) -> int | None:
-        """The epoch below which nothing belongs to the log any more."""
         return self.entries[0][0] if self.entries else None
 
     def with_records(self) -> LogLeaderEpochs:
-        """The same without epochs in which nobody wrote: the next one begins where they do."""
         return LogLeaderEpochs(_with_records(self.entries), self.end)
 
     def holds(self, segment: SegmentMetadata) -> bool:
         """
-        Whether *segment* is a piece of the log that these entries, all with records, tell of.
+        Return whether *segment* belongs to the log of these entries, all with records.
 
-        Its epochs are among them one after the other, each but its first one begins where the
-        log's does, it begins in none too early, and it does not go beyond its last epoch, or the
-        log. What it has of epochs before the first entry does not matter: the log start has moved
-        into it.
+        Its epochs must follow one another among the entries, each but its first must begin where
+        the log's does, none may begin too early, and the segment must not go beyond its last epoch
+        or the log. Its epochs before the first entry do not matter: the log start has moved into
+        it.
         """
         own = [entry for entry in _with_records(segment.epochs) if entry[0] >= (self.earliest or 0)]
         if not self.entries or not own:

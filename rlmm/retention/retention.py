@@ -1,14 +1,13 @@
 """
-What Kafka's retention does with the segments of a user partition, now and later. Pure.
+Kafka's retention of the segments of a user partition, now and later. Pure.
 
-As the leader does it, epoch by epoch of its lineage, each by rising start: what ends before the log
-start goes, then what is older than the time limit, then what is more than the size limit leaves
-room for; and it stops at the first that stays, or that is being copied. Strictly older goes,
-exactly at the limit stays. What is no piece of the leader's log is passed by. Copies that are not
-finished do not count for the size (KAFKA-17062), and go when the scan comes to them: who left them
-open is gone. Deletions that were begun are gone on with wherever they are. Last comes what has only
-epochs from before the log's first one. A setting that is not known is not applied, and said to be
-unknown.
+A leader goes through its epochs, each by rising start offset: it deletes segments below the log
+start offset, then those older than the time limit, then those beyond the size limit, and stops at
+the first that stays or is being copied. A segment exactly at the limit stays. Segments that are not
+of the leader's log are skipped. Unfinished copies do not count for the size (KAFKA-17062), and are
+deleted when the scan reaches them, because their writers are gone. Deletions that were started go
+on wherever they are. Segments whose epochs all lie before the log's first one come last. A setting
+that is not known is not applied, and reported as unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ UNLIMITED = -1
 
 
 class RetentionFate(StrEnum):
-    """What retention does with a segment."""
+    """The decision of retention about a segment."""
 
     STAYS = "stays"
     BEFORE_LOG_START = "before-log-start"
@@ -45,7 +44,6 @@ class RetentionFate(StrEnum):
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the next run deletes it."""
         return self not in {RetentionFate.STAYS, RetentionFate.UNFINISHED}
 
 
@@ -82,7 +80,7 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecision:
-    """What becomes of one segment, and when."""
+    """The fate of one segment, and its time."""
 
     segment: SegmentMetadata
     fate: RetentionFate
@@ -92,7 +90,7 @@ class RetentionDecision:
 
 
 def number(text: str | None) -> int | None:
-    """The value of a numeric setting; None where there is none."""
+    """Return the value of a numeric setting; None where there is none."""
     try:
         return None if text is None else int(text)
     except ValueError:
@@ -108,10 +106,11 @@ def due_of(
     being_copied: Collection[SegmentId] = (),
 ) -> list[RetentionDecision]:
     """
-    What a run of retention at *now_ms* does with all *segments*, in the order that it goes.
+    Return the decision of a run of retention at *now_ms* about all *segments*, in the order of the
+    run.
 
-    *epochs* are those of the leader's log; without them what the segments tell. The scan stops at
-    what is *being_copied*.
+    *epochs* are those of the leader's log; without them the segments provide them. The scan stops
+    at the segment *being_copied*.
     """
     known = epochs or LogLeaderEpochs.of_segments(segments)
     if rules.log_start is not None:
@@ -147,7 +146,6 @@ def start_after(dues: Iterable[RetentionDecision]) -> int | None:
 
 
 def _listed(segments: Sequence[SegmentMetadata], log: LogLeaderEpochs) -> list[SegmentMetadata]:
-    """Those that are listed under an epoch of the log, as the leader lists them, each once."""
     by_epoch: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch, _ in log.entries}
     for one in segments:
         first = next((epoch for epoch, _ in one.epochs if epoch in by_epoch), None)
@@ -195,7 +193,6 @@ def _fates(
 
 
 def _debt(order: Sequence[SegmentMetadata], rules: RetentionSettings, log: LogLeaderEpochs) -> int:
-    """How much more there is than the size limit leaves room for; 0 without one."""
     if rules.retention_bytes is None or rules.retention_bytes < 0:
         return 0
     counted = sum(

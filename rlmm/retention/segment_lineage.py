@@ -1,10 +1,11 @@
 """
-The leader epochs of a user partition as its segments tell them, and what of them is covered. Pure.
+The lineage of a user partition's segments: the leader epochs that they list, and the offsets that
+they cover. Pure.
 
-A segment names the epochs in it and where each begins, or where the segment itself begins in its
-first one. Taken together they give the history of leaders: an epoch that begins at or before an
-older one has replaced that one, as after an unclean election. Only finished segments cover
-anything, and each only what it lists.
+A segment lists its epochs and the first offset of each, or its own start offset for the first.
+Together they give the history of leaders: an epoch that begins at or before an older one has
+replaced it, as after an unclean election. Only finished segments cover offsets, and only those of
+the epochs that they list.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ class Lineage:
     """Epochs that a later one has replaced whole."""
 
     def stretches(self) -> Iterator[EpochStretch]:
-        """The offsets of each epoch, from its first known one up to the next epoch."""
         for at, (epoch, first) in enumerate(self.begins):
             behind = self.begins[at + 1][1] - 1 if at + 1 < len(self.begins) else self.end
             if behind is not None and behind >= first:
@@ -51,7 +51,6 @@ def finished_of(segments: Iterable[SegmentMetadata]) -> list[SegmentMetadata]:
 
 
 def covered_by(segment: SegmentMetadata) -> Iterator[EpochStretch]:
-    """What *segment* holds of each epoch that it lists."""
     for at, (epoch, first) in enumerate(segment.epochs):
         behind = segment.last_offset
         if at + 1 < len(segment.epochs):
@@ -61,7 +60,7 @@ def covered_by(segment: SegmentMetadata) -> Iterator[EpochStretch]:
 
 
 def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
-    """The history of leaders that *finished* segments tell."""
+    """Return the history of leaders that *finished* segments tell."""
     firsts: dict[int, int] = {}
     for segment in finished:
         for stretch in covered_by(segment):
@@ -82,7 +81,6 @@ def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
 
 
 def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[EpochStretch]:
-    """What no finished segment covers between the first offset that is known and the last."""
     covered: dict[int, list[EpochStretch]] = {}
     for segment in finished:
         for stretch in covered_by(segment):
@@ -95,7 +93,6 @@ def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[Epoch
 
 
 def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[EpochStretch]:
-    """What of *wanted* is in none of *parts*, whatever epoch these name."""
     reached = wanted.first
     for part in sorted(parts, key=lambda part: part.first):
         if part.first > wanted.last:
@@ -109,15 +106,15 @@ def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[Epoc
 
 def began_behind(segment: SegmentMetadata) -> int | None:
     """
-    Where the log began when *segment* was copied, where that lay inside it: after records were
-    deleted (`kafka-delete-records`) a leader has no epoch for what is before.
+    Return the log start offset at the time *segment* was copied, where it lay inside the segment:
+    after records were deleted (`kafka-delete-records`) a leader has no epoch for earlier offsets.
     """
     first = segment.epochs[0][1]
     return first if segment.start_offset < first <= segment.last_offset else None
 
 
 def wanted_of(gaps: Iterable[EpochStretch], log_start: int) -> list[EpochStretch]:
-    """What of *gaps* is not before *log_start*: what is before it nobody asks for."""
+    """Return the parts of *gaps* from *log_start* on; offsets before it are never read."""
     return [
         EpochStretch(gap.epoch, max(gap.first, log_start), gap.last)
         for gap in gaps

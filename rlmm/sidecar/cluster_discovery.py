@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rlmm.base.log_context import bound
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError, WrongCluster
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.cluster_file import (

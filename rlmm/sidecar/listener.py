@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.access.peer_credentials import is_loopback, tcp_peer
 from rlmm.access.roles import Peer
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError
 from rlmm.sidecar.connection import ClientConnection
 from rlmm.sidecar.socket_reads import SocketReaders, readers

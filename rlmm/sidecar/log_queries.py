@@ -92,7 +92,7 @@ async def _is_there(session: ClientSession, place: int, position: int, timeout_s
         # What is not applied here may be there all the same.
         with _under_way(session):
             ends = (await engine.past.bounds([place], timeout_s=LOG_S))[place]
-        if isinstance(ends, LogError) or position != ends.next_offset:
+        if isinstance(ends, LogError) or position != ends.high_watermark:
             return True
         left_s = deadline_s - loop.time()
         if left_s <= 0:
@@ -102,7 +102,11 @@ async def _is_there(session: ClientSession, place: int, position: int, timeout_s
 
 
 def _ends(found: LogBounds | LogError) -> LogEnds | LogError:
-    return found if isinstance(found, LogError) else LogEnds(found.log_start, found.next_offset)
+    return (
+        found
+        if isinstance(found, LogError)
+        else LogEnds(found.log_start_offset, found.high_watermark)
+    )
 
 
 def _applied(session: ClientSession, place: int) -> int | None:

@@ -12,7 +12,7 @@ import asyncio
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
-from rlmm.base.background_work import in_background
+from rlmm.base.threads import in_background
 from rlmm.errors import InvalidArgument, NotReady, TooBusy
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.waiting_requests import while_served

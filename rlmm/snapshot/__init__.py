@@ -8,7 +8,7 @@ checksum, its identity and its position are, and none that is good is removed be
 on the medium. The file is described byte by byte in `docs/snapshot-format.md`.
 
     store = SnapshotStore(folder, identity, PythonShard, settings)
-    restored = await store.restore(partition, bounds.log_start, bounds.next_offset)
+    restored = await store.restore(partition, bounds.log_start_offset, bounds.high_watermark)
     writer = SnapshotWriter(source, store)
     await writer.run()          # until it is cancelled
     await writer.flush()        # the last ones, when nothing is applied any more

@@ -11,8 +11,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.base.background_work import in_background
 from rlmm.base.clock import SystemClock
+from rlmm.base.threads import in_background
 from rlmm.errors import ConfigError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.format import SnapshotHeader
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from rlmm.base.background_work import BackgroundWork
     from rlmm.base.clock import Clock
+    from rlmm.base.threads import BackgroundWork
     from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import ReplayHistory
     from rlmm.metadata.shard import Shard

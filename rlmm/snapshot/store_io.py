@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
     from pathlib import Path
 
-    from rlmm.base.background_work import BackgroundWork
+    from rlmm.base.threads import BackgroundWork
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.shard import Shard
     from rlmm.snapshot.atomic import SnapshotDisk

@@ -32,18 +32,17 @@ from rlmm.kafka_client.offsets.log_ends import (
     UPLOAD_START,
     ends_of,
 )
-from rlmm.kafka_messages.brokers import DescribeBrokerRequest, LogDirsRequest
-from rlmm.kafka_messages.cluster_rights import DescribeClusterRequest, operations_of
+from rlmm.kafka_messages.cluster import DescribeClusterRequest, MetadataRequest, operations_of
+from rlmm.kafka_messages.configs import DescribeBrokerRequest, DescribeTopicsRequest
 from rlmm.kafka_messages.error_codes import DENIED, ErrorCode
-from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.kafka_messages.topics import DescribeTopicsRequest
+from rlmm.kafka_messages.log_dirs import LogDirsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from rlmm.kafka_client.offsets.log_ends import LogEnd
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.metadata import PartitionLeader, TopicMetadata
+    from rlmm.kafka_messages.cluster import PartitionLeader, TopicMetadata
     from rlmm.kafka_messages.wire import Request
     from rlmm.metadata.ids import TopicIdPartition
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID
 from rlmm.log.request_checks import PARTITION_COUNT_MAX, require_count, require_partition

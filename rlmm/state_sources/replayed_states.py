@@ -170,8 +170,8 @@ class ReplayedStates:
                 begun[place] = await self._beginning(place, told)
                 if progress is not None:
                     shard = begun[place][0]
-                    start = told.log_start if shard is None else shard.position
-                    progress(place, min(start, told.next_offset), told.next_offset)
+                    start = told.log_start_offset if shard is None else shard.position
+                    progress(place, min(start, told.high_watermark), told.high_watermark)
         turns = asyncio.Semaphore(PLACES_AT_ONCE)
 
         async def run(place: int) -> None:
@@ -197,7 +197,7 @@ class ReplayedStates:
 
     def _is_unchanged(self, place: int, bounds: LogBounds) -> bool:
         held = self._held.get(place)
-        return held is not None and held.shard.position == bounds.next_offset
+        return held is not None and held.shard.position == bounds.high_watermark
 
     async def _beginning(self, place: int, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory]:
         """Return a state to continue from, with its history; None for the start of the log."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.folder_lock import snapshots_lock
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, FolderInUse, SnapshotError
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.root import holds_a_log
@@ -82,7 +82,7 @@ class SnapshotCache:
         """Return the newest state within *bounds*; None without one."""
         if self._store is None:
             return None
-        return await self._store.restore(place, bounds.log_start, bounds.next_offset)
+        return await self._store.restore(place, bounds.log_start_offset, bounds.high_watermark)
 
     def age_s(self, place: int) -> float | None:
         """Return the age of the newest snapshot of a metadata partition."""

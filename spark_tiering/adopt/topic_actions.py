@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogNotPermitted, Stopped, StoreError
-from rlmm.kafka_messages.metadata import LATEST_TIERED
+from rlmm.kafka_messages.offsets import LATEST_TIERED
 from spark_tiering.adopt.end_plan import blocking, ending_plan
 from spark_tiering.adopt.journal_store import JournalBook
 from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, RoundPreview

@@ -34,7 +34,7 @@ def cause_of(error: BaseException) -> str:
         return type(error).__name__
     python = [found["said"] for found in _TRACEBACK.finditer(text)]
     if python:
-        return _hinted(_line(python[-1].removeprefix("rlmm.errors.units.EngineUnfit: ")))
+        return _hinted(_line(python[-1].removeprefix("rlmm.errors.storage_errors.EngineUnfit: ")))
     for pattern, told in _KNOWN:
         if found := pattern.search(text):
             return _line(told.format(*found.groupdict().values()))

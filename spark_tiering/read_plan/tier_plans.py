@@ -186,19 +186,19 @@ def _require_reached(log: PlanLog, token: PlanToken) -> None:
     for place, found in log.bounds(sorted(token.positions)).items():
         if isinstance(found, LogError):
             raise found
-        if found.next_offset < token.positions[place]:
+        if found.high_watermark < token.positions[place]:
             msg = (
                 f"metadata partition {place} was read up to {token.positions[place]}, and ends at "
-                f"{found.next_offset}: it was cut, or is another one"
+                f"{found.high_watermark}: it was cut, or is another one"
             )
             raise DataLost(msg)
 
 
 def _differs(log: PlanLog, token: PlanToken, plan: FrozenPlan) -> DataLost:
     begun = {
-        place: found.log_start
+        place: found.log_start_offset
         for place, found in log.bounds(sorted(token.positions)).items()
-        if not isinstance(found, LogError) and found.log_start > 0
+        if not isinstance(found, LogError) and found.log_start_offset > 0
     }
     if begun:
         named = ", ".join(f"partition {place} at {start}" for place, start in sorted(begun.items()))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_client.offsets.log_ends import (
     HIGH_WATERMARK,
@@ -24,10 +25,9 @@ from rlmm.kafka_client.offsets.log_ends import (
     LogEnd,
     ends_of,
 )
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
-from rlmm.kafka_messages.leader_epochs import EpochEndsRequest
-from rlmm.kafka_messages.metadata import LATEST_TIERED, TopicOffsetsRequest
-from rlmm.kafka_messages.topics import AlterTopicRequest
+from rlmm.kafka_messages.configs import AlterTopicRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
+from rlmm.kafka_messages.offsets import LATEST_TIERED, EpochEndsRequest, ListOffsetsRequest
 from rlmm.metadata.ids import TopicIdPartition
 from spark_tiering.segment_sources.client_settings import client_settings
 from spark_tiering.segment_sources.protocol import is_user_topic
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.metadata import TopicMetadata
+    from rlmm.kafka_messages.cluster import TopicMetadata
 
 _TIERED = "remote.storage.enable"
 _RETENTION = "retention.ms"
@@ -120,7 +120,7 @@ class TierCluster:
         }
         for topic in topics.values():
             if topic.code in DENIED:
-                raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
+                raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
         settings = self.topic_settings(topics, _OF_TOPIC)
         # One without settings was deleted in between.
         leaders = _leaders([topic for name, topic in topics.items() if name in settings])
@@ -244,11 +244,11 @@ class TierCluster:
         if outcome.code in _IMPOSSIBLE:
             msg = f"{where}: {outcome.reason or name_of(outcome.code)}"
             raise ConfigError(msg)
-        raise trouble(where, outcome.code, "ALTER_CONFIGS of the topic")
+        raise error_for(where, outcome.code, "ALTER_CONFIGS of the topic")
 
     def why_too_old(self) -> str:
         """Why a broker cannot tell what its tier has (`offsets`), empty where all can."""
-        nothing = TopicOffsetsRequest({}, LATEST_TIERED)
+        nothing = ListOffsetsRequest({}, LATEST_TIERED)
         return self._thread.wait(self._asked.why_too_old(nothing))
 
     @property

@@ -110,8 +110,8 @@ async def read_topic(settings: KafkaSettings) -> Stored:
         stored: Stored = {}
         for place, bounds in (await log.bounds(range(PLACES), timeout_s=ANSWER_S)).items():
             assert isinstance(bounds, LogBounds), bounds
-            assert bounds.log_start == 0
-            stored[place] = await read_until(log, place, 0, bounds.next_offset)
+            assert bounds.log_start_offset == 0
+            stored[place] = await read_until(log, place, 0, bounds.high_watermark)
     finally:
         await log.close()
     return stored

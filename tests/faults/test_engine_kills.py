@@ -96,9 +96,9 @@ async def read_folder(folder: Path) -> Stored:
     try:
         for place, bounds in (await log.bounds(range(PLACES), timeout_s=ANSWER_S)).items():
             assert isinstance(bounds, LogBounds), bounds
-            assert bounds.log_start == 0
-            stored[place] = await read_until(log, place, 0, bounds.next_offset)
-            assert [offset for offset, _ in stored[place]] == list(range(bounds.next_offset))
+            assert bounds.log_start_offset == 0
+            stored[place] = await read_until(log, place, 0, bounds.high_watermark)
+            assert [offset for offset, _ in stored[place]] == list(range(bounds.high_watermark))
     finally:
         await log.close()
     return stored

@@ -74,9 +74,9 @@ async def read_folder(folder: Path) -> tuple[LogIdentity, Stored]:
         found = await log.bounds(range(PARTITIONS), timeout_s=ANSWER_S)
         for partition, bounds in found.items():
             assert isinstance(bounds, LogBounds), bounds
-            assert bounds.log_start == 0
-            stored[partition] = await read_until(log, partition, 0, bounds.next_offset)
-            assert len(stored[partition]) == bounds.next_offset
+            assert bounds.log_start_offset == 0
+            stored[partition] = await read_until(log, partition, 0, bounds.high_watermark)
+            assert len(stored[partition]) == bounds.high_watermark
         return await log.identity(timeout_s=ANSWER_S), stored
     finally:
         await log.close()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.base.background_work import BackgroundWork
+from rlmm.base.threads import BackgroundWork
 from rlmm.snapshot.atomic import SnapshotDisk, write_atomically
 from rlmm.snapshot.folder_check import examine, stored_below
 from tests.support.engine.snapshot_process import (

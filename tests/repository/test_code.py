@@ -89,15 +89,13 @@ def test_names_say_something() -> None:
 
 def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> None:
     """
-    Only the log on Kafka takes what reaches a network, and the demonstration, which is a user of
+    Only the Kafka client takes what reaches a network, and the demonstration, which is a user of
     Kafka as any other; the record layer takes the reader.
     """
     assert not [
         f"{path}:{line}: {name}"
         for path in tree.python_files(*tree.PACKAGES)
-        if not path.match("rlmm_demo/broker/*")
-        and path.parts[:2] not in {("rlmm", "kafka_client"), ("rlmm", "kafka_messages")}
-        and path.parent != Path("rlmm/log/kafka")
+        if not path.match("rlmm_demo/broker/*") and path.parts[:2] != ("rlmm", "kafka_client")
         for line, name in rules.imported(tree.parse(path))
         if name.split(".")[0] == "aiokafka" and not name.startswith(AIOKAFKA_PART)
     ]

@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from rlmm.base import background_work as background
 from rlmm.snapshot import store_io as shelf
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -37,30 +36,6 @@ class SimulationTask(asyncio.Task[Any]):
         return self._number
 
 
-class InlineThread:
-    """What stands for `OwnedThread`: its work is done on the loop, after some time."""
-
-    def __init__(self, name: str, work: Callable[[], object]) -> None:
-        self.name = name
-        self.is_left = False
-        self._work = work
-        self._is_over = False
-
-    def start(self) -> None:
-        """Let the work be done later."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulationLoop)
-        loop.call_later(loop.draw_thread_s(), self._run)
-
-    def is_alive(self) -> bool:
-        """Whether the work is still to be done."""
-        return not self._is_over
-
-    def _run(self) -> None:
-        self._is_over = True
-        self._work()
-
-
 @contextmanager
 def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
     """As long as the block runs, each owner has something else under that name."""
@@ -74,7 +49,7 @@ def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
 @contextmanager
 def inline_threads() -> Iterator[None]:
     """No thread is started for snapshots either, and none gives way to others: there are none."""
-    with swapped((background, "OwnedThread", InlineThread), (shelf, "_give_way", lambda: None)):
+    with swapped((shelf, "_give_way", lambda: None)):
         yield
 
 

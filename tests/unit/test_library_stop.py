@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
-from rlmm.base.own_thread import left_behind
+from rlmm.base.threads import left_behind
 from rlmm.engine.engine import EngineSettings
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.snapshot.atomic import SnapshotDisk

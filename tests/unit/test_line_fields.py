@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextvars import copy_context
 
-from rlmm.base.background_work import in_background
 from rlmm.base.log_context import bound, bound_fields
-from rlmm.partition_log.workers import finished
+from rlmm.base.threads import finished, in_background
 
 
 def test_fields_when_blocks_stand_in_one_another_then_the_inner_one_counts() -> None:

@@ -82,10 +82,10 @@ async def _keys(looking: QueryContext, topic: TopicFacts | None) -> tuple[int | 
     try:
         bounds = await log.bounds(sorted(topic.partitions), timeout_s=looking.timeout_s)
         for place, held in bounds.items():
-            if isinstance(held, LogError) or held.log_start >= held.next_offset:
+            if isinstance(held, LogError) or held.log_start_offset >= held.high_watermark:
                 continue
             record_set = await log.read(
-                place, held.log_start, timeout_s=looking.timeout_s, bytes_max=_LOOKED_BYTES
+                place, held.log_start_offset, timeout_s=looking.timeout_s, bytes_max=_LOOKED_BYTES
             )
             for batch in walk(b"" if record_set is None else record_set.data):
                 if isinstance(batch, Batch) and not batch.is_control:

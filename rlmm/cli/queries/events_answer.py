@@ -166,7 +166,7 @@ async def _ends(looking: QueryContext, places: Collection[int]) -> dict[int, int
     for place, bound in bounds.items():
         if isinstance(bound, LogError):
             raise bound
-        found[place] = bound.next_offset
+        found[place] = bound.high_watermark
     return found
 
 

@@ -216,7 +216,11 @@ async def _nothing(
     log, timeout_s = looking.source.log, looking.timeout_s
     count = (await log.identity(timeout_s=timeout_s)).partition_count
     bounds = await log.bounds(range(count) if place is None else [place], timeout_s=timeout_s)
-    cut = [one for one, found in bounds.items() if isinstance(found, LogBounds) and found.log_start]
+    cut = [
+        one
+        for one, found in bounds.items()
+        if isinstance(found, LogBounds) and found.log_start_offset
+    ]
     if cut:
         named = ", ".join(map(str, sorted(cut)[:_NAMED_MAX]))
         more = f" and {len(cut) - _NAMED_MAX} more" if len(cut) > _NAMED_MAX else ""

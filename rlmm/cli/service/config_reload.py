@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import ANSWER
-from rlmm.base.own_thread import in_own_thread, left_behind
+from rlmm.base.threads import in_own_thread, left_behind
 from rlmm.config.loading import DEFAULT
 from rlmm.errors import ConfigError
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from rlmm.base.folder_lock import folder_lock
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

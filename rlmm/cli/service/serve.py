@@ -16,7 +16,7 @@ import click
 
 from rlmm.access.authentication import Authenticator
 from rlmm.access.local_token import own_token
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.base.version import __version__
 from rlmm.cli.common.config_options import source_options
 from rlmm.cli.common.exit_codes import error_line

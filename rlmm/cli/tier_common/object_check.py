@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.inspection.explain_findings import OBJECT_DAMAGED, OBJECT_MISSING, OBJECT_UNKNOWN
 from rlmm.views.values import View, iso_time
 from spark_tiering.copy_plan.inputs import StoredObjects

@@ -1,26 +1,27 @@
 """
-Which user partitions of tiered topics a broker leads or follows, by the cluster's own metadata; and
-which tiered topics brokers were told not to copy.
+Tiered topics: the partitions of them that a broker has a replica of, and those that brokers must
+not copy.
 
-Needs no plugin in the broker: DESCRIBE and DESCRIBE_CONFIGS on the topics are enough. A topic whose
-settings we have no right to is a finding, not a topic without a tier; of one that we may not
-describe Kafka says nothing to who asks for all of them, and it cannot be told from none.
+DESCRIBE and DESCRIBE_CONFIGS on the topics are enough; brokers need no plugin. A topic whose
+settings our user may not read is an error, not a topic without a tier. Kafka leaves out topics that
+our user may not describe, so they cannot be told from absent ones.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, trouble
-from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.kafka_messages.topics import DescribeTopicsRequest
+from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.configs import DescribeTopicsRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.kafka_client.connections.connection import BrokerConnection
-    from rlmm.kafka_messages.metadata import TopicMetadata
+    from rlmm.kafka_messages.cluster import TopicMetadata
 
 _TIERED = "remote.storage.enable"
 _NOT_COPIED = "remote.log.copy.disable"
@@ -32,17 +33,16 @@ async def tiered_partitions_of(
     connection: BrokerConnection, broker_id: int, own_topic: str
 ) -> frozenset[TopicIdPartition]:
     """
-    The user partitions of tiered topics that *broker_id* has a replica of.
+    Return the user partitions of tiered topics that *broker_id* has a replica of.
 
-    *own_topic* is the metadata topic, which is none of them. Raises `LogNotPermitted` or
-    `LogUnavailable` where the cluster does not tell all of it: half of an answer would take
-    partitions away.
+    *own_topic*, the metadata topic, is left out. Raises `LogNotPermitted` or `LogUnavailable` where
+    the answer would be incomplete: half of it would take partitions away from the broker.
     """
     told = await connection.call(MetadataRequest(None))
     held: dict[str, TopicMetadata] = {}
     for topic in told.topics:
         if topic.code in DENIED:
-            raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE all topics")
+            raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE all topics")
         if topic.name != own_topic and any(
             broker_id in partition.replicas for partition in topic.partitions
         ):
@@ -58,8 +58,8 @@ async def tiered_partitions_of(
 
 async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
     """
-    The tiered topics whose `remote.log.copy.disable` is true, of those whose settings are shown to
-    us: what is hidden cannot be told.
+    Return the tiered topics whose `remote.log.copy.disable` is true, as far as our user may read
+    it.
     """
     told = await connection.call(MetadataRequest(None))
     names = sorted(topic.name for topic in told.topics if topic.code == ErrorCode.NONE)
@@ -77,7 +77,7 @@ async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
 async def _tiered(
     connection: BrokerConnection, topics: Mapping[str, TopicMetadata]
 ) -> list[TopicMetadata]:
-    """Those of *topics* that have a tier."""
+    """Return those of *topics* that have a tier."""
     names = sorted(topics)
     found: list[TopicMetadata] = []
     for first in range(0, len(names), _TOPICS_MAX):
@@ -87,7 +87,7 @@ async def _tiered(
                 continue  # deleted in between
             if described.code != ErrorCode.NONE:
                 where = f"the settings of topic {described.name}"
-                raise trouble(where, described.code, "DESCRIBE_CONFIGS of all topics")
+                raise error_for(where, described.code, "DESCRIBE_CONFIGS of all topics")
             setting = described.settings.get(_TIERED)
             if setting is not None and setting.value == "true":
                 found.append(topics[described.name])

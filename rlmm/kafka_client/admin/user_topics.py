@@ -1,10 +1,9 @@
 """
-A cluster asked about any of its topics: for jobs that stand beside the brokers, not for the log.
+User topics of a cluster, for jobs that run beside the brokers.
 
-Questions are rare and may take a while: each begins with who leads now, and ends with the same
-again, asked of each leader behind its answer, so that what is told is of the topic that was meant
-and not of another one that has its name by now. What a leader does not tell within a few elections'
-time is left out; missing is unknown, never zero.
+Each question starts with the current leaders, and each leader is asked for the topic id after its
+answer, so an answer never belongs to another topic of the same name. Partitions whose leaders do
+not answer within a few elections' time are left out; missing is unknown, never zero.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.cluster import ClusterConnection
 from rlmm.kafka_client.connections.task_set import TaskSet
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
-from rlmm.kafka_messages.metadata import MetadataRequest
-from rlmm.kafka_messages.topics import DescribeTopicsRequest
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.configs import DescribeTopicsRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.broker_connections import Node
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.metadata import ClusterMetadata
-    from rlmm.kafka_messages.topics import AlterTopicRequest, TopicRequestOutcome, TopicSetting
+    from rlmm.kafka_messages.cluster import ClusterMetadata
+    from rlmm.kafka_messages.configs import AlterTopicRequest, TopicRequestOutcome, TopicSetting
     from rlmm.kafka_messages.wire import Request
     from rlmm.metadata.ids import TopicIdPartition
 
@@ -52,12 +52,10 @@ _BROKERS = 3
 
 
 class PartitionResponse(Protocol):
-    """What a leader answers for one partition: something, or a code that stands instead."""
+    """A leader's answer for one partition: a value, or a code instead of it."""
 
     @property
-    def code(self) -> int:
-        """Zero, or why there is no answer."""
-        ...
+    def code(self) -> int: ...
 
 
 C = TypeVar("C", bound=PartitionResponse)
@@ -69,10 +67,10 @@ if TYPE_CHECKING:
 
 class UserTopics:
     """
-    The cluster, on the event loop that it was made on; to be closed.
+    A client of the cluster on the event loop that made it; the caller closes it.
 
-    Every call ends after *timeout_s*: with what is known by then, or `LogUnavailable`. It raises
-    `LogNotPermitted` as soon as a right is missing that waiting does not bring.
+    Every call ends after *timeout_s*: with the answers so far, or with `LogUnavailable`. It raises
+    `LogNotPermitted` as soon as our user lacks a right.
     """
 
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
@@ -83,8 +81,8 @@ class UserTopics:
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
         """
-        The brokers and some topics, all that we may DESCRIBE where none are named, as one broker
-        knows them now.
+        Return the brokers and some topics, or all that our user may DESCRIBE, as one broker knows
+        them.
         """
         return await self._ask_any(MetadataRequest(topics))
 
@@ -92,7 +90,7 @@ class UserTopics:
         self, topics: Iterable[str], names: Sequence[str] | None
     ) -> dict[str, Mapping[str, TopicSetting]]:
         """
-        The named settings in force of some topics, all that the brokers know where none are named.
+        Return the named settings in force of some topics, or all settings that the brokers know.
 
         A topic that does not exist is left out, and so is a setting that the brokers do not know.
         """
@@ -105,36 +103,34 @@ class UserTopics:
                     continue
                 if described.code != ErrorCode.NONE:
                     where = f"the settings of topic {described.name}"
-                    raise trouble(where, described.code, "DESCRIBE_CONFIGS of the topic")
+                    raise error_for(where, described.code, "DESCRIBE_CONFIGS of the topic")
                 found[described.name] = described.settings
         return found
 
     async def alter(self, request: AlterTopicRequest) -> TopicRequestOutcome:
         """
-        What the cluster says to a change of one topic's settings, which is sent once.
+        Send a change of one topic's settings once, and return its outcome.
 
-        Raises `LogUnavailable` when no broker could be asked, and when the answer was lost: then
-        the change may have been made, and may be asked for again.
+        Raises `LogUnavailable` when no broker could be reached, and when the answer was lost: then
+        the change may have been made, and may be sent again.
         """
         async with self._deadline(request):
             connection = await self._any_connection()
             return await connection.call(request)
 
     async def ask(self, request: Request[T]) -> T:
-        """What any broker answers to a question that each of them can."""
         return await self._ask_any(request)
 
     async def ask_broker(self, broker: int, request: Request[T]) -> T:
-        """What one broker answers; `LogUnavailable` also where it is not in the cluster."""
         async with self._deadline(request):
             await self._cluster.view_now()
             return await self._ask(self._cluster.node(broker), request)
 
     async def why_too_old(self, request: Request[T]) -> str:
         """
-        Why some broker does not know *request*, empty where all do.
+        Return why some broker does not know *request*; empty where all brokers do.
 
-        It is sent to every broker, so it has to be one that asks for nothing.
+        The request goes to every broker, so it must ask for nothing.
         """
         async with self._deadline(request):
             view = await self._cluster.fresh_view()
@@ -150,11 +146,11 @@ class UserTopics:
         self, partitions: Collection[TopicIdPartition], *questions: OfLeader[C]
     ) -> dict[TopicIdPartition, tuple[C, ...]]:
         """
-        What the leaders of *partitions* answer to all of *questions*, which they are asked in that
-        order; a partition is left out unless all were answered.
+        Ask the leaders of *partitions* all of *questions*, in that order; a partition is left out
+        unless its leader answered all of them.
 
         A question makes the request to one leader from its partitions, by topic. Raises
-        `UnsupportedVersion` where a leader is too old for one.
+        `UnsupportedVersion` where a leader is too old for a question.
         """
         found: dict[TopicIdPartition, tuple[C, ...]] = {}
         end = self._now() + self._timeout_s
@@ -182,7 +178,7 @@ class UserTopics:
         told = await self._ask_any(MetadataRequest(sorted({one.topic for one in wanted})))
         for topic in told.topics:
             if topic.code in DENIED:
-                raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
+                raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
         leaders = {
             (topic.topic_id, one.partition): one.leader
             for topic in told.topics
@@ -202,7 +198,6 @@ class UserTopics:
         questions: Sequence[OfLeader[C]],
         end: float,
     ) -> dict[TopicIdPartition, tuple[C, ...]]:
-        """What one leader answers; nothing where it cannot be reached."""
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
         for one in wanted:
             by_topic[one.topic].append(one.partition)
@@ -230,9 +225,7 @@ class UserTopics:
         return found
 
     async def _all(self, work: Iterable[Coroutine[None, None, T]]) -> list[T]:
-        """
-        What all of *work* gives, begun in its order; what one raises, and then none goes on.
-        """
+        """Return the results of *work* in its order; the first error cancels the rest."""
         tasks = [self._crew.start(one, "ask a leader") for one in work]
         try:
             return [await task for task in tasks]
@@ -241,7 +234,6 @@ class UserTopics:
                 task.cancel()
 
     async def _ask_any(self, request: Request[T]) -> T:
-        """The answer of any broker, of another one where the first does not give any."""
         asked: set[Node] = set()
         async with self._deadline(request):
             while True:
@@ -254,7 +246,7 @@ class UserTopics:
                     await self._cluster.view_after(view.number)
 
     def _not_among(self, asked: set[Node]) -> Node:
-        """A broker to ask, another one than *asked* where there is one."""
+        """Return a broker to ask, another one than *asked* where there is one."""
         others = [node for node in self._cluster.nodes() if node not in asked]
         connected = [node for node in others if node.is_connected]
         return next(iter(connected or others), None) or self._cluster.any_node()
@@ -278,7 +270,6 @@ class UserTopics:
 
     @contextlib.asynccontextmanager
     async def _deadline(self, request: Request[T]) -> AsyncIterator[None]:
-        """Within it, what takes longer than `timeout_s` ends with `LogUnavailable`."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 yield
@@ -288,16 +279,15 @@ class UserTopics:
             raise LogUnavailable(msg) from error
 
     async def close(self) -> None:
-        """Give up what is asked, and close every connection."""
         await self._crew.close()
         await self._cluster.close()
 
 
 def _is_good(partition: TopicIdPartition, answer: PartitionResponse, leader: int) -> bool:
-    """Whether a leader's answer is one; raises where no other will ever come."""
+    """Return whether a leader's answer is one; raises where no other will ever come."""
     where = f"{partition} at broker {leader}"
     if answer.code in DENIED:
-        raise trouble(where, answer.code, "DESCRIBE the topic")
+        raise error_for(where, answer.code, "DESCRIBE the topic")
     if answer.code == ErrorCode.UNSUPPORTED_VERSION:
         msg = f"{where}: {name_of(answer.code)}"
         raise UnsupportedVersion(msg)

@@ -5,10 +5,11 @@ May be imported by `rlmm.kafka_client.admin`, `rlmm.kafka_client.fetch`,
 `rlmm.kafka_client.offsets`, `rlmm.kafka_client.produce`, `rlmm.log.kafka`, `rlmm.state_sources`,
 `spark_tiering.segment_sources`.
 
-- `broker_connections`: The connections to one broker.
-- `cluster`: What is known of the cluster, and how it is asked anew.
-- `connection`: One connection to one broker.
-- `diagnosis`: Why a connection could not be made or was lost.
-- `pool`: Connections of one kind to one broker.
+- `broker_connections`: Connections to one broker.
+- `cluster`: The cluster as its brokers describe it, refreshed by one attempt at a time for all
+  callers.
+- `connection`: A connection to one broker.
+- `diagnosis`: Diagnosis of a failed connection.
+- `pool`: A pool of connections of one kind to one broker.
 - `task_set`: The tasks of one log.
 """

@@ -1,9 +1,8 @@
 """
-The connections to one broker: one for short questions, and a pool for each kind of waits.
+Connections to one broker: one for short questions, and a pool for each kind of request that waits.
 
-A broker answers one connection's requests in order, so a question behind a long poll would wait for
-it, and an append behind that to a partition whose replicas are slow. Connections are made one at a
-time, and not at all for a while after one could not be made.
+A broker answers the requests of one connection in order, so a short question would wait for a long
+poll before it. Connections are made one at a time, and after a failure only after a pause.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.connections.task_set import TaskSet
-    from rlmm.kafka_messages.metadata import BrokerAddress
+    from rlmm.kafka_messages.cluster import BrokerAddress
 
 
 class Node:
@@ -49,15 +48,14 @@ class Node:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a question can be asked without connecting first."""
         return self._control is not None and self._control.is_open
 
     async def control(self) -> BrokerConnection:
         """
-        The connection for short questions, shared by all who ask.
+        Return the connection for short questions, which all callers share.
 
-        Raises `LogUnavailable` or `LogNotPermitted`. An attempt to connect goes on when the caller
-        is cancelled: the next one finds its outcome.
+        Raises `LogUnavailable` or `LogNotPermitted`. An attempt to connect goes on when its caller
+        is cancelled; the next caller gets its outcome.
         """
         if self._control is not None and self._control.is_open:
             return self._control
@@ -74,7 +72,6 @@ class Node:
             self._opening = None
 
     async def borrow(self, role: str) -> BrokerConnection:
-        """A connection that is nobody else's until it is given back; see `Pool`."""
         if role not in self._pools:
             self._pools[role] = Pool(str(self), partial(self._dial, role), self._crew, self._now)
         return await self._pools[role].borrow()

@@ -1,9 +1,9 @@
 """
-What is known of the cluster, and how it is asked anew: one attempt at a time, whoever wants it.
+The cluster as its brokers describe it, refreshed by one attempt at a time for all callers.
 
-A view is a whole: brokers, topic and leaders as one broker told them at one time. Attempts go to
-brokers that are connected, then to the others that are known, at last to the addresses of the
-configuration. While nobody can be reached they become rare, in the one place where that is decided.
+A view has brokers, topic and leaders as one broker knew them at one time. An attempt goes to
+connected brokers first, then to other known brokers, then to the bootstrap servers. While no broker
+answers, the pauses between attempts grow.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.broker_connections import Node
 from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.settings import address_of
+from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import name_of
-from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.log.reconnect_backoff import ReconnectBackoff
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.kafka_messages.metadata import ClusterMetadata, PartitionLeader
+    from rlmm.kafka_messages.cluster import ClusterMetadata, PartitionLeader
     from rlmm.metadata.ids import Uuid
 
 _log = logging.getLogger("rlmm.log.kafka.cluster")
 
 _CANDIDATE_S = 3.0
-"""How long one of several brokers may take to tell: then the next is asked."""
+"""How long one of several brokers may take to answer before the next is asked."""
 _GAP_S = RETRY.first_s
 """Time between two attempts, even if both succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """The topic as a broker told it."""
+    """The topic as a broker knows it."""
 
     topic_id: Uuid
     partitions: Mapping[int, PartitionLeader]
@@ -50,7 +50,7 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The cluster as a broker told it; *number* rises from view to view."""
+    """The cluster as a broker knows it; *number* rises from view to view."""
 
     number: int
     cluster_id: str
@@ -60,12 +60,12 @@ class ClusterView:
     """Why there is no topic."""
 
     def leader_of(self, partition: int) -> int | None:
-        """The broker that leads *partition*; None when nobody does whom we could reach."""
+        """Return the leader of *partition*; None while it has none that can be reached."""
         found = self.topic.partitions.get(partition) if self.topic is not None else None
         return found.leader if found is not None and found.leader in self.brokers else None
 
     def without_leader(self, partition: int) -> str:
-        """Why nobody can be asked about *partition*."""
+        """Return why no leader of *partition* can be asked."""
         if self.topic is None:
             return f"the topic is not there: {name_of(self.topic_code)}"
         found = self.topic.partitions.get(partition)
@@ -74,7 +74,7 @@ class ClusterView:
         return f"nobody leads it now ({name_of(found.code)})"
 
     def epoch_of(self, partition: int) -> int:
-        """The epoch of the leader, -1 when it is not known."""
+        """Return the epoch of the leader, -1 when it is not known."""
         found = self.topic.partitions.get(partition) if self.topic is not None else None
         return -1 if found is None else found.leader_epoch
 
@@ -110,28 +110,27 @@ class ClusterConnection:
         self._is_new = True
 
     def node(self, node_id: int) -> Node:
-        """A broker of the current view; `LogUnavailable` when it is not in it any more."""
         if node_id not in self._nodes:
             msg = f"broker {node_id} is gone"
             raise LogUnavailable(msg)
         return self._nodes[node_id]
 
     def any_node(self) -> Node:
-        """A broker to ask what every broker knows; `LogUnavailable` while none has registered."""
         if not self._nodes:
             msg = "the cluster names no broker that could be asked"
             raise LogUnavailable(msg)
         return self._known()[0]
 
     async def short_questions(self) -> BrokerConnection:
-        """A connection for what every broker knows; waits for the first view."""
         await self.view_now()
         return await self.any_node().control()
 
     def wake(self) -> None:
         """
-        A broker is there, or about to be: who waits to ask the cluster asks now. Not where we were
-        not let in, which no broker's coming changes: passwords are not tried more often for it.
+        End the current pause, because a broker has shown a sign of life.
+
+        Not where a broker refused our login: a sign of life does not change that, and passwords
+        must not be tried more often.
         """
         if not isinstance(self.trouble, LogNotPermitted):
             self._backoff.wake()
@@ -143,16 +142,14 @@ class ClusterConnection:
             node.hang_up()
 
     async def view_now(self) -> ClusterView:
-        """The current view, whatever its age; waits for the first."""
         return self.view or await self.view_after(0)
 
     async def fresh_view(self) -> ClusterView:
-        """A view that was asked for after this call."""
         return await self.view_after(self.attempts.made)
 
     async def view_after(self, number: int) -> ClusterView:
         """
-        A view later than the one with *number*, as soon as there is one.
+        Return a view later than the one with *number*, as soon as there is one.
 
         Tries as often as the pauses allow until it is cancelled; raises `LogNotPermitted` at once.
         """
@@ -189,7 +186,6 @@ class ClusterConnection:
         self.on_change()
 
     async def _ask(self) -> None:
-        """Make one attempt; it fails when no broker answers."""
         await self._backoff.wait()
         await asyncio.sleep(max(self._asked_at + _GAP_S - self._now(), 0))
         self._asked_at = self._now()
@@ -222,16 +218,14 @@ class ClusterConnection:
         raise errors[-1]
 
     def _candidates(self) -> list[Node | str]:
-        """Whom to ask, in this order."""
         return [*self._known(), *self._settings.bootstrap_servers]
 
     def _known(self) -> list[Node]:
-        """The brokers of the view, those first that are connected, otherwise in any order."""
         known = random.sample(list(self._nodes.values()), len(self._nodes))
         return sorted(known, key=lambda node: not node.is_connected)
 
     async def _ask_candidate(self, candidate: Node | str) -> ClusterMetadata:
-        request = MetadataRequest(self._settings.topic.name)
+        request = MetadataRequest([self._settings.topic.name])
         if isinstance(candidate, Node):
             connection = await candidate.control()
             return await connection.call(request)
@@ -258,10 +252,8 @@ class ClusterConnection:
         self.view = ClusterView(number, metadata.cluster_id, frozenset(told), view, code)
 
     def nodes(self) -> Iterator[Node]:
-        """All brokers of the current view."""
         return iter(tuple(self._nodes.values()))
 
     async def close(self) -> None:
-        """Close every connection that is not borrowed."""
         for node in self.nodes():
             await node.close()

@@ -1,9 +1,9 @@
 """
-One connection to one broker: a request in, its answer out. The only place that speaks with the
-library's connection, and where its exceptions end.
+A connection to one broker: the only module that uses the library's connection, and translates its
+errors.
 
-A broker answers the requests of one connection one after the other: what may wait (a fetch, an
-append) gets a connection of its own, see `nodes`.
+A broker answers the requests of one connection in order: requests that wait (fetch, append) have
+connections of their own, see `broker_connections`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import aiokafka
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 
-from rlmm.base.own_thread import in_own_thread
-from rlmm.errors import LogUnavailable, UnsupportedVersion
+from rlmm.base.threads import in_own_thread
+from rlmm.errors import ConfigError, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
 from rlmm.kafka_client.security.security import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism
+from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import MetadataRequest
 from rlmm.kafka_messages.wire import MessageReader, MessageWriter, request_header
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+AIOKAFKA = "0.14"
+"""The minor version of aiokafka whose connections this module drives."""
 _CLOSE_S = 1.0
 _CORRELATION_ID = struct.Struct(">i")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -49,19 +52,28 @@ class Dialer:
     """Makes connections, all with the same security."""
 
     def __init__(self, settings: KafkaSettings, options: dict[str, object]) -> None:
-        self.options = options
+        self._options = options
         """Security in the library's names."""
         self._settings = settings
 
     @classmethod
     async def prepare(cls, settings: KafkaSettings) -> Dialer:
-        """Read the files of the configuration; `ConfigError` names one that cannot be used."""
+        """
+        Read the files of the configuration. `ConfigError` names one that cannot be used, or an
+        aiokafka of another minor version.
+        """
+        if not aiokafka.__version__.startswith(f"{AIOKAFKA}."):
+            msg = (
+                f"aiokafka {aiokafka.__version__} is installed, the Kafka client needs "
+                f"{AIOKAFKA}: install aiokafka {AIOKAFKA}"
+            )
+            raise ConfigError(msg)
         context = await in_own_thread("tls", partial(tls_context, settings.security))
         return cls(settings, library_options(settings.security, context))
 
     async def dial(self, host: str, port: int, role: str) -> BrokerConnection:
         """
-        Connect, and prove who we are, as the client that *role* names.
+        Connect and log in, as the client that *role* names.
 
         Raises `LogUnavailable` or `LogNotPermitted` with the cause and what to do.
         """
@@ -76,7 +88,7 @@ class Dialer:
                     client_id=settings.client_id(role),
                     request_timeout_ms=settings.request_timeout_ms,
                     max_idle_ms=settings.connections_max_idle_ms,
-                    **self.options,
+                    **self._options,
                 )
         # A bad answer to a SASL step surfaces as an assertion or a ValueError of the library's.
         except (OSError, EOFError, KafkaError, ValueError, AssertionError) as error:
@@ -87,9 +99,8 @@ class Dialer:
         return connection
 
     async def _require_login(self, connection: BrokerConnection) -> None:
-        """Ask something: the library takes a refused token for an accepted one."""
         try:
-            told = await connection.call(MetadataRequest(self._settings.topic.name))
+            told = await connection.call(MetadataRequest([self._settings.topic.name]))
         except BaseException:
             connection.abort()
             raise
@@ -99,7 +110,6 @@ class Dialer:
 
 
 def address_text(host: str, port: int) -> str:
-    """An address as configuration files write it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -118,7 +128,6 @@ class BrokerConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether a request can be sent."""
         return self._made.connected()
 
     async def call(self, request: Request[T]) -> T:
@@ -160,12 +169,10 @@ class BrokerConnection:
             raise LogUnavailable(msg) from error
 
     def abort(self) -> None:
-        """Close it without waiting until it is closed."""
         self._is_closed = True
         self._made.close()
 
     def __del__(self, warnings: ModuleType = warnings) -> None:
-        """Tell of a connection that was dropped instead of being closed."""
         if not self._is_closed:
             msg = f"{self.address}: a connection was dropped, not closed"
             warnings.warn(msg, ResourceWarning, source=self, stacklevel=2)
@@ -184,8 +191,8 @@ class _Pending:
     """
     The library's coroutine for an answer, which may be dropped.
 
-    A task that is cancelled before its first step never comes to await it, and Python then
-    complains of a coroutine that nobody wanted.
+    A task that is cancelled before its first step never awaits it, and Python then warns of a
+    coroutine that was never awaited.
     """
 
     def __init__(self, coroutine: Coroutine[Any, None, _Payload]) -> None:
@@ -237,7 +244,6 @@ class _Envelope:
         return f"{self._api.name} v{self.version}"
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> _Envelope:
-        """Choose the version by what the broker speaks."""
         version = self._api.choose(versions)
         if version is None:
             spoken = versions.get(self._api.key)
@@ -259,6 +265,5 @@ class _Envelope:
         return out.done()
 
     def parse_response_header(self, buffer: io.BytesIO) -> _Header:
-        """The header that came, of which only the number is looked at here."""
         data = buffer.read(_CORRELATION_ID.size)
         return _Header(data, _CORRELATION_ID.unpack(data)[0])

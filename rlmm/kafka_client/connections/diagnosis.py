@@ -1,8 +1,8 @@
 """
-Why a connection could not be made or was lost: one line that names what, and what to do.
+Diagnosis of a failed connection: one line that names the cause and what to do.
 
-The library raises the true cause, or an error of its own with the cause behind it; the whole chain
-is looked at, the most telling part decides. Nothing secret is in any line.
+The library raises the true cause, or an error of its own with the cause in its chain; the most
+specific error of the chain decides. No line contains a secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CHAIN_MAX = 10
 
 
 def diagnose(address: str, security: SecuritySettings, error: BaseException) -> LogError:
-    """The error that a caller gets for *error*, met while talking with a broker."""
+    """Return the error that a caller gets for *error*, met while talking with a broker."""
     chain = list(_chain(error))
     for cause in chain:
         if isinstance(cause, LogError):  # a token provider speaks for itself
@@ -52,7 +52,6 @@ def diagnose(address: str, security: SecuritySettings, error: BaseException) -> 
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what is behind it, nearest first."""
     found: BaseException | None = error
     for _ in range(_CHAIN_MAX):
         if found is None:
@@ -74,7 +73,6 @@ def _refused_user(address: str, security: SecuritySettings, error: BaseException
 
 
 def refused_token(address: str, security: SecuritySettings) -> LogNotPermitted:
-    """The error for a token that is expired, or not for this broker."""
     return LogNotPermitted(
         f"{address}: the broker refused the token by {security.sasl_mechanism}: it is expired, or "
         "not made out for this cluster; see to who gives the tokens"
@@ -171,4 +169,4 @@ _EXPLAINED = (
     (BrokenPipeError, _closed),
     (asyncio.IncompleteReadError, _cut_off),
 )
-"""What is told apart, and the line for each; earlier entries are parts of later ones."""
+"""The texts of known causes and the line for each; an earlier text may be part of a later one."""

@@ -1,11 +1,10 @@
 """
-Connections of one kind to one broker: each is lent to one user at a time, and kept when it is back.
+A pool of connections of one kind to one broker; each is lent to one user at a time.
 
-Making one takes several round trips and a proof of who we are; one that is lent is mostly back
-after a single round trip. So who finds none waits for one to come back, as long as making another
-takes, and only then one is made, one at a time: a burst of appends to all partitions goes over a
-few connections, and one that is stuck holds up nobody for long. None is closed for being one too
-many: there are never more than were wanted at one time, and those that are not used any more end by
+Connecting and logging in takes several round trips, but a lent connection is mostly back after one.
+So a borrower waits for a connection to come back about as long as a new one would take, and only
+then a new one is made, one at a time: a burst of appends to all partitions uses a few connections,
+and a stuck one does not hold up the others for long. Idle connections end by
 connections.max.idle.ms.
 """
 
@@ -45,7 +44,7 @@ class Pool:
         self._idle: list[BrokerConnection] = []
         """The one that was used last is the last."""
         self._waiting: deque[tuple[float, asyncio.Future[BrokerConnection]]] = deque()
-        """Who finds none, and since when."""
+        """Borrowers that wait, and since when."""
         self._lent = 0
         self._making: asyncio.Task[None] | None = None
         self._cost_s = 0.0
@@ -54,8 +53,9 @@ class Pool:
 
     async def borrow(self) -> BrokerConnection:
         """
-        A connection that is nobody else's until it is put back; raises what keeps one from being
-        made. An attempt to connect goes on when the caller is cancelled: the next one finds it.
+        Lend a connection to this caller alone until it is put back; raises the error of connecting.
+
+        An attempt to connect goes on when its caller is cancelled; the next borrower gets it.
         """
         while self._idle:
             connection = self._idle.pop()
@@ -87,7 +87,6 @@ class Pool:
             self._hand_out(connection)
 
     def _hand_out(self, connection: BrokerConnection) -> None:
-        """Lend it to who waits longest; keep it where nobody does."""
         while self._waiting:
             _, lent = self._waiting.popleft()
             if not lent.done():
@@ -103,7 +102,6 @@ class Pool:
             self._making = self._crew.start(self._make(), f"connect to {self._name}", self._made)
 
     async def _make(self) -> None:
-        """Make one, unless one comes back for everybody before it is time to."""
         while self._waiting and self._lent:
             since_s, _ = self._waiting[0]
             pause_s = since_s + min(self._cost_s, _PATIENCE_S) - self._now()
@@ -121,7 +119,6 @@ class Pool:
             self._hand_out(connection)
 
     def _made(self, done: asyncio.Task[None]) -> None:
-        """Go on with who still waits, or tell all of them why there is no connection."""
         self._making = None
         error = None if done.cancelled() else done.exception()
         if error is not None or done.cancelled():

@@ -26,7 +26,8 @@ class TaskSet:
         self._is_closed = False
         self._within = copy_context()
         """
-        What tasks inherit: they work for all partitions, whoever's call begins them.
+        The context of all tasks: they work for all partitions, and must not inherit a caller's
+        fields.
         """
 
     def start(
@@ -36,10 +37,10 @@ class TaskSet:
         on_end: Callable[[asyncio.Task[T]], None] | None = None,
     ) -> asyncio.Task[T]:
         """
-        Start *work*; *on_end* is called however it ends, unless the crew is closed before.
+        Start *work*; *on_end* is called however it ends, unless the set is closed before.
 
-        What it raises is its awaiter's matter, or `on_end`'s; it never reaches the event loop's
-        last resort.
+        An error of *work* is left to its awaiter or *on_end*, and never reaches the loop's
+        exception handler.
         """
         task = asyncio.get_running_loop().create_task(work, name=name, context=self._within.copy())
         self._tasks.add(task)
@@ -55,7 +56,6 @@ class TaskSet:
         return task
 
     async def close(self) -> None:
-        """Cancel all tasks and wait until they have ended."""
         self._is_closed = True
         tasks = list(self._tasks)
         for task in tasks:

@@ -1,13 +1,13 @@
 """
-What is to be fetched from one broker, and the tasks that do it.
+Fetches from one broker, and the tasks that send them.
 
-Workers end when nothing is left. Each has a connection of its own while it works; all but one may
-wait at the broker for new records, the last is for partitions that need not wait.
+A worker task ends when no partition is left. Each has a connection of its own; all but one may
+long-poll, the last one is for partitions that have records.
 
-Long polls end together: who comes while others wait at the broker waits there until the first of
-them is due, and then they go on as one request. So what was scattered under load is merged again
-when nothing comes. The last poll that may be sent is short: who comes next need not stay outside
-for long.
+Long polls end together: a partition that becomes ready while others are polled waits until the
+first poll is due, and then all go on as one request. So requests that load has scattered merge
+again when no records come. The last poll that may be sent is short, because partitions that come
+later wait for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WORKERS_MAX = 4
 """Requests that one broker has in the works."""
 SHORT_POLL_S = 0.025
-"""How long the last poll that may be sent waits: who comes next has to stay outside meanwhile."""
+"""Length of the last poll that may be sent; partitions that come later wait for it."""
 _POLLS_MAX = WORKERS_MAX - 1
 _GATHER_S = 0.005
 """How long is waited for readers that were just served, and for polls that end with this one."""
@@ -46,22 +46,19 @@ class FetchWorker:
     """When it began, or last had something for a reader."""
     turn: dict[int, PendingRead] = field(default_factory=dict)
     is_gathering: bool = True
-    """Whether it is about to look what is ready."""
+    """Whether the worker is about to look for ready partitions."""
     due_s: float | None = None
     """Until when it waits at the broker for new records; None when it does not."""
 
 
 class FetchTurns(Protocol):
-    """Who knows the reads: says what to ask for, and what an answer means to them."""
+    """The reads behind the partitions: makes requests, and takes their answers."""
 
-    def node(self) -> Node:
-        """The broker; `LogUnavailable` when it is gone."""
+    def node(self) -> Node: ...
 
-    def is_at_tail(self, partition: int) -> bool:
-        """Whether nothing more was there when the leader answered last."""
+    def is_at_tail(self, partition: int) -> bool: ...
 
-    def cover(self, partitions: list[int]) -> dict[int, PendingRead]:
-        """The reads to ask for next, in order; they are this broker's from now on."""
+    def cover(self, partitions: list[int]) -> dict[int, PendingRead]: ...
 
     def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest: ...
 
@@ -74,8 +71,7 @@ class FetchTurns(Protocol):
     def died(self, turn: dict[int, PendingRead], done: asyncio.Task[None]) -> None:
         """Take the reads back: the task that asked for them has ended as it never should."""
 
-    def late(self) -> None:
-        """Hear that an answer should have come by now."""
+    def late(self) -> None: ...
 
 
 class BrokerFetches:
@@ -99,17 +95,14 @@ class BrokerFetches:
 
     @property
     def name(self) -> str:
-        """What the tasks of this desk are called."""
         return f"fetch from {self._name}"
 
     def put(self, partition: int) -> None:
-        """Have the partition fetched."""
         self.ready[partition] = None
         self._bell.ring()
         self._staff()
 
     def _staff(self) -> None:
-        """Start a worker if there is work that no other is about to take."""
         if (
             self.ready
             and len(self._workers) < WORKERS_MAX
@@ -121,11 +114,10 @@ class BrokerFetches:
             self._crew.start(self._work(worker), self.name, lambda done: self._ended(worker, done))
 
     def _may_poll(self, worker: FetchWorker | None) -> bool:
-        """Whether *worker*, or a new one, may wait at the broker beside the others."""
+        """Return whether *worker*, or a new one, may wait at the broker beside the others."""
         return len(self._dues(worker)) < _POLLS_MAX
 
     def _dues(self, worker: FetchWorker | None) -> list[float]:
-        """Until when all others wait at the broker."""
         others = self._workers - {worker}
         return [other.due_s for other in others if other.due_s is not None]
 
@@ -139,11 +131,10 @@ class BrokerFetches:
         return min([now + (SHORT_POLL_S if is_short else self._poll_s), *dues])
 
     def _hasty(self) -> list[int]:
-        """The partitions that need not wait at the broker."""
         return [partition for partition in self.ready if not self._turns.is_at_tail(partition)]
 
     def _take(self, worker: FetchWorker) -> None:
-        """Give *worker* what to ask for next: what need not wait, else everything."""
+        """Give *worker* the partitions that need not wait, or else all."""
         chosen = self._hasty()
         is_poll = not chosen and self._may_poll(worker)
         if is_poll:
@@ -195,7 +186,6 @@ class BrokerFetches:
             late.cancel()
 
     async def _gather(self, *, is_served: bool) -> None:
-        """Give those the time to come back who were just served, or whose poll ends now too."""
         known = set(self.ready)
         await asyncio.sleep(0)
         with contextlib.suppress(TimeoutError):
@@ -206,12 +196,10 @@ class BrokerFetches:
                     await self._bell.wait()
 
     def _is_ending(self) -> bool:
-        """Whether a poll is to end before the time to gather is over."""
         soon = asyncio.get_running_loop().time() + _GATHER_S
         return any(due_s <= soon for due_s in self._dues(None))
 
     def _ended(self, worker: FetchWorker, done: asyncio.Task[None]) -> None:
-        """Take back what a worker that died had in hand, and see whether another is needed."""
         self._workers.discard(worker)
         if done.cancelled() or done.exception() is not None:
             self._turns.died(worker.turn, done)

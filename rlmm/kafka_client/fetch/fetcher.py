@@ -1,12 +1,12 @@
 """
-The raw fetch: reads that wait, gathered by leader into requests, answered with record sets.
+The fetcher: gathers waiting reads by leader into fetch requests, and answers them with record sets.
 
-A request holds what waits at that moment, one read of each partition. Reads that are not known to
-stand at the end of their partition are asked for at once and without waiting at the broker; those
-that are share long polls, several at a time: no partition waits for another.
+A request holds one read of each partition that waits at that moment. Reads that are not known to be
+at the high watermark are sent at once, without a wait at the broker; the others share long polls,
+several at a time, so no partition waits for another.
 
-A read belongs to the leader that it was asked of until the answer comes, or another leads. A task
-that dies is noticed: its reads end with `LogUnavailable`, and the next read starts another.
+A read belongs to the leader that it was sent to until the answer comes, or another broker leads.
+When a task dies, its reads end with `LogUnavailable`, and the next read starts another task.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.fetch.broker_fetches import BrokerFetches
 from rlmm.kafka_client.fetch.partition_reads import (
@@ -26,7 +27,7 @@ from rlmm.kafka_client.fetch.partition_reads import (
     answer,
     truncated,
 )
-from rlmm.kafka_messages.error_codes import ErrorCode, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Fetcher:
         return sum(map(len, self._waiting.values()))
 
     def bind(self, topic_id: Uuid) -> None:
-        """Belong to the topic of this id from now on; what is known of another is forgotten."""
+        """Bind to the topic of this id; the state of any other topic is forgotten."""
         if topic_id != self._topic_id:
             self._topic_id = topic_id
             self._trails.clear()
@@ -115,7 +116,6 @@ class Fetcher:
         return kind(f"partition {read.partition} at offset {read.position}: {why}")
 
     def look_again(self) -> None:
-        """Find out anew, for every read that waits, whom to ask."""
         view = self._cluster.view
         for partition in list(self._waiting):
             trail = self.trail(partition)
@@ -128,13 +128,14 @@ class Fetcher:
             self.place(partition)
 
     def trail(self, partition: int) -> FetchPosition:
-        """What is known of a partition."""
         if partition not in self._trails:
             self._trails[partition] = FetchPosition(self._now)
         return self._trails[partition]
 
     def next_read(self, partition: int, leader: int | None) -> PendingRead | None:
-        """The read of *partition* to ask *leader* for; None when it was asked for one already."""
+        """
+        Return the read of *partition* to ask *leader* for; None when it was asked for one already.
+        """
         _, covering = self._covered.get(partition, (None, None))
         if covering is not None and covering == leader:
             return None
@@ -183,9 +184,6 @@ class Fetcher:
         """Note that *leader* is asked for *read*."""
         self._covered[read.partition] = read, leader
 
-    async def close(self) -> None:
-        """Nothing to do: the tasks belong to the crew, the connections to the nodes."""
-
     def uncover(self, read: PendingRead, leader: int) -> None:
         """Note that *leader* has answered, or never will."""
         if self._covered.get(read.partition) == (read, leader):
@@ -231,12 +229,13 @@ class Fetcher:
         self.place(read.partition)
 
     async def _check_bounds(self, read: PendingRead, *, is_diverging: bool) -> None:
-        """Tell a read that is out of range what the bounds are, or let it try again."""
         bounds = await self._ask_bounds(read.partition)
         if isinstance(bounds, LogError):
             error: LogError | None = bounds
         else:
-            error = truncated(read, bounds.log_start, bounds.next_offset, is_diverging=is_diverging)
+            error = truncated(
+                read, bounds.log_start_offset, bounds.high_watermark, is_diverging=is_diverging
+            )
         if error is None or isinstance(error, LogUnavailable):
             self.trail(read.partition).forget_epoch()
             unsure = LogUnavailable("its leader is not sure of its bounds")
@@ -246,7 +245,7 @@ class Fetcher:
 
 
 class _Turns:
-    """What the desk of one broker asks of the fetcher."""
+    """The reads of one leader, for its `BrokerFetches`."""
 
     def __init__(self, fetcher: Fetcher, cluster: ClusterConnection, leader: int) -> None:
         self._fetcher = fetcher
@@ -274,7 +273,7 @@ class _Turns:
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
         if answer.code != ErrorCode.NONE:
-            self.failed(turn, trouble("the fetch", answer.code, "READ the topic"))
+            self.failed(turn, error_for("the fetch", answer.code, "READ the topic"))
             return False
         told = {fetched.partition: fetched for fetched in answer.partitions}
         first = next(iter(turn))

@@ -1,10 +1,10 @@
 """
-How reads are answered that are none of a follower's: by a source of their own.
+Reads of history beside the followers of a log, answered by a fetcher of their own.
 
-A source asks for one read of each partition at a time, and remembers where a partition ends and
-which leader epoch lies behind it. Who goes through a whole partition beside its follower would wait
-for every long poll of that, and take from it what is remembered. So there is a second source, which
-begins with the first such read, and goes when nobody has read for a while.
+A fetcher has one request per partition under way at a time, and remembers the end of each partition
+and the leader epoch before its position. A reader of a whole partition that shared the followers'
+fetcher would wait for their long polls and disturb what is remembered. The second fetcher starts
+with the first such read, and is dropped when no read has used it for a while.
 """
 
 from __future__ import annotations
@@ -15,68 +15,63 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.kafka_client.connections.task_set import TaskSet
-    from rlmm.kafka_client.fetch.partition_reads import PendingRead, ReadSource
+    from rlmm.kafka_client.fetch.fetcher import Fetcher
+    from rlmm.kafka_client.fetch.partition_reads import PendingRead
     from rlmm.metadata.ids import Uuid
     from rlmm.records.record_set import RecordSet
 
 IDLE_S: Final = 60.0
-"""How long nobody may read before what is held for that is given back."""
+"""How long the second fetcher may be idle before it is dropped."""
 
 
 class HistoryReads:
-    """The source of the followers, and the one of all others."""
+    """The fetcher of the followers, and the one of all other readers."""
 
-    def __init__(self, make: Callable[[], ReadSource], crew: TaskSet) -> None:
+    def __init__(self, make: Callable[[], Fetcher]) -> None:
         self.main = make()
         self._make = make
-        self._crew = crew
-        self._aside: ReadSource | None = None
+        self._aside: Fetcher | None = None
         self._going: asyncio.TimerHandle | None = None
         self._gone = (0, 0, 0)
-        """Requests, bytes and deaths of sources that are no more."""
+        """Requests, bytes and deaths of fetchers that were dropped."""
 
-    def all(self) -> list[ReadSource]:
+    def all(self) -> list[Fetcher]:
         return [self.main] if self._aside is None else [self.main, self._aside]
 
     def counts(self) -> tuple[int, int, int]:
-        """Requests, bytes and deaths, of all that there ever were."""
+        """Return requests, bytes and deaths, summed over all fetchers that there ever were."""
         requests, size, deaths = self._gone
-        for one in self.all():
-            requests, size, deaths = requests + one.requests, size + one.bytes, deaths + one.deaths
+        for fetcher in self.all():
+            requests += fetcher.requests
+            size += fetcher.bytes
+            deaths += fetcher.deaths
         return requests, size, deaths
 
-    def aside(self, topic_id: Uuid) -> ReadSource:
-        """The one for who is no follower, of the topic of this id."""
+    def aside(self, topic_id: Uuid) -> Fetcher:
+        """Return the fetcher of readers that are no followers, bound to the topic of this id."""
         if self._aside is None:
             self._aside = self._make()
         self._aside.bind(topic_id)
         return self._aside
 
-    async def wait(self, source: ReadSource, read: PendingRead) -> RecordSet:
-        """Wait for the answer of *read*; see `ReadSource.wait`."""
-        if source is self.main:
-            return await source.wait(read)
-        if self._going is not None:
-            self._going.cancel()
+    async def wait(self, fetcher: Fetcher, read: PendingRead) -> RecordSet:
+        """Wait for the answer of *read*; see `Fetcher.wait`."""
+        if fetcher is self.main:
+            return await fetcher.wait(read)
+        self.close()
         try:
-            return await source.wait(read)
+            return await fetcher.wait(read)
         finally:
-            if not source.pending:
+            if not fetcher.pending:
                 loop = asyncio.get_running_loop()
-                self._going = loop.call_later(IDLE_S, self._let_go, source)
+                self._going = loop.call_later(IDLE_S, self._drop, fetcher)
 
-    def _let_go(self, source: ReadSource) -> None:
-        if source is not self._aside or source.pending:
-            return
-        requests, size, deaths = self._gone
-        self._gone = requests + source.requests, size + source.bytes, deaths + source.deaths
-        self._aside = None
-        self._crew.start(source.close(), "close what was read aside")
+    def _drop(self, fetcher: Fetcher) -> None:
+        if fetcher is self._aside and not fetcher.pending:
+            requests, size, deaths = self._gone
+            self._gone = requests + fetcher.requests, size + fetcher.bytes, deaths + fetcher.deaths
+            self._aside = None
 
-    async def close(self) -> None:
-        """Give back what is still held, now that all reads have ended."""
+    def close(self) -> None:
         if self._going is not None:
             self._going.cancel()
-        for one in self.all():
-            await one.close()

@@ -1,16 +1,15 @@
-"""
-A read that waits, and what is known of its partition between reads. No I/O.
-"""
+"""Reads of one partition: one that waits, and the state of the partition between reads. No I/O."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.fetch.whole_batches import whole_batches
-from rlmm.kafka_messages.error_codes import ErrorCode, name_of, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode, name_of
 from rlmm.kafka_messages.fetch import NO_EPOCH, FetchedPartition, FetchPartition
 from rlmm.records.record_set import RecordSet
 
@@ -18,11 +17,9 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from rlmm.metadata.ids import Uuid
-
 _GROWTH = 2
 _BYTES_MAX = 2**31 - 1
-"""What a request can say at most."""
+"""Largest size that a request can have."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,38 +34,7 @@ class PendingRead:
     """Whether the leader has said since the read began that nothing is there yet."""
 
 
-class ReadSource(Protocol):
-    """How reads are answered: by the raw fetch, or by the fallback."""
-
-    requests: int
-    bytes: int
-    deaths: int
-    """How often something that should go on fetching was found dead."""
-
-    @property
-    def pending(self) -> int: ...
-
-    def bind(self, topic_id: Uuid) -> None:
-        """Belong to the topic of this id from now on."""
-
-    def fail(self, error: LogError) -> None:
-        """End every read that waits with *error*."""
-
-    def look_again(self) -> None:
-        """Hear that the cluster has told something, or that it did not answer."""
-
-    async def wait(self, read: PendingRead) -> RecordSet:
-        """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
-
-    def silence(self, read: PendingRead) -> LogError | None:
-        """Why *read* had no answer when its time was up; None when there was nothing to answer."""
-
-    async def close(self) -> None:
-        """Give back what is still held, now that all reads have ended."""
-
-
 def answer(read: PendingRead, found: RecordSet | LogError) -> None:
-    """End a read, unless something else has."""
     if read.answer.done():
         return
     if isinstance(found, LogError):
@@ -78,7 +44,7 @@ def answer(read: PendingRead, found: RecordSet | LogError) -> None:
 
 
 class FetchOutOfRange(NamedTuple):
-    """The leader says that the position lies outside of what it has."""
+    """The leader answers that the position is out of range."""
 
     is_diverging: bool
 
@@ -92,7 +58,7 @@ class FetchAgain(NamedTuple):
 
 
 class FetchPosition:
-    """What the last answers say of one partition."""
+    """The state of one partition by the last answers."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -111,7 +77,6 @@ class FetchPosition:
         self._behind: tuple[int, int] = (-1, NO_EPOCH)
 
     def wanted(self, read: PendingRead, leader_epoch: int) -> FetchPartition:
-        """What to ask the leader for."""
         position, epoch = self._behind
         return FetchPartition(
             read.partition,
@@ -125,9 +90,8 @@ class FetchPosition:
         self, read: PendingRead, fetched: FetchedPartition, *, is_first: bool
     ) -> RecordSet | LogError | FetchOutOfRange | FetchAgain:
         """
-        Say what an answer means for *read*, and remember it.
-
-        *is_first* tells that it stood first in the request: then a batch comes whatever its size.
+        Judge an answer for *read*, and remember it. *is_first* means that the read stood first in
+        the request: then a whole batch comes, whatever its size.
         """
         if fetched.is_diverging:
             return FetchOutOfRange(is_diverging=True)
@@ -139,14 +103,14 @@ class FetchPosition:
             if found.next_offset <= read.position:
                 return self._damaged(read, f"the leader answers up to {found.next_offset} only")
             self._behind = (found.next_offset, found.leader_epoch)
-            if found.next_offset >= fetched.next_offset:
+            if found.next_offset >= fetched.high_watermark:
                 self.tail = found.next_offset
             return RecordSet(read.partition, bytes(fetched.data[: found.size]), found.next_offset)
         if found.damage is not None:
             return self._damaged(read, found.damage)
         if fetched.data:
             self.bytes_wanted = found.wanted or _GROWTH * max(read.bytes_max, len(fetched.data))
-        elif fetched.next_offset <= read.position or is_first:
+        elif fetched.high_watermark <= read.position or is_first:
             self.tail = read.position
             read.is_answered = True
         return FetchAgain(None)
@@ -175,7 +139,7 @@ class FetchPosition:
             return FetchOutOfRange(is_diverging=False)
         if code == ErrorCode.CORRUPT_MESSAGE:
             return self._damaged(read, f"the leader says {name_of(code)}")
-        error = trouble(where, code, "READ the topic")
+        error = error_for(where, code, "READ the topic")
         return FetchAgain(error, is_stale=True) if isinstance(error, LogUnavailable) else error
 
     def _damaged(self, read: PendingRead, why: str) -> LogDamaged:
@@ -185,7 +149,9 @@ class FetchPosition:
 def truncated(
     read: PendingRead, log_start: int, next_offset: int, *, is_diverging: bool
 ) -> LogTruncated | None:
-    """The error for a position outside of the bounds; None when it is within them after all."""
+    """
+    Return the error for a position outside of the bounds; None when it is within them after all.
+    """
     where = f"partition {read.partition}: offset {read.position}"
     held = f"the log holds {log_start} to {next_offset}"
     if is_diverging:

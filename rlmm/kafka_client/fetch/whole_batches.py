@@ -23,11 +23,11 @@ _NO_EPOCH = -1
 
 class WholeBatches(NamedTuple):
     """
-    The whole batches at the begin of some bytes.
+    The whole batches at the start of some bytes.
 
-    *size* is where they end, 0 when there is none. *next_offset* and *leader_epoch* are those of
-    the last; without one the first are None and -1. *wanted* is how many bytes the batch behind
-    them has, 0 when that cannot be seen. *damage* says why what stands there can be no batch.
+    *size* is where they end, *next_offset* and *leader_epoch* are those of the last one; 0, None
+    and -1 where there is none. *wanted* is the size of the batch after them, 0 where that is cut
+    off. *damage* says why the bytes after them are no batch.
     """
 
     size: int

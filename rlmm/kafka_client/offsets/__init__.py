@@ -9,6 +9,5 @@ May be imported by `rlmm.log.kafka`, `rlmm.process`, `rlmm.state_sources`,
   service beside the log.
 - `log_bounds`: The bounds of partitions, asked of each partition's leader at the moment of the
   call.
-- `log_ends`: The ends of a partition's log, as its leader is asked for them and what its answers
-  mean.
+- `log_ends`: The offsets that a leader knows of a partition.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
 from rlmm.kafka_client.connections.connection import Dialer
-from rlmm.kafka_messages.metadata import LATEST, READ_COMMITTED, TopicOffsetsRequest
+from rlmm.kafka_messages.offsets import LATEST, READ_COMMITTED, ListOffsetsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,10 +48,10 @@ class LastStableOffsets:
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
         """
-        The offset below which all of *partition* is replicated and no transaction is open, as its
-        leader tells it now: of the topic with that id, and no other one of its name.
+        Ask the leader of *partition*, by topic id, for its last stable offset.
 
-        Raises `LogUnavailable` where nobody tells it, and `LogNotPermitted` where we may not ask.
+        Raises `LogUnavailable` where no leader answers, and `LogNotPermitted` where our user lacks
+        a right.
         """
         topics = self._topics
         if topics is None:
@@ -70,5 +70,5 @@ class LastStableOffsets:
         return found[0]
 
 
-def _request(partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-    return TopicOffsetsRequest(partitions, LATEST, READ_COMMITTED)
+def _request(partitions: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
+    return ListOffsetsRequest(partitions, LATEST, READ_COMMITTED)

@@ -1,9 +1,9 @@
 """
 The bounds of partitions, asked of each partition's leader at the moment of the call.
 
-Missing in an answer is unknown, never zero. Leaders are asked at once and apart: who answers is not
-kept waiting for who does not. Each leader is asked for the topic's id last, on the same connection:
-so its offsets are of the topic that was meant.
+Missing in an answer is unknown, never zero. Leaders are asked in parallel, so a slow one does not
+delay the others. Each leader is asked for the topic id last, on the same connection, so its offsets
+belong to the expected topic.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogRecreated, LogUnavailable
-from rlmm.kafka_messages.error_codes import ErrorCode, trouble
-from rlmm.kafka_messages.metadata import EARLIEST, LATEST, ListOffsetsRequest, MetadataRequest
+from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.offsets import EARLIEST, LATEST, ListOffsetsRequest
 from rlmm.log.protocol import LogBounds
 
 if TYPE_CHECKING:
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView
     from rlmm.kafka_client.connections.task_set import TaskSet
-    from rlmm.kafka_messages.metadata import ListedOffset
+    from rlmm.kafka_messages.offsets import ListedOffset
     from rlmm.metadata.ids import Uuid
 
 _ROUNDS = 2
-"""How often a partition is asked for, with a newer view in between, before its error is told."""
+"""How often a partition is asked for, with a newer view in between, before its error is final."""
 _STRAGGLER_S = 1.0
 """How much longer than the first a leader may take when others have answered."""
 
@@ -63,7 +65,6 @@ class BoundsQuestion:
             await self._cluster.view_after(view.number)
 
     def _unavailable(self) -> list[int]:
-        """The partitions that may have bounds when they are asked for again."""
         return [
             partition
             for partition, answer in self.answers.items()
@@ -100,20 +101,23 @@ class BoundsQuestion:
     async def _ask_leader(self, leader: int, partitions: tuple[int, ...]) -> None:
         try:
             connection = await self._cluster.node(leader).control()
-            # The start first: it can only rise, so it never lies beyond the end that is told next.
-            starts = connection.send(ListOffsetsRequest(self._topic, partitions, EARLIEST))
-            ends = connection.send(ListOffsetsRequest(self._topic, partitions, LATEST))
-            topics = connection.send(MetadataRequest(self._topic))
-            start, end, told = await asyncio.gather(starts, ends, topics)
+            wanted = {self._topic: partitions}
+            # The log start offset first: it can only rise, so it is never beyond the end.
+            starts = connection.send(ListOffsetsRequest(wanted, EARLIEST))
+            ends = connection.send(ListOffsetsRequest(wanted, LATEST))
+            topics = connection.send(MetadataRequest([self._topic]))
+            start, end, cluster = await asyncio.gather(starts, ends, topics)
         except LogError as error:
             self._tell(partitions, error)
             return
-        topic_id = next((t.topic_id for t in told.topics if t.code == ErrorCode.NONE), None)
+        topic_id = next((t.topic_id for t in cluster.topics if t.code == ErrorCode.NONE), None)
         if topic_id != self._topic_id:
             self._tell(partitions, gone(self._topic, self._topic_id, topic_id))
             return
         for partition in partitions:
-            self.answers[partition] = _joined(partition, start, end)
+            self.answers[partition] = _joined(
+                partition, start.get(self._topic, {}), end.get(self._topic, {})
+            )
 
     def _tell(self, partitions: Iterable[int], error: LogError) -> None:
         for partition in partitions:
@@ -121,7 +125,6 @@ class BoundsQuestion:
 
 
 def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
-    """The error for a topic that is not there any more: gone, or another has its name."""
     if now is None:
         return LogUnavailable(f"topic {topic} with id {topic_id} is not there now")
     return LogRecreated(
@@ -132,13 +135,12 @@ def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
 def _joined(
     partition: int, starts: Mapping[int, ListedOffset], ends: Mapping[int, ListedOffset]
 ) -> LogBounds | LogError:
-    """Both ends of a partition as bounds; an end that is missing or unknown makes an error."""
     found: list[int] = []
     for listed in (starts.get(partition), ends.get(partition)):
         if listed is None:
             return LogUnavailable(f"partition {partition}: the answer does not name it")
         if listed.code != ErrorCode.NONE:
-            return trouble(f"partition {partition}", listed.code, "DESCRIBE the topic")
+            return error_for(f"partition {partition}", listed.code, "DESCRIBE the topic")
         if listed.offset < 0:
             return LogUnavailable(f"partition {partition}: its leader does not know its bounds")
         found.append(listed.offset)

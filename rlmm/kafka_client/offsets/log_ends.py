@@ -1,10 +1,13 @@
-"""The ends of a partition's log, as its leader is asked for them and what its answers mean."""
+"""
+The offsets that a leader knows of a partition: log start, high watermark, last stable offset, and
+those of its tier.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rlmm.kafka_messages.metadata import (
+from rlmm.kafka_messages.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -12,7 +15,7 @@ from rlmm.kafka_messages.metadata import (
     LATEST_TIERED,
     READ_COMMITTED,
     READ_UNCOMMITTED,
-    TopicOffsetsRequest,
+    ListOffsetsRequest,
 )
 
 if TYPE_CHECKING:
@@ -23,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class LogEnd(NamedTuple):
-    """One end of a log, by what a leader is asked for it."""
+    """One such offset, by the timestamp and isolation level that ask for it."""
 
     time: int
     isolation: int = READ_UNCOMMITTED
 
-    def request_of(self, partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-        return TopicOffsetsRequest(partitions, self.time, self.isolation)
+    def request_of(self, partitions: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
+        return ListOffsetsRequest(partitions, self.time, self.isolation)
 
     def told(self, offset: int) -> int | None:
-        """What an answer means: of the tier's end -1 is told, of a log's it is no offset."""
+        """Return the offset of an answer; -1 is a valid answer only for the end of the tier."""
         return offset if offset >= 0 or self.time == LATEST_TIERED else None
 
 

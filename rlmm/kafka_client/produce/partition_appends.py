@@ -1,9 +1,9 @@
 """
 The appends to one partition: in order, one batch at a time, each stored once. No I/O.
 
-What waits is surely not stored. A batch that was sent is sent again, the same bytes under the same
-number, until a broker says what became of it or nobody waits any more; only then nobody can say. A
-broker knows the number and stores it once, whoever leads by then.
+A waiting append is surely not stored. A batch that was sent is sent again, with the same bytes and
+sequence numbers, until a broker answers or no caller waits any more; only then its outcome is
+unknown. A broker stores a sequence number once, whoever leads the partition.
 """
 
 from __future__ import annotations
@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import AppendRefused, AppendUncertain, LogRecreated
-from rlmm.kafka_messages.error_codes import (
-    DENIED,
-    LOST_PRODUCER,
-    NOT_STORED,
-    REFUSED,
-    ErrorCode,
-    name_of,
-    trouble,
-)
+from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch
 
@@ -32,14 +25,58 @@ if TYPE_CHECKING:
     from rlmm.kafka_messages.produce import ProduceResult, ProducerId
 
 RECORD_BYTES = 32
-"""At most what a record adds to its value."""
+"""Most bytes that a record adds to its value."""
 BATCH_BYTES = 64
-"""At most what a batch adds to its records."""
+"""Most bytes that a batch adds to its records."""
 FIELD_BYTES = 5
-"""At most what the length of a field takes."""
+"""Most bytes of the length of a field."""
 _RECORDS_MAX = 1000
 _SEQUENCES = 2**31
 """Numbers of records begin anew after the largest."""
+_NOT_STORED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+"""Answers to an append which say that this attempt left nothing behind; another may succeed."""
+
+_REFUSED = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.INVALID_RECORD,
+    }
+    | DENIED
+)
+"""Answers to an append which say that it will never be stored as it is."""
+
+_LOST_PRODUCER = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+    }
+)
+"""Answers to an append which say that the producer's numbering is void: it needs a new id."""
 _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
@@ -60,13 +97,11 @@ class ProducerAppend:
         return len(self.value) + RECORD_BYTES + (self.record is not None and _more(self.record))
 
     def at(self, number: int, now_ms: int) -> Record:
-        """What is sent as record *number* of its batch."""
         if self.record is None:
             return Record(number, now_ms, None, self.value)
         return self.record._replace(offset=number)
 
     def fail(self, error: LogError) -> None:
-        """End it, unless something else has."""
         if not self.offset.done():
             self.offset.set_exception(error)
 
@@ -78,17 +113,17 @@ class ProducerBatch:
     appends: list[ProducerAppend]
     data: bytes
     is_unclear: bool = False
-    """Whether an attempt was made of which nobody knows the outcome."""
+    """Whether the outcome of an attempt is unknown."""
 
 
 class PartitionAppends:
-    """What waits for one partition, and what was sent of it."""
+    """Appends of one partition that wait, and the batch that was sent."""
 
     def __init__(self, partition: int, batch_bytes_max: int) -> None:
         self.batch: ProducerBatch | None = None
         self.producer: ProducerId | None = None
         self.trouble: LogError | None = None
-        """What went wrong last; None when nothing did."""
+        """The last error; None when the last attempt succeeded."""
         self._where = f"partition {partition}"
         self._batch_bytes_max = batch_bytes_max
         self._waiting: deque[ProducerAppend] = deque()
@@ -101,7 +136,7 @@ class PartitionAppends:
         self._waiting.append(append)
 
     def is_wanted(self) -> bool:
-        """Forget what nobody waits for any more, and say whether anything is left."""
+        """Forget appends whose callers have gone; return whether any append is left."""
         if self.batch is not None and all(append.offset.done() for append in self.batch.appends):
             # Its numbers may or may not be used up: go on as another producer.
             self._forget_producer()
@@ -116,7 +151,10 @@ class PartitionAppends:
             append.fail(AppendUncertain(text) if append.is_sent else type(error)(text))
 
     def pack(self, now_ms: int) -> bytes | None:
-        """The batch to send: the one that was sent before, or one of what waits; None for none."""
+        """
+        Return the batch to send: the one that was sent before, or a new one; None when nothing
+        waits.
+        """
         if self.batch is None and self.is_wanted():
             assert self.producer is not None
             appends = self._take()
@@ -156,29 +194,29 @@ class PartitionAppends:
             self.batch = None
 
     def lost(self, error: LogError) -> None:
-        """Note that no answer came: nobody knows whether the batch was stored."""
+        """Note that no answer came: the outcome of the batch is unknown."""
         assert self.batch is not None
         self.batch.is_unclear = True
         self.trouble = error
 
     def answered(self, told: ProduceResult | None) -> LogError | None:
-        """Take the answer; returns why the batch, or what was in it, must be sent again."""
+        """Take the answer; returns the reason to send the batch, or its appends, again."""
         batch = self.batch
         assert batch is not None
         code = ErrorCode.UNKNOWN_SERVER_ERROR if told is None else told.code
         if told is not None and code == ErrorCode.NONE:
             self._stored(batch, told)
             return None
-        self.trouble = trouble(self._where, code, "WRITE to the topic")
+        self.trouble = error_for(self._where, code, "WRITE to the topic")
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._unknown(batch, "it was stored before, the broker forgot at which offset")
             return None
-        if code in LOST_PRODUCER:
+        if code in _LOST_PRODUCER:
             return self._lost_producer(batch)
-        if code in REFUSED:
+        if code in _REFUSED:
             self._refused(batch, code, None if told is None else told.reason)
             return None
-        if code in NOT_STORED:
+        if code in _NOT_STORED:
             self.not_sent()
         else:
             batch.is_unclear = True
@@ -200,7 +238,6 @@ class PartitionAppends:
                 append.offset.set_result(offset)
 
     def _unknown(self, batch: ProducerBatch, why: str) -> None:
-        """End a batch of which nobody can say more."""
         for append in batch.appends:
             append.fail(AppendUncertain(f"{self._where}: {why}"))
         self._forget_producer()
@@ -236,7 +273,6 @@ class PartitionAppends:
         self._sequence = 0
 
     def late(self, append: ProducerAppend, timeout_s: float) -> LogError:
-        """The error for an append whose time is up."""
         why = f": {self.trouble}" if self.trouble is not None else ""
         if append.is_sent:
             return AppendUncertain(
@@ -246,7 +282,6 @@ class PartitionAppends:
 
 
 def _more(record: Record) -> int:
-    """What key and headers of a record take at most."""
     fields = [record.key or b""]
     for name, value in record.headers:
         fields += (name.encode(), value or b"")

@@ -1,9 +1,9 @@
 """
-The idempotent producer: a lane for every partition that is written to, each with its own producer
-id, each sending for itself. One partition's trouble is nobody else's.
+The idempotent producer: each partition has its own producer id and sends for itself, so one
+partition's failure does not delay another.
 
-Acknowledged means stored by all replicas in sync (acks=all). What waits is bounded in number and in
-bytes; what finds no room is refused at once.
+An append is acknowledged when all in-sync replicas have stored it (acks=all). The number and bytes
+of waiting appends are bounded; an append that finds no room is refused at once.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import AppendRefused, LogError, LogUnavailable
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.task_set import report_death
 from rlmm.kafka_client.produce.partition_appends import (
     BATCH_BYTES,
     PartitionAppends,
     ProducerAppend,
 )
-from rlmm.kafka_messages.error_codes import ErrorCode, trouble
+from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ class IdempotentProducer:
         self._running: set[int] = set()
 
     def bind(self, topic_id: Uuid) -> None:
-        """Belong to the topic of this id from now on."""
         if topic_id != self._topic_id:
             self._topic_id = topic_id
             self._lanes.clear()
@@ -74,7 +74,7 @@ class IdempotentProducer:
         self, partition: int, value: bytes, record: Record | None = None
     ) -> tuple[PartitionAppends, ProducerAppend]:
         """
-        Have *value* appended, or a whole *record*; whoever waits for its offset hands it back by
+        Queue *value*, or a whole *record*; the caller that waits for its offset hands it back by
         `release`.
 
         Raises `AppendRefused` when there is no room for it.
@@ -92,7 +92,7 @@ class IdempotentProducer:
         return lane, append
 
     def release(self, append: ProducerAppend) -> None:
-        """Forget an append that has ended, or that nobody waits for any more."""
+        """Forget an append that has ended, or whose caller has gone."""
         self.pending -= 1
         self.pending_bytes -= append.size
         append.offset.cancel()
@@ -148,7 +148,6 @@ class IdempotentProducer:
                 lane.fail(error)
 
     async def _pause(self, backoff: Backoff, number: int) -> None:
-        """Wait before the next attempt, and for a newer view if that is to be had soon."""
         pause_s = backoff.failed()
         view = self._cluster.view
         is_known = view is not None and view.number > number
@@ -158,7 +157,7 @@ class IdempotentProducer:
             await asyncio.wait({asked}, timeout=RETRY.last_s)
 
     async def _attempt(self, partition: int, lane: PartitionAppends) -> None:
-        """Send one batch and take its answer; raises what keeps it from being sent or answered."""
+        """Send one batch and take its answer; raises the error of either."""
         view = await self._cluster.view_now()
         leader = view.leader_of(partition)
         if leader is None:
@@ -203,7 +202,6 @@ class IdempotentProducer:
             answer.cancel()
 
     def _require_leader(self, partition: int, leader: int) -> None:
-        """Give up an answer that is late when it is known that another broker leads."""
         view = self._cluster.view
         if view is not None and view.leader_of(partition) not in {leader, None}:
             msg = f"broker {leader} has not answered, and another leads now"
@@ -226,5 +224,5 @@ class IdempotentProducer:
         connection = await node.control()
         told = await connection.call(InitProducerIdRequest())
         if told.code != ErrorCode.NONE:
-            raise trouble(str(node), told.code, "WRITE to the topic (idempotent)")
+            raise error_for(str(node), told.code, "WRITE to the topic (idempotent)")
         lane.producer = told

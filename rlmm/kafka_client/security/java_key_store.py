@@ -1,9 +1,9 @@
 """
-Java's own key stores, JKS: certificates that are trusted, and private keys with their chains. Pure.
+Java's own key stores, JKS: trusted certificates, and private keys with their chains. Pure.
 
-Integers are big-endian, texts have their length in two bytes. A store ends with a SHA-1 of what is
-before it and the password; keys are hidden by a chain of such sums. Both are Java's, and neither is
-believed to keep anybody out: it is the file that has to be kept.
+Integers are big-endian, texts have a length of two bytes. A store ends with a SHA-1 of its bytes
+and the password, and keys are hidden by a chain of such sums. Neither protects a key from a reader
+of the file, so the file itself must be protected.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _SEQUENCE, _OBJECT_ID, _OCTETS = 0x30, 0x06, 0x04
 
 
 class StoreUnreadable(ValueError):
-    """A store that cannot be read: what is wrong, in words without any secret."""
+    """A store that cannot be read; the message contains no secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContent:
-    """What a store holds, all of it DER."""
+    """The certificates and the key of a store, as DER."""
 
     trusted: tuple[bytes, ...]
-    """Certificates of who is trusted; of a key of our own, the one that is made out for it, too."""
+    """Trusted certificates; for a key of ours, also its own certificate."""
     key: bytes | None = None
     """The first private key, as PKCS#8."""
     chain: tuple[bytes, ...] = ()
@@ -42,8 +42,8 @@ class StoreContent:
 
 def read_jks(content: bytes, password: str | None, key_password: str | None) -> StoreContent:
     """
-    What is in a store, checked where there is a *password*; the first key is opened by
-    *key_password*, none without it. Raises `StoreUnreadable`.
+    Read a store; its checksum is verified if there is a *password*. *key_password* opens the first
+    key; without it no key is read. Raises `StoreUnreadable`.
     """
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None and not hmac.compare_digest(_sum_of(password, body), digest):
@@ -85,7 +85,7 @@ def _sha1(*parts: bytes) -> bytes:
 
 
 def _shown(hidden: bytes, password: str) -> bytes:
-    """The key that is hidden in Java's way."""
+    """Return the key that is hidden in Java's way."""
     secret = password.encode("utf-16-be")
     data = _hidden_bytes(hidden)
     salt, covered, check = data[:20], data[20:-20], data[-20:]
@@ -100,7 +100,6 @@ def _shown(hidden: bytes, password: str) -> bytes:
 
 
 def _hidden_bytes(info: bytes) -> bytes:
-    """What stands in a key's envelope, which says how it is hidden."""
     outer = _Der(info).element(_SEQUENCE)
     inner = _Der(outer)
     way = _Der(inner.element(_SEQUENCE)).element(_OBJECT_ID)
@@ -149,7 +148,6 @@ class _Der:
         self._reader = _Reader(content)
 
     def element(self, tag: int) -> bytes:
-        """What stands in the next element, which must be of that kind."""
         found = self._reader.take(1)[0]
         if found != tag:
             msg = f"an element of kind {found:#x} where one of {tag:#x} has to stand"

@@ -1,8 +1,8 @@
 """
-Key stores as Java's clients have them: what is in one, whichever form it has.
+Key stores of Java clients, in either form: JKS or PKCS12.
 
-PKCS12 is read by the package `cryptography`, which is imported when one is met: most logins need
-none.
+The package `cryptography` reads PKCS12; it is imported at the first such store, because most logins
+need none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _LINE = 64
 
 
 def is_store(content: bytes) -> bool:
-    """Whether these are the bytes of a store, and not of a PEM file."""
     return content.startswith((MAGIC, MAGIC_OF_JCEKS, _DER))
 
 
@@ -35,8 +34,8 @@ def read_store(
     content: bytes, password: str | None, *, wants_key: bool, key_password: str | None = None
 ) -> StoreContent:
     """
-    What a store holds that *password* opens; where its key is wanted, that is opened by
-    *key_password*, or else by the same. Raises `StoreUnreadable`.
+    Read a store that *password* opens; *key_password*, or else *password*, opens its key where the
+    caller wants one. Raises `StoreUnreadable`.
     """
     if content.startswith(MAGIC_OF_JCEKS):
         raise StoreUnreadable("it is a JCEKS store, which is not read")
@@ -69,7 +68,6 @@ def _read_pkcs12(content: bytes, password: str | None) -> StoreContent:
 
 
 def pem_of(content: StoreContent) -> bytes:
-    """The private key and its certificates, as one PEM file."""
     assert content.key is not None, "there is a key"
     return b"".join(_pem("PRIVATE KEY", [content.key])) + b"".join(
         _pem("CERTIFICATE", content.chain)

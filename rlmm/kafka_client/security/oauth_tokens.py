@@ -1,10 +1,10 @@
-"""Tokens of OAUTHBEARER that somebody else keeps fresh in a file."""
+"""Tokens of OAUTHBEARER in a file that another program renews."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import LogNotPermitted
 
 if TYPE_CHECKING:
@@ -15,9 +15,10 @@ TOKEN_BYTES_MAX = 1 << 20
 
 class FileTokens:
     """
-    A `TokenProvider` that reads *path* anew for each connection.
+    A `TokenProvider` that reads *path* for each new connection.
 
-    Whoever renews the token replaces the file; nothing here knows when it expires.
+    The program that renews the token replaces the file; this class does not know when a token
+    expires.
     """
 
     def __init__(self, path: Path) -> None:
@@ -27,7 +28,9 @@ class FileTokens:
         return f"FileTokens({str(self._path)!r})"
 
     async def token(self) -> str:
-        """The text of the file; `LogNotPermitted` when it cannot be read, is empty or no token."""
+        """
+        Return the text of the file; `LogNotPermitted` when it cannot be read, is empty or no token.
+        """
         try:
             text = (await in_own_thread("token", self._read)).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:

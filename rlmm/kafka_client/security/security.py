@@ -1,7 +1,7 @@
 """
-Security as the connections take it: the TLS context, the user, the tokens.
+Security settings in the form of the library: the TLS context, the user, the tokens.
 
-Reads the files of the configuration; what is wrong with one is a `ConfigError` that names it.
+Reads the files of the configuration; `ConfigError` names a file that cannot be used.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CONVERT = (
 
 class TokenProvider(Protocol):
     """
-    Gives the bearer tokens of OAUTHBEARER.
+    Gives the bearer tokens of OAUTHBEARER, once for every new connection.
 
-    Asked once for every new connection: it keeps a token as long as that is valid. What it raises
-    should be a `LogNotPermitted` or a `LogUnavailable`; it reaches the caller as it is.
+    A provider keeps a token as long as it is valid. Its errors should be `LogNotPermitted` or
+    `LogUnavailable`; they reach the caller unchanged.
     """
 
     async def token(self) -> str: ...
@@ -51,7 +51,7 @@ class _Tokens(AbstractTokenProvider):
 
 
 def tls_context(settings: SecuritySettings) -> ssl.SSLContext | None:
-    """The TLS context; None without TLS. Reads files: not for the event loop."""
+    """Return the TLS context; None without TLS. Reads files: not for the event loop."""
     if not settings.security_protocol.is_tls:
         return None
     context = _trusting(settings)
@@ -64,7 +64,6 @@ def tls_context(settings: SecuritySettings) -> ssl.SSLContext | None:
 def library_options(
     settings: SecuritySettings, context: ssl.SSLContext | None
 ) -> dict[str, object]:
-    """The library's names for all of it."""
     options: dict[str, object] = {
         "security_protocol": settings.security_protocol.value,
         "ssl_context": context,
@@ -80,7 +79,6 @@ def library_options(
 
 
 def _trusting(settings: SecuritySettings) -> ssl.SSLContext:
-    """A context that trusts whom the truststore holds, once it is known to hold anybody."""
     key, location = "ssl.truststore.location", settings.ssl_truststore_location
     if location is None:
         return ssl.create_default_context()
@@ -126,7 +124,6 @@ def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
 
 
 def _load_pem(context: ssl.SSLContext, pem: bytes) -> None:
-    """Give the context a key that lies in no file: the library reads files only."""
     descriptor = os.memfd_create("keystore", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, pem)
@@ -144,7 +141,6 @@ def _opened(
     *,
     wants_key: bool = False,
 ) -> StoreContent:
-    """What is in a store of Java's."""
     try:
         return read_store(
             content,

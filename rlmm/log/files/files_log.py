@@ -1,9 +1,9 @@
 """
 The `files` log: events in a folder of our own, in Kafka's form; the default of the service.
 
-Stands on `rlmm.partition_log`, which keeps the bytes; here are the topic's identity, deadlines and
-the form of an event. An observer opens the folder read-only: nothing in it is changed, it may be a
-copy of what a broker has, complete or not, and it ends where it ended when it was first touched.
+`rlmm.partition_log` keeps the bytes; this module adds the topic's identity, deadlines and the form
+of an event. An observer opens the folder read-only and changes nothing in it. The folder may be a
+complete or partial copy of a broker's, and its end is fixed when it is first read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.folder_lock import NO_ROOM
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -64,7 +64,7 @@ _log = logging.getLogger("rlmm.log.files")
 
 @dataclass(frozen=True, slots=True)
 class FilesLogStatistics(LogStatistics):
-    """What the folder holds, and what was done since it was opened."""
+    """Counts of the folder's content, and of the calls since it was opened."""
 
     partitions: int
     """Those that were asked for."""
@@ -109,10 +109,10 @@ class FilesLog:
         disk: Disk = DISK,
     ) -> Self:
         """
-        Open the log in *folder*, or begin one there; *partition_count* is what is configured.
+        Open the log in *folder*, or create one there with *partition_count* partitions.
 
         Raises `ConfigError`, one line, when the folder is in use, holds something else, contradicts
-        *partition_count*, or cannot be read or written; then it is left as it was. Raises
+        *partition_count*, or cannot be read or written; then it is unchanged. Raises
         `LogUnavailable` when its disk is full.
         """
         settings = settings or LogSettings()
@@ -147,7 +147,7 @@ class FilesLog:
         return FilesLogStatistics(*self._registry.statistics())
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """Tell who the log is; under our lock nobody can make it another."""
+        """Return the identity; it cannot change while this process holds the lock."""
         del timeout_s  # nothing here ever waits
         self._require_open("identity")
         return self._identity
@@ -186,7 +186,7 @@ class FilesLog:
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """Return what follows *position* as soon as there is anything; None at the deadline."""
+        """Return the records from *position* on as soon as there are any; None at the deadline."""
         require_partition(partition, self._identity.partition_count)
         require_position(position, bytes_max)
         self._require_open(f"partition {partition}")
@@ -234,13 +234,12 @@ class FilesLog:
         return appended.base_offset
 
     async def close(self) -> None:
-        """Sync what is written, end every call, and give the folder back; all when it returns."""
+        """Sync all appends, end every call, and release the folder."""
         self._is_closed = True
         async with self._closing:
             await self._registry.close()
 
     async def _opened(self, partition: int) -> PartitionLog:
-        """The partition's one handle; a copy may lack it."""
         try:
             log = await self._registry.partition(TOPIC, partition)
         except NotFound as error:
@@ -256,7 +255,6 @@ class FilesLog:
 
 
 def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:
-    """Who the log in *found* is, and whether it has yet to begin."""
     identity = new_identity(found, partition_count)
     if identity is None:
         return kept_identity(found, partition_count), False
@@ -264,7 +262,6 @@ def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIden
 
 
 async def _begin(registry: LogRegistry, folder: Path, identity: LogIdentity) -> None:
-    """Make every partition, and then the file that says that they are all there."""
     # Where there should have been one, a disk that is not mounted looks like a first start.
     _log.warning("%s: a new, empty log begins here, of cluster id %s", folder, identity.cluster_id)
     numbers = range(identity.partition_count)

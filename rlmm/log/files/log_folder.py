@@ -54,12 +54,12 @@ _COMPANIONS = {
     "bootstrap.checkpoint",
     "lost+found",
 }
-"""What stands beside the folders of partitions, ours or a broker's."""
+"""Other files beside the folders of partitions, ours or a broker's."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesLogFolder:
-    """What a folder holds, as far as its names and small files tell."""
+    """The content of a folder by its names and small files."""
 
     path: Path
     exists: bool
@@ -77,7 +77,6 @@ class FilesLogFolder:
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that `meta.properties` names."""
         return (self.properties or {}).get("cluster.id") or None
 
     @property
@@ -126,10 +125,10 @@ def look_at(path: Path) -> FilesLogFolder:
 
 def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity | None:
     """
-    Who a log is that begins its life in *found*; None when the folder has had one already.
+    Return the identity of a new log in *found*; None when the folder has an identity already.
 
-    A beginning that was broken off goes on with the topic id that it had. Raises `ConfigError` when
-    the folder holds something else.
+    An interrupted creation goes on with its topic id. Raises `ConfigError` when the folder holds
+    something else.
     """
     if found.others:
         more = f" and {len(found.others) - 1} more" if len(found.others) > 1 else ""
@@ -159,9 +158,9 @@ def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdent
 
 def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
     """
-    Who the log is that lives in *found*, all of whose partitions must be there.
+    Return the identity of the log in *found*, which must have all its partitions.
 
-    Raises `ConfigError` when *partition_count*, what the configuration expects, contradicts it.
+    Raises `ConfigError` when it contradicts the configured *partition_count*.
     """
     count = _agreed_count(found, partition_count)
     missing = sorted(set(range(count)) - found.partitions)
@@ -184,9 +183,9 @@ def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIden
 
 def copied_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
     """
-    Who the log is of which *found* holds a copy, perhaps of some of its partitions only.
+    Return the identity of a log of which *found* is a copy, perhaps of some partitions only.
 
-    What the copy does not say is `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
+    Ids that the copy does not name are `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
     """
     if not found.partitions:
         msg = f"{found.path} holds no folder {TOPIC}-N: nothing to read; name the folder above them"
@@ -214,7 +213,6 @@ def keep_identity(path: Path, identity: LogIdentity) -> None:
 
 
 def _agreed_count(found: FilesLogFolder, partition_count: int | None) -> int:
-    """The one number of partitions that folder and configuration allow."""
     kept = found.partition_count
     if kept is not None and partition_count not in {None, kept}:
         msg = (
@@ -244,14 +242,13 @@ def _require_within(found: FilesLogFolder, count: int) -> None:
 
 
 def parse_properties(content: bytes) -> dict[str, str]:
-    """What a `meta.properties` says."""
     lines = content.decode("latin-1").splitlines()
     found = [pair for line in lines if (pair := _PAIR.fullmatch(line)) is not None]
     return {pair["key"]: pair["value"] for pair in found}
 
 
 def topic_id_of(folders: Iterable[Path]) -> Uuid | None:
-    """The topic id of all *folders* that name one; `ConfigError` when they differ."""
+    """Return the topic id of all *folders* that name one; `ConfigError` when they differ."""
     first: tuple[Uuid, Path] | None = None
     for folder in folders:
         content = DISK.read_file(folder / PARTITION_METADATA)

@@ -1,9 +1,9 @@
 """
 The `kafka` log: the whole protocol on the metadata topic of a Kafka cluster.
 
-A log belongs to one topic by its id. It is bound by the first call, and anew by `identity`, which
-tells to whom; when another topic is found under the name, everything else ends with `LogRecreated`
-until then. Nothing connects before the first call, and no call outlives its deadline.
+The first call binds a log to one topic id, and `identity` binds it anew. When the topic of that
+name has another id, all other calls end with `LogRecreated` until then. No connection is made
+before the first call, and no call outlives its deadline.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rlmm.errors import (
     LogUnavailable,
 )
 from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.cluster import ClusterConnection
 from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_client.connections.task_set import TaskSet
 from rlmm.kafka_client.fetch.fetcher import Fetcher
-from rlmm.kafka_client.fetch.getmany import GetmanyFetcher, uses_getmany
 from rlmm.kafka_client.fetch.history_reads import HistoryReads
 from rlmm.kafka_client.fetch.partition_reads import PendingRead
 from rlmm.kafka_client.offsets.log_bounds import BoundsQuestion
 from rlmm.kafka_client.produce.producer import IdempotentProducer
-from rlmm.kafka_messages.error_codes import DENIED, trouble
+from rlmm.kafka_messages.error_codes import DENIED
 from rlmm.log.kafka.metadata_topic import (
     TopicCreation,
     find_dangers,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
     from rlmm.kafka_client.connections.cluster import ClusterView
-    from rlmm.kafka_client.fetch.partition_reads import ReadSource
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.log.kafka.metadata_topic import TopicFinding
     from rlmm.log.kafka.recreated_topic import Remember
@@ -63,7 +62,7 @@ _CLOSE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class KafkaLogStatistics(LogStatistics):
-    """Counts since the log was opened, and what waits now."""
+    """Counts since the log was opened, and numbers of waiting calls."""
 
     is_connected: bool
     """Whether the cluster answered when it was asked last."""
@@ -84,7 +83,6 @@ class KafkaLog:
     def __init__(
         self, settings: KafkaSettings, dialer: Dialer, remember: Remember = nothing
     ) -> None:
-        """Not for callers: `open` reads the files that the configuration names."""
         loop = asyncio.get_running_loop()
         self._settings = settings
         self._crew = TaskSet()
@@ -92,7 +90,9 @@ class KafkaLog:
         self._cluster.on_change = self._changed
         self.wake = self._cluster.wake
         """See `Wakes`."""
-        self._sources = HistoryReads(partial(self._source, dialer), self._crew)
+        self._sources = HistoryReads(
+            partial(Fetcher, settings, self._cluster, self._crew, self._ask_bounds, loop.time)
+        )
         self._appender: IdempotentProducer | None = None
         if not settings.is_observer:
             self._appender = IdempotentProducer(
@@ -105,21 +105,12 @@ class KafkaLog:
         self._bell = Doorbell()
         self._is_closed = False
 
-    def _source(self, dialer: Dialer) -> ReadSource:
-        """The raw fetch, unless the configuration or the library's version says otherwise."""
-        settings, crew = self._settings, self._crew
-        now = asyncio.get_running_loop().time
-        if uses_getmany(settings.fetch_path):
-            return GetmanyFetcher(settings, dialer.options, crew, self._ask_bounds, now)
-        return Fetcher(settings, self._cluster, crew, self._ask_bounds, now)
-
     @classmethod
     async def open(cls, settings: KafkaSettings, remember: Remember = nothing) -> KafkaLog:
         """Make a log; nothing connects yet. `ConfigError` for a file that cannot be used."""
         return cls(settings, await Dialer.prepare(settings), remember)
 
     def statistics(self) -> KafkaLogStatistics:
-        """What happened so far; plain numbers, read without waiting."""
         appender = self._appender
         requests, fetched_bytes, deaths = self._sources.counts()
         return KafkaLogStatistics(
@@ -136,10 +127,11 @@ class KafkaLog:
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
         """
-        Ask for the identity, freshly; from then on this log is that topic's.
+        Ask for the identity and bind this log to it.
 
-        This, or any first call, creates the topic where configuration asks for that, it is surely
-        absent, and none is remembered. An empty one is refused where another is.
+        This, or any first call, creates the topic where the configuration asks for that, the topic
+        surely does not exist, and no earlier topic is remembered. An empty topic is refused where
+        an earlier one is remembered.
         """
         try:
             async with self._limit(timeout_s):
@@ -153,7 +145,6 @@ class KafkaLog:
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> dict[int, LogBounds | LogError]:
-        """Ask each partition's leader for its bounds, freshly."""
         question = None
         try:
             async with self._limit(timeout_s):
@@ -183,7 +174,6 @@ class KafkaLog:
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """As `read`, by a source of its own: see `ReadsAside`."""
         return await self._read(partition, position, timeout_s, bytes_max, is_aside=True)
 
     async def _read(
@@ -216,7 +206,6 @@ class KafkaLog:
         return await self._append(partition, value, None, timeout_s)
 
     async def append_record(self, partition: int, record: Record, *, timeout_s: float) -> int:
-        """The same for a whole record, as it once was: key, time and headers, value or none."""
         return await self._append(partition, record.value or b"", record, timeout_s)
 
     async def _append(
@@ -258,7 +247,6 @@ class KafkaLog:
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        """The user partitions of tiered topics that a broker leads or follows, asked freshly."""
         try:
             async with self._limit(timeout_s):
                 connection = await self._cluster.short_questions()
@@ -267,7 +255,6 @@ class KafkaLog:
             raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """The tiered topics that brokers were told not to copy, asked freshly."""
         try:
             async with self._limit(timeout_s):
                 return await topics_not_copied(await self._cluster.short_questions())
@@ -287,13 +274,12 @@ class KafkaLog:
             async with asyncio.timeout(_CLOSE_S):
                 while self._limits:
                     await self._bell.wait()
-        await self._sources.close()
+        self._sources.close()
         await self._crew.close()
         await self._cluster.close()
 
     @contextlib.asynccontextmanager
     async def _limit(self, timeout_s: float) -> AsyncIterator[None]:
-        """End the block with `TimeoutError` when the time is up, or the log is closed."""
         if self._is_closed:
             raise _closed("the call")
         async with asyncio.timeout(timeout_s) as limit:
@@ -305,7 +291,6 @@ class KafkaLog:
                 self._bell.ring()
 
     def _late(self, what: str, timeout_s: float) -> LogError:
-        """The error for a call that ended before it knew whom to ask; permanent if its cause is."""
         if self._is_closed:
             return _closed(what)
         view = self._cluster.view
@@ -321,7 +306,7 @@ class KafkaLog:
         return kind(f"{what}: nothing in {timeout_s:g} s: {why}")
 
     async def _identify(self, view: ClusterView) -> LogIdentity:
-        """Belong to the topic of *view*, once there is one or it is sure that there is none."""
+        """Bind to the topic of *view*, once it exists or surely does not."""
         if await self._remember(view.cluster_id):
             self._creation.saw(view)
         while view.topic is None:
@@ -334,7 +319,7 @@ class KafkaLog:
         return self._bind(view)
 
     def _bind(self, view: ClusterView) -> LogIdentity:
-        """Belong to the topic of *view*; calls on another were ended when the view came."""
+        """Bind to the topic of *view*; calls on another topic ended when the view came."""
         topic = self._creation.require(view)
         found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
         self._bound = found
@@ -344,7 +329,7 @@ class KafkaLog:
         return found
 
     async def _bound_now(self) -> LogIdentity:
-        """To whom this log belongs; raises when that is no longer the topic of the name."""
+        """Return the bound identity; raises when the topic of that name has another id."""
         view = await self._cluster.view_now()
         if self._bound is None:
             return await self._identify(view)
@@ -354,11 +339,9 @@ class KafkaLog:
         return self._bound
 
     def _recreated(self, view: ClusterView) -> LogRecreated | None:
-        """What to tell a reader of the bound topic when *view* shows another."""
         return another_than(self._bound, view, self._settings.topic.name)
 
     def _changed(self) -> None:
-        """Look at what the cluster has told, or why it has not."""
         view = self._cluster.view
         if self._is_closed or view is None:
             return
@@ -366,7 +349,7 @@ class KafkaLog:
         if isinstance(self._cluster.trouble, LogNotPermitted):
             error = self._cluster.trouble
         elif view.topic_code in DENIED:
-            error = trouble("the topic", view.topic_code, "DESCRIBE the topic")
+            error = error_for("the topic", view.topic_code, "DESCRIBE the topic")
         if error is not None:
             self._fail(error)
         for source in self._sources.all():
@@ -383,7 +366,6 @@ class KafkaLog:
         return BoundsQuestion(self._cluster, self._crew, topic, bound.topic_id, partitions)
 
     async def _ask_bounds(self, partition: int) -> LogBounds | LogError:
-        """The bounds of one partition, for a read that was out of range."""
         assert self._bound is not None
         question = self._question(self._bound, [partition])
         await question.ask()

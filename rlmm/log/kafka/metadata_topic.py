@@ -1,6 +1,7 @@
 """
-The metadata topic itself: whether it is what the configuration says, how it is created, and which
-of its settings are dangerous. Nothing here alters a topic that exists.
+The metadata topic: whether it fits the configuration, its creation, and its dangerous settings.
+
+Nothing here alters a topic that exists.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
+from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.settings import PARTITION_COUNT
-from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of, trouble
-from rlmm.kafka_messages.topics import CreateTopicsRequest, DescribeTopicsRequest
+from rlmm.kafka_messages.configs import CreateTopicsRequest, DescribeTopicsRequest
+from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
 from rlmm.log.kafka.recreated_topic import gone
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView, TopicView
     from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
-    from rlmm.kafka_messages.topics import TopicSetting
+    from rlmm.kafka_messages.configs import TopicSetting
 
 _IMPOSSIBLE = frozenset(
     {
@@ -47,7 +49,7 @@ _ASKED = (
 
 @dataclass(frozen=True, slots=True)
 class TopicFinding:
-    """A setting of the topic that endangers the metadata: what it is, why, and what to do."""
+    """A topic setting that endangers the metadata: its value, why it matters, and what to do."""
 
     key: str
     value: str
@@ -60,9 +62,8 @@ class TopicFinding:
 
 def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
     """
-    The topic of *view*, once it is what the configuration says.
-
-    Raises `ConfigError` with both partition counts when they differ, or when it is surely absent.
+    Return the topic of *view*. Raises `ConfigError` with both partition counts when they differ
+    from the configuration, or when the topic surely does not exist.
     """
     topic = view.topic
     if topic is None:
@@ -72,7 +73,7 @@ def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
                 "manager makes it when a broker with tiered storage starts, or this service does "
                 "(kafka.topic.is.created)"
             )
-        raise trouble(f"topic {settings.name}", view.topic_code, "DESCRIBE the topic")
+        raise error_for(f"topic {settings.name}", view.topic_code, "DESCRIBE the topic")
     count, expected = len(topic.partitions), settings.num_partitions
     if expected is not None and count != expected:
         raise ConfigError(
@@ -90,15 +91,14 @@ def require_cluster(settings: KafkaSettings, view: ClusterView) -> None:
 
 
 def is_absent(view: ClusterView) -> bool:
-    """Whether the topic surely does not exist: nothing else may lead to its creation."""
     return view.topic is None and view.topic_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class TopicCreation:
     """
-    The creation of the topic: one attempt at a time and for each view, whoever asks for it.
+    Creates the topic: one attempt at a time and for each view.
 
-    Where it was there before it is never created anew, see `lost_topic`.
+    A topic that existed before is never created again, see `recreated_topic`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class TopicCreation:
         """Clusters that have the topic, or had it."""
 
     def require(self, view: ClusterView) -> TopicView:
-        """See `require_topic`; where the topic was there before, absent is told as gone."""
+        """As `require_topic`; a topic that existed before counts as lost, not as absent."""
         if is_absent(view):
             self._refuse_anew(view)
         found = require_topic(self._settings.topic, view)
@@ -123,7 +123,6 @@ class TopicCreation:
         return found
 
     def saw(self, view: ClusterView) -> None:
-        """The topic is there, or was."""
         self._known.add(view.cluster_id)
 
     def _refuse_anew(self, view: ClusterView) -> None:
@@ -132,10 +131,10 @@ class TopicCreation:
 
     async def attempt(self, view: ClusterView) -> None:
         """
-        Have the topic created that *view* lacks, unless somebody else does, or has since.
+        Create the topic that *view* lacks, unless another attempt has.
 
         Returns after a pause when another attempt may succeed; raises like `create_topic` when none
-        can, and `TopicAbsent` where the topic was there before.
+        can, and `TopicAbsent` where the topic existed before.
         """
         self._refuse_anew(view)
         if self._is_running or view.number <= self._seen:
@@ -188,7 +187,7 @@ async def create_topic(settings: KafkaSettings, connection: BrokerConnection) ->
             "many brokers, or lower remote.log.metadata.topic.replication.factor "
             f"({topic.replication_factor})"
         )
-    raise trouble(f"creating topic {topic.name}", outcome.code, "CREATE topics")
+    raise error_for(f"creating topic {topic.name}", outcome.code, "CREATE topics")
 
 
 async def find_dangers(
@@ -208,7 +207,7 @@ async def find_dangers(
         )
         return [*_replication_dangers(replication), unread]
     if described.code != ErrorCode.NONE:
-        raise trouble("the topic's settings", described.code, "DESCRIBE_CONFIGS of the topic")
+        raise error_for("the topic's settings", described.code, "DESCRIBE_CONFIGS of the topic")
     return dangers(described.settings, replication)
 
 

@@ -1,9 +1,9 @@
 """
-A metadata topic that was there before, and is lost.
+A metadata topic that existed before, and was deleted or created again.
 
-Brokers take an empty topic for an empty tier: they move the starts of their logs behind it, and
-later delete what lies in it. So where something is remembered of a cluster's topic none is made
-anew, and one that somebody else made is not followed as long as nothing is in it.
+Brokers take an empty topic for an empty tier: they move their log start offsets past the tier, and
+later delete its data. So where an earlier topic of the cluster is remembered, none is created, and
+an empty one is not followed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,11 @@ async def nothing(_: str) -> frozenset[str]:
 
 
 def gone(name: str, cluster_id: str) -> TopicAbsent:
-    """The topic is not there, and was."""
     msg = f"topic {name} of cluster {cluster_id} was there before and is gone: {_WAY_OUT}"
     return TopicAbsent(msg)
 
 
 def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> LogRecreated | None:
-    """What to tell a reader of the topic *bound* when *view* shows another."""
     if bound is None or view.topic is None:
         return None
     if view.cluster_id != bound.cluster_id:
@@ -56,8 +54,8 @@ async def refuse_empty(
     found: LogIdentity, name: str, remember: Remember, ask: AskBounds, timeout_s: float
 ) -> None:
     """
-    Raise `TopicAbsent` where the topic that was *found* never held anything, and records of it, or
-    of another of its cluster, are remembered; `LogUnavailable` where that cannot be told.
+    Raise `TopicAbsent` where the topic of *found* never held a record while records of an earlier
+    topic are remembered; `LogUnavailable` where its bounds are unknown.
     """
     known = await remember(found.cluster_id)
     if not known:
@@ -67,7 +65,7 @@ async def refuse_empty(
         if isinstance(bounds, LogError):
             msg = f"topic {name}: whether it is empty cannot be asked: {bounds}"
             raise LogUnavailable(msg) from bounds
-        if bounds.next_offset:
+        if bounds.high_watermark:
             return
     msg = (
         f"topic {name} of cluster {found.cluster_id} is {found.topic_id} and empty, while "

@@ -4,7 +4,8 @@ The `memory` log: the metadata topic in memory, for tests and trials.
 May be imported by `rlmm.engine`, `spark_tiering.tier_metadata`.
 
 - `memory_log`: The `memory` log.
-- `partition`: One partition of a topic in memory.
-- `script`: What happens to a topic in memory, told step by step by a test or a trial.
-- `topic`: A metadata topic that lives in memory.
+- `partition`: A partition of a topic in memory.
+- `script`: Events of a topic in memory, step by step, for a test or a trial.
+- `topic`: A metadata topic in memory, which several `memory` logs may open, as logs open a
+  cluster's topic.
 """

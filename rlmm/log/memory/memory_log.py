@@ -1,9 +1,9 @@
 """
-The `memory` log: the whole protocol over a topic that lives in memory, for tests and trials.
+The `memory` log: the whole protocol over a topic in memory, for tests and trials.
 
-Record sets are real record batches, offsets and errors are those of a real log. What goes wrong is
-decided by a script (`rlmm.log.memory.script`), never by chance, and time passes only as its clock
-says. Every call lets other tasks run once before it looks, as one that asks a broker would.
+Record sets are real record batches, and offsets and errors are those of a real log. A script
+(`rlmm.log.memory.script`) decides faults, never chance, and time follows its clock. Every call lets
+other tasks run once before it looks, as a call to a broker would.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLogStatistics(LogStatistics):
-    """What the topic holds."""
+    """The content of the topic."""
 
     partitions: int
     batches: int
@@ -54,7 +54,7 @@ class MemoryLog:
         is_observer: bool = False,
         partition_count: int | None = None,
     ) -> None:
-        """Open *topic*; *partition_count* is what the configuration expects, None anything."""
+        """Open *topic*; *partition_count* is the configured count, None accepts any."""
         if topic.identity is None:
             msg = "the topic does not exist"
             raise ConfigError(msg)
@@ -65,7 +65,7 @@ class MemoryLog:
         self._is_closed = False
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
-        """Tell who the topic is now; from then on this log is that topic's."""
+        """Return the identity of the topic, and bind this log to it."""
         del timeout_s  # nothing here ever waits
         await asyncio.sleep(0)
         if self._is_closed:
@@ -113,7 +113,7 @@ class MemoryLog:
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """Return what follows *position* as soon as there is anything; None at the deadline."""
+        """Return the records from *position* on as soon as there are any; None at the deadline."""
         require_partition(partition, self._identity.partition_count)
         require_position(position, bytes_max)
         await asyncio.sleep(0)
@@ -160,7 +160,6 @@ class MemoryLog:
         await asyncio.sleep(0)
 
     def _append_now(self, held: MemoryPartition, value: bytes) -> int:
-        """Do what the script has planned for this append."""
         plan = held.append_plan
         outcome = plan.popleft() if plan else AppendOutcome.STORED
         if outcome is AppendOutcome.REFUSED:
@@ -175,7 +174,6 @@ class MemoryLog:
         return offset
 
     def _reachable(self, partition: int) -> MemoryPartition:
-        """The partition, or the error that keeps calls from it."""
         if self._is_closed:
             raise _closed(f"partition {partition}")
         for fault in (self._topic.fault, self._partition_fault(partition)):
@@ -186,7 +184,6 @@ class MemoryLog:
         return self._topic.partitions[partition]
 
     def _partition_fault(self, partition: int) -> tuple[type[LogError], str] | None:
-        """What is wrong with the partition, or with the topic that it belongs to."""
         if self._topic.topic_id is None:
             return LogUnavailable, "the topic does not exist"
         if self._topic.topic_id != self._identity.topic_id:
@@ -195,7 +192,7 @@ class MemoryLog:
         return self._topic.partitions[partition].fault
 
     def _bounds_now(self, partition: int) -> LogBounds | LogError | None:
-        """The bounds, or the error instead of them; None when no answer comes."""
+        """Return the bounds, or the error instead of them; None when no answer comes."""
         try:
             held = self._reachable(partition)
         except LogError as error:

@@ -1,8 +1,8 @@
 """
-One partition of a topic in memory: its record batches, its bounds, and what is wrong with it.
+A partition of a topic in memory: its record batches, its bounds, and its faults.
 
-Nothing waits here, and nothing is refused here: `memory` asks, `script` changes. The batches stand
-in the order of their offsets and never overlap; `log_start` may lie within the first.
+Nothing waits or is refused here: `memory_log` reads and `script` changes. Batches stand in offset
+order and never overlap; the log start offset may lie within the first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BoundsFault(Enum):
-    """What becomes of the question for a partition's bounds."""
+    """The planned answer to a request for bounds."""
 
     FAILS = "fails"
     MISSING = "missing"
@@ -34,14 +34,14 @@ class BoundsFault(Enum):
 
 
 class AppendOutcome(Enum):
-    """What becomes of an append, and what its caller is told."""
+    """The planned outcome of an append, and the answer of its caller."""
 
     STORED = "stored"
     REFUSED = "refused"
     UNCERTAIN_STORED = "uncertain-stored"
-    """The event is stored, and nobody can say so."""
+    """The event is stored; the caller gets no answer."""
     UNCERTAIN_LOST = "uncertain-lost"
-    """The event is lost, and nobody can say so."""
+    """The event is lost; the caller gets no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class MemoryPartition:
     batches: list[StoredBatch] = field(default_factory=list)
     size_bytes: int = 0
     fault: tuple[type[LogError], str] | None = None
-    """What every call on this partition meets, while it is set."""
+    """The error of every call on this partition, while it is set."""
     is_stalled: bool = False
     """Whether it grows without delivering."""
     batches_again: int = 0
     """How many batches below the position the next delivery brings once more."""
     bounds_fault: BoundsFault | None = None
     append_plan: deque[AppendOutcome] = field(default_factory=deque)
-    """What becomes of the next appends, in order; those behind it are stored."""
+    """Outcomes of the next appends, in order; later appends are stored."""
     holds_appends: bool = False
     bell: Doorbell = field(default_factory=Doorbell)
     """Rings whenever something changes that a waiting call may want to see."""

@@ -1,8 +1,8 @@
 """
-What happens to a topic in memory, told step by step by a test or a trial.
+Events of a topic in memory, step by step, for a test or a trial.
 
-Each step takes effect at once, is deterministic and waits for nothing; calls that are waiting look
-again. Steps that something else undoes stand beside each other.
+Each step takes effect at once, is deterministic and waits for nothing; waiting calls look again. A
+step stands beside the step that undoes it.
 """
 
 from __future__ import annotations
@@ -95,20 +95,21 @@ class LogScript:
         held.batches[index] = replace(held.batches[index], data=bytes(data))
 
     def delete_records(self, partition: int, before_offset: int) -> None:
-        """The log start moves up to *before_offset*, as retention or DeleteRecords move it."""
+        """
+        The log start moves up to *before_offset*, as retention or DeleteRecords move it.
+        """
         held = self._partition(partition)
         held.truncate_head(before_offset)
         held.bell.ring()
 
     def lose_tail(self, partition: int, from_offset: int) -> None:
-        """A leader is elected that lacks what lies at *from_offset* and behind."""
+        """A new leader lacks the records from *from_offset* on."""
         held = self._partition(partition)
         held.truncate_tail(from_offset)
         held.leader_epoch += 1
         held.bell.ring()
 
     def delete_topic(self) -> None:
-        """The topic is deleted and not there any more."""
         self._topic.delete()
 
     def create_topic(self, partition_count: int) -> Uuid:
@@ -116,50 +117,41 @@ class LogScript:
         return self._topic.create(partition_count)
 
     def recreate_topic(self) -> Uuid:
-        """The topic is deleted and at once created with as many partitions; returns its new id."""
         return self._topic.create(len(self._topic.partitions))
 
     def stall(self, partition: int) -> None:
-        """The partition grows, and delivers nothing."""
         self._partition(partition).is_stalled = True
 
     def resume(self, partition: int) -> None:
-        """The partition delivers again."""
         held = self._partition(partition)
         held.is_stalled = False
         held.bell.ring()
 
     def deliver_again(self, partition: int, batches: int = 1) -> None:
-        """The next delivery begins that many batches below the position that is asked for."""
         self._partition(partition).batches_again = batches
 
     def lose_leader(self, partition: int) -> None:
-        """The partition has no leader; the others have."""
         self._fail(partition, LogUnavailable, "no leader")
 
     def elect_leader(self, partition: int) -> None:
-        """The partition has a leader again, in a new epoch; nothing is lost."""
         held = self._partition(partition)
         held.fault = None
         held.leader_epoch += 1
         held.bell.ring()
 
     def take_offline(self, partition: int) -> None:
-        """Stored bytes of the partition turn out not to be what was written."""
+        """The partition goes offline, because its stored bytes are damaged."""
         self._fail(partition, LogDamaged, "damaged and offline")
 
     def lose_brokers(self) -> None:
-        """Nothing and nobody answers."""
         self._topic.fault = LogUnavailable, "no broker answers"
         ring(self._topic.partitions)
 
     def withdraw_rights(self) -> None:
-        """The credentials do not suffice any more."""
         self._topic.fault = LogNotPermitted, "not permitted"
         ring(self._topic.partitions)
 
     def restore(self) -> None:
-        """Brokers answer and rights suffice again."""
         self._topic.fault = None
         ring(self._topic.partitions)
 
@@ -168,13 +160,11 @@ class LogScript:
         self._partition(partition).bounds_fault = fault
 
     def heal_bounds(self, partition: int) -> None:
-        """The bounds of this partition are told again, to those that hang too."""
         held = self._partition(partition)
         held.bounds_fault = None
         held.bell.ring()
 
     def plan_appends(self, partition: int, *outcomes: AppendOutcome) -> None:
-        """The next appends end so, one after another; those that follow are stored."""
         self._partition(partition).append_plan.extend(outcomes)
 
     def hold_appends(self, partition: int) -> None:
@@ -201,7 +191,7 @@ class LogScript:
 
 
 def _without(stored: StoredBatch, offsets: set[int], *, keeps_empty: bool) -> StoredBatch | None:
-    """The batch after the cleaner has passed; None when nothing of it is left."""
+    """Return the batch after the cleaner has passed; None when nothing of it is left."""
     if offsets.isdisjoint(range(stored.base_offset, stored.last_offset + 1)):
         return stored
     (batch,) = walk(stored.data)

@@ -1,8 +1,8 @@
 """
-A metadata topic that lives in memory: what a cluster is to the `memory` log.
+A metadata topic in memory, which several `memory` logs may open, as logs open a cluster's topic.
 
-It outlives the logs that are opened on it, so that a test can stop one and open another, or read
-through two at once. It is bounded: an append beyond `bytes_max` is refused, nothing is dropped.
+It outlives its logs, so that a test can close one and open another. It is bounded: an append beyond
+`bytes_max` is refused, nothing is dropped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MemoryTopic:
         self.cluster_id = str(random_uuid())
         self.clock = clock
         self.fault: tuple[type[LogError], str] | None = None
-        """What every call on the whole topic meets, while it is set."""
+        """The error of every call on the whole topic, while it is set."""
         self.topic_id: Uuid | None = None
         self.partitions: list[MemoryPartition] = []
         self._bytes_max = bytes_max
@@ -54,7 +54,6 @@ class MemoryTopic:
 
     @property
     def identity(self) -> LogIdentity | None:
-        """Who it is now; None while it is deleted."""
         if self.topic_id is None:
             return None
         return LogIdentity(self.cluster_id, self.topic_id, len(self.partitions))

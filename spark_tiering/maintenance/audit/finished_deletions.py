@@ -47,8 +47,8 @@ def find_deleted(
     for place, bounds in log.bounds(sorted(by_place)).items():
         if isinstance(bounds, LogError):
             raise bounds
-        position = bounds.log_start
-        while position < bounds.next_offset and not why_stop():
+        position = bounds.log_start_offset
+        while position < bounds.high_watermark and not why_stop():
             record_set = log.read(place, position)
             if record_set is None:
                 break

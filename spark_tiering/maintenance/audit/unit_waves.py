@@ -76,8 +76,7 @@ def _run(
 
 def raise_fault(code: str, text: str) -> None:
     """Raise the error that a unit met, as the class that its code names."""
-    for name in errors.__all__:
-        kind = getattr(errors, name)
+    for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, RlmmError) and kind.code == code:
             raise kind(text)
     raise StoreUnavailable(text)

@@ -64,7 +64,7 @@ def header_of(log: TierLog) -> BackupHeader:
             missing[place] = str(found)
             first = first or found
         else:
-            extents[place] = BackupExtent(found.log_start, found.next_offset)
+            extents[place] = BackupExtent(found.log_start_offset, found.high_watermark)
     if first is not None and not extents:
         raise first
     return BackupHeader(identity, extents, missing)

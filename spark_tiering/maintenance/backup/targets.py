@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rlmm.base.loop_thread import LoopThread
-from rlmm.base.own_thread import in_own_thread
+from rlmm.base.threads import in_own_thread
 from rlmm.errors import (
     AppendRefused,
     ConfigError,
@@ -255,7 +255,7 @@ class TopicTarget(BackupTarget):
         for place, bound in bounds.items():
             if isinstance(bound, LogError):
                 raise bound
-            found[place] = BackupExtent(bound.log_start, bound.next_offset)
+            found[place] = BackupExtent(bound.log_start_offset, bound.high_watermark)
         return found
 
     def deletes(self) -> str:

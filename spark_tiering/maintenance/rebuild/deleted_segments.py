@@ -97,7 +97,7 @@ def of_log(log: TierLog) -> OfRecords:
             bound = bounds[place]
             if isinstance(bound, LogError):
                 raise bound
-            extent = BackupExtent(bound.log_start, bound.next_offset)
+            extent = BackupExtent(bound.log_start_offset, bound.high_watermark)
             read = lambda at, position: log.read(at, position, bytes_max=READ_BYTES)  # noqa: E731
             yield from rows_of(read, place, extent, SkippedRecords())
 

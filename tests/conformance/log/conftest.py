@@ -20,7 +20,6 @@ __all__ = ["nothing_blocks", "under_test"]
 
 @pytest.fixture(params=implementations.params())
 async def under_test(request: pytest.FixtureRequest) -> AsyncIterator[LogUnderTest]:
-    """An empty log of each implementation."""
     make: MakeLog = request.param
     async with make(request) as made:
         yield made

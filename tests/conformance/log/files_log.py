@@ -31,7 +31,6 @@ class FilesLogUnderTest:
         self.clock = clock
 
     async def reopen(self, *, is_observer: bool = False) -> FilesLog:
-        """Close, and open the folder again; the count is the one it was made with."""
         await self.log.close()
         self.log = await FilesLog.open(self.folder, is_observer=is_observer, clock=self.clock)
         return self.log
@@ -41,18 +40,15 @@ class FilesLogUnderTest:
         await log.advance_log_start(before_offset)
 
     async def pass_time(self, seconds: float) -> None:
-        """By the clock, once a call waits for it."""
         await self.clock.until_waiting()
         self.clock.advance(seconds)
 
     def reads_waiting(self) -> int:
-        """Those that have a deadline."""
         return self.clock.deadlines
 
 
 @asynccontextmanager
 async def files_log(request: pytest.FixtureRequest) -> AsyncIterator[FilesLogUnderTest]:
-    """A log that begins in an empty folder."""
     folder: Path = request.getfixturevalue("tmp_path") / "log"
     clock = ManualClock()
     log = await FilesLog.open(folder, partition_count=PARTITION_COUNT, clock=clock)

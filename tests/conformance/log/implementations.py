@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from tests.conformance.log.files_log import files_log
-from tests.conformance.log.kafka_log import getmany_log, kafka_log
+from tests.conformance.log.kafka_log import kafka_log
 from tests.conformance.log.memory_log import memory_log
 from tests.kafka.fixtures import TIMEOUT_S
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class MakeLog(Protocol):
     """Opens an empty log; what it needs of fixtures it takes from the request."""
 
-    def __call__(self, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[LogUnderTest]:
-        """A context in which the log is open, however often the test opens it again."""
+    def __call__(
+        self, request: pytest.FixtureRequest
+    ) -> AbstractAsyncContextManager[LogUnderTest]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,8 @@ IMPLEMENTATIONS = [
     Implementation("memory", memory_log),
     Implementation("files", files_log),
     Implementation("kafka", kafka_log, NEEDS_BROKER),
-    Implementation("kafka-getmany", getmany_log, NEEDS_BROKER),
 ]
 
 
 def params() -> list[object]:
-    """The parameters of the suite's fixture."""
     return [pytest.param(each.make, id=each.name, marks=each.marks) for each in IMPLEMENTATIONS]

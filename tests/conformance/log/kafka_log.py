@@ -6,17 +6,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.kafka_client.settings import FetchPath, KafkaSettings
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.conformance.log.under_test import ANSWER_S, PARTITION_COUNT
 from tests.support.kafka.kafka_logs import delete_records, own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
 
     import pytest
 
+    from rlmm.kafka_client.settings import KafkaSettings
     from tests.kafka.process import ProcessLog
     from tests.kafka.tiered import TieredKafka
 
@@ -38,11 +37,9 @@ class KafkaLogUnderTest:
 
     @property
     def logs(self) -> list[ProcessLog]:
-        """What the broker says, which a test that fails shows."""
         return self.kafka.logs
 
     async def reopen(self, *, is_observer: bool = False) -> KafkaLog:
-        """Close, and open another on the same topic."""
         await self.log.close()
         topic = replace(self.settings.topic, is_created=False)
         settings = replace(self.settings, topic=topic, is_observer=is_observer)
@@ -52,8 +49,7 @@ class KafkaLogUnderTest:
     async def delete_records(self, partition: int, before_offset: int) -> None:
         await delete_records(self.kafka.login, self.settings.topic.name, partition, before_offset)
 
-    async def pass_time(self, seconds: float) -> None:
-        """Real time passes by itself."""
+    async def pass_time(self, seconds: float) -> None: ...
 
     def reads_waiting(self) -> int:
         return self.log.statistics().pending_reads
@@ -61,16 +57,14 @@ class KafkaLogUnderTest:
 
 @asynccontextmanager
 async def kafka_log(
-    request: pytest.FixtureRequest, fetch_path: FetchPath = FetchPath.RAW
+    request: pytest.FixtureRequest,
 ) -> AsyncIterator[KafkaLogUnderTest]:
-    """A log on a topic that it has just created."""
     kafka: TieredKafka = request.getfixturevalue("kafka_broker")
     settings = settings_for(
         kafka.login,
         own_topic("contract"),
         partitions=PARTITION_COUNT,
         is_created=True,
-        fetch_path=fetch_path,
     )
     log = await KafkaLog.open(settings)
     under_test = KafkaLogUnderTest(kafka, settings, log)
@@ -79,10 +73,3 @@ async def kafka_log(
         yield under_test
     finally:
         await under_test.log.close()
-
-
-def getmany_log(
-    request: pytest.FixtureRequest,
-) -> AbstractAsyncContextManager[KafkaLogUnderTest]:
-    """The same, fetching by the library's consumer."""
-    return kafka_log(request, FetchPath.GETMANY)

@@ -31,7 +31,6 @@ class MemoryLogUnderTest:
         self.value_bytes_max = self.topic.batch_bytes_max - 72
 
     async def reopen(self, *, is_observer: bool = False) -> MemoryLog:
-        """Close, and open another on the same topic."""
         await self.log.close()
         self.log = MemoryLog(self.topic, is_observer=is_observer)
         return self.log
@@ -40,7 +39,6 @@ class MemoryLogUnderTest:
         self.script.delete_records(partition, before_offset)
 
     async def pass_time(self, seconds: float) -> None:
-        """By the clock, once a call waits for it."""
         await self.clock.until_waiting()
         self.clock.advance(seconds)
 
@@ -50,7 +48,6 @@ class MemoryLogUnderTest:
 
 @asynccontextmanager
 async def memory_log(request: pytest.FixtureRequest) -> AsyncIterator[MemoryLogUnderTest]:
-    """An empty topic in memory, and a log on it."""
     del request
     under_test = MemoryLogUnderTest()
     yield under_test

@@ -54,7 +54,7 @@ async def test_close_when_appends_are_in_flight_then_each_is_told_or_uncertain(
     log = await under_test.reopen()
     bounds = (await log.bounds([0], timeout_s=ANSWER_S))[0]
     assert isinstance(bounds, LogBounds)
-    found = dict(await read_until(log, 0, 0, bounds.next_offset))
+    found = dict(await read_until(log, 0, 0, bounds.high_watermark))
     for value, outcome in zip(values, outcomes, strict=True):
         match outcome:
             case int():

@@ -43,7 +43,6 @@ class Misbehaving(Disk):
         self.sync_error: OSError | None = None
 
     def sizes(self, folder: Path) -> dict[str, int]:
-        """List a folder, when it is time to."""
         if folder == self.slow_folder:
             assert self.may_go_on.wait(ANSWER_S)
         return super().sizes(folder)
@@ -69,7 +68,6 @@ class Opened:
         self.log: FilesLog
 
     async def open(self) -> None:
-        """Open the folder on the disk."""
         self.log = await FilesLog.open(
             self.folder, partition_count=3, clock=self.clock, disk=self.disk
         )
@@ -77,7 +75,6 @@ class Opened:
 
 @pytest.fixture
 async def files(tmp_path: Path) -> AsyncIterator[Opened]:
-    """The log, closed at the end."""
     made = Opened(tmp_path / "log")
     await made.open()
     for partition in range(3):

@@ -93,7 +93,6 @@ async def test_bounds_when_records_were_deleted_then_begin_where_the_log_does(
 
 
 def calls_of(log: MetadataLog, partition: int) -> list[Coroutine[Any, Any, object]]:
-    """One call of each kind for *partition*."""
     return [
         log.bounds([0, partition], timeout_s=ANSWER_S),
         log.read(partition, 0, timeout_s=ANSWER_S),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 async def write(log: MetadataLog, partition: int, *values: bytes) -> None:
-    """Append *values*, one after another."""
     for value in values:
         await log.append(partition, value, timeout_s=ANSWER_S)
 
@@ -37,7 +36,6 @@ async def write(log: MetadataLog, partition: int, *values: bytes) -> None:
 def reading(
     log: MetadataLog, partition: int, position: int, timeout_s: float = ANSWER_S
 ) -> asyncio.Task[RecordSet | None]:
-    """A read that runs on its own."""
     return asyncio.create_task(log.read(partition, position, timeout_s=timeout_s))
 
 

@@ -25,28 +25,22 @@ class LogUnderTest(Protocol):
     def log(self) -> MetadataLog: ...
 
     @property
-    def value_bytes_max(self) -> int:
-        """The largest value that it takes."""
+    def value_bytes_max(self) -> int: ...
 
     @property
-    def has_own_timers(self) -> bool:
-        """Whether a client library below sets timers that have nothing to do with reads."""
+    def has_own_timers(self) -> bool: ...
 
-    async def reopen(self, *, is_observer: bool = False) -> MetadataLog:
-        """Close the log and open the same one anew, as a restart of the service would."""
+    async def reopen(self, *, is_observer: bool = False) -> MetadataLog: ...
 
-    async def delete_records(self, partition: int, before_offset: int) -> None:
-        """Move the log start, as an operator or retention would."""
+    async def delete_records(self, partition: int, before_offset: int) -> None: ...
 
-    async def pass_time(self, seconds: float) -> None:
-        """Let a call that is waiting reach its deadline; without a clock of ours, do nothing."""
+    async def pass_time(self, seconds: float) -> None: ...
 
     def reads_waiting(self) -> int | None:
         """How many reads wait inside the log; None when it cannot say."""
 
 
 def values_of(record_set: RecordSet) -> list[tuple[int, bytes]]:
-    """Offset and value of every record of a sound record set, markers left out."""
     found: list[tuple[int, bytes]] = []
     for batch in walk(record_set.data):
         assert isinstance(batch, Batch), batch
@@ -56,7 +50,6 @@ def values_of(record_set: RecordSet) -> list[tuple[int, bytes]]:
 
 
 async def read_on(log: MetadataLog, partition: int, position: int) -> RecordSet:
-    """What follows *position*, which must be there."""
     record_set = await log.read(partition, position, timeout_s=ANSWER_S)
     assert record_set is not None
     return record_set
@@ -65,7 +58,6 @@ async def read_on(log: MetadataLog, partition: int, position: int) -> RecordSet:
 async def read_until(
     log: MetadataLog, partition: int, position: int, next_offset: int, *, bytes_max: int = 1 << 20
 ) -> list[tuple[int, bytes]]:
-    """Every record of [position, next_offset), read set by set as a replay would."""
     found: list[tuple[int, bytes]] = []
     while position < next_offset:
         record_set = await log.read(partition, position, timeout_s=ANSWER_S, bytes_max=bytes_max)
@@ -79,6 +71,5 @@ async def read_until(
 
 
 async def settled() -> None:
-    """Let the event loop run everything that can run without waiting."""
     for _ in range(20):
         await asyncio.sleep(0)

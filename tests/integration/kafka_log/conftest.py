@@ -26,7 +26,6 @@ class OpenLog(Protocol):
 
 @pytest.fixture
 async def open_log() -> AsyncIterator[OpenLog]:
-    """Opens logs, and closes them."""
     async with AsyncExitStack() as closing:
 
         async def opened(settings: KafkaSettings) -> KafkaLog:

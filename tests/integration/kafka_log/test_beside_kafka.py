@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from rlmm.kafka_client.settings import TOPIC, FetchPath
+from rlmm.kafka_client.settings import TOPIC
 from rlmm.log.protocol import LogBounds
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode
@@ -39,25 +37,22 @@ SEGMENTS = 3
 
 
 async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
-    """Everything that a partition holds now."""
     bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
     assert isinstance(bounds, LogBounds)
-    position, found = bounds.log_start, []
-    while position < bounds.next_offset:
+    position, found = bounds.log_start_offset, []
+    while position < bounds.high_watermark:
         found.append(await read_on(log, partition, position))
         position = found[-1].next_offset or 0
     return found
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """The metadata partition of a user partition."""
     return metadata_partition_for(partition.topic_id, partition.partition, METADATA_PARTITIONS)
 
 
 def apply_all(
     record_sets: list[RecordSet], at: int
 ) -> tuple[PythonShard, list[tuple[int, SegmentMetadata | SegmentUpdate]]]:
-    """A shard that has taken everything, and the events of segments with their offsets."""
     shard = PythonShard(at)
     events: list[tuple[int, SegmentMetadata | SegmentUpdate]] = []
     for record_set in record_sets:
@@ -70,15 +65,14 @@ def apply_all(
     return shard, events
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
-    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+    kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
     What a broker's own tiering has written, copies and their deletion, comes through the log
     without an undecodable record, and reads as Kafka's formatter prints it, line by line.
     """
-    topic = f"tiered-{path}"
+    topic = "tiered-read"
     await kafka_broker.create_topic(topic, partitions=2)
     for number in (0, 1):
         await produce(kafka_broker.login, topic, RECORDS, partition=number)
@@ -90,7 +84,6 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
             TOPIC,
             partitions=METADATA_PARTITIONS,
             is_observer=True,
-            fetch_path=path,
         )
     )
     for partition in partitions:
@@ -114,7 +107,6 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
 
 
 def history(partition: TopicIdPartition) -> list[Event]:
-    """A life of one user partition: copies in three epochs, one unfinished, one deleted."""
     one, two, three, four = (segment_id(number, partition) for number in range(1, 5))
     custom = bytes(range(200))
     return [

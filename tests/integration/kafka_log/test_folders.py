@@ -52,7 +52,6 @@ SEGMENTS = 3
 
 
 def history(partition: int) -> list[SegmentMetadata | SegmentUpdate]:
-    """Many copies of one user partition, the first of them deleted again."""
     user = TopicIdPartition(Uuid.of(7, 7), "ours", partition)
     events: list[SegmentMetadata | SegmentUpdate] = []
     for number in range(COPIES):
@@ -66,7 +65,6 @@ def history(partition: int) -> list[SegmentMetadata | SegmentUpdate]:
 
 
 async def write_folder(folder: Path) -> dict[int, list[SegmentMetadata | SegmentUpdate]]:
-    """Write a history to every partition of a new log, all at once, and close it."""
     histories = {partition: history(partition) for partition in range(METADATA_PARTITIONS)}
     log = await FilesLog.open(folder, partition_count=METADATA_PARTITIONS, settings=SMALL)
 
@@ -82,30 +80,26 @@ async def write_folder(folder: Path) -> dict[int, list[SegmentMetadata | Segment
 
 
 async def read_all(log: MetadataLog) -> dict[int, list[RecordSet]]:
-    """Everything that every partition holds now."""
     found: dict[int, list[RecordSet]] = {}
     every = await log.bounds(range(METADATA_PARTITIONS), timeout_s=ANSWER_S)
     for partition, bounds in every.items():
         assert isinstance(bounds, LogBounds), bounds
-        position, found[partition] = bounds.log_start, []
-        while position < bounds.next_offset:
+        position, found[partition] = bounds.log_start_offset, []
+        while position < bounds.high_watermark:
             found[partition].append(await read_on(log, partition, position))
             position = found[partition][-1].next_offset or 0
     return found
 
 
 def joined(record_sets: dict[int, list[RecordSet]]) -> dict[int, bytes]:
-    """The bytes of each partition, wherever a reader cut them."""
     return {at: b"".join(one.data for one in sets) for at, sets in record_sets.items()}
 
 
 def partition_files(folder: Path, partition: int, pattern: str = "*") -> list[Path]:
-    """The files of a partition of the metadata topic, by name."""
     return sorted((folder / f"{TOPIC}-{partition}").glob(pattern))
 
 
 def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
-    """Everything below *folder*: mode, size, time of change and content."""
     found = {}
     for path in sorted([folder, *folder.rglob("*")]):
         stat = path.stat()
@@ -121,7 +115,6 @@ def fingerprint(folder: Path) -> dict[str, tuple[int, int, int, str]]:
 
 
 def printed_by_kafka(dump: str) -> list[tuple[int, str]]:
-    """Offset and decoded payload of each record in the tool's output."""
     return [(int(found["offset"]), found["text"]) for found in PAYLOAD.finditer(dump)]
 
 
@@ -231,7 +224,6 @@ async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_recor
 
 
 def assert_is_what_a_shard_takes(record_sets: dict[int, list[RecordSet]]) -> set[int]:
-    """Every record applies. The partitions that have any."""
     for partition, sets in record_sets.items():
         shard = PythonShard(partition)
         for record_set in sets:

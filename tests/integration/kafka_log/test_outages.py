@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendRefused, LogUnavailable
-from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, settled, values_of
 from tests.support.kafka.kafka_logs import attempts_within, own_topic, settings_for
@@ -51,18 +50,15 @@ async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
     assert log.statistics().is_connected
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
-    fresh_kafka: FreshKafka, open_log: OpenLog, path: FetchPath
+    fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
     """
     Failure scenarios F41 and F49: a broker that is killed and comes back. Calls say so while it is
     away; reads and bounds recover by themselves, on fresh connections, and nothing is lost.
     """
     node = fresh_kafka.node().start()
-    log = await open_log(
-        settings_for(node.login, own_topic(), partitions=2, is_created=True, fetch_path=path)
-    )
+    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
     assert await log.append(1, b"before", timeout_s=ANSWER_S) == 0
     waiting = asyncio.create_task(log.read(0, 1, timeout_s=3 * ANSWER_S))

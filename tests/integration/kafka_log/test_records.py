@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
@@ -35,7 +34,6 @@ CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 
 
 async def write_batch(kafka: TieredKafka, topic: str, values: list[bytes], **how: object) -> None:
-    """Another producer writes *values* as one batch."""
     producer = AIOKafkaProducer(**kafka.login.for_aiokafka(), linger_ms=50, **how)
     await producer.start()
     try:
@@ -48,7 +46,6 @@ async def write_batch(kafka: TieredKafka, topic: str, values: list[bytes], **how
 
 
 async def read_batches(log: KafkaLog, position: int) -> list[Batch]:
-    """The batches of what follows *position*."""
     batches = list(walk((await read_on(log, 0, position)).data))
     assert all(isinstance(batch, Batch) for batch in batches)
     return [batch for batch in batches if isinstance(batch, Batch)]
@@ -75,7 +72,6 @@ async def test_read_when_a_batch_is_compressed_then_it_comes_as_it_is(
 async def write_transaction(
     kafka: TieredKafka, topic: str, values: list[bytes], *, is_committed: bool
 ) -> None:
-    """Another producer writes *values* in one transaction."""
     producer = AIOKafkaProducer(**kafka.login.for_aiokafka(), transactional_id=topic)
     await producer.start()
     try:
@@ -88,15 +84,13 @@ async def write_transaction(
 
 
 async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
-    """Wait for the last marker: it is written after the answer to who ended the transaction."""
     async with asyncio.timeout(ANSWER_S):
         while await log.bounds([0], timeout_s=ANSWER_S) != {0: LogBounds(0, next_offset)}:
             pass
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
-    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+    kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
     Failure scenario F31: aborted transactions and the markers behind them. Aborted records are
@@ -104,7 +98,7 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
     """
     topic = own_topic("transactions")
     await create_topic(kafka_broker.login, topic)
-    log = await open_log(settings_for(kafka_broker.login, topic, fetch_path=path))
+    log = await open_log(settings_for(kafka_broker.login, topic))
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
     await write_transaction(kafka_broker, topic, [b"aborted 1", b"aborted 2"], is_committed=False)
     await write_transaction(kafka_broker, topic, [b"committed"], is_committed=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendRefused, LogNotPermitted, LogUnavailable
-from rlmm.kafka_client.settings import FetchPath, SecurityProtocol, SecuritySettings
+from rlmm.kafka_client.settings import SecurityProtocol, SecuritySettings
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until
 from tests.kafka.clients import create_topic, produce
@@ -35,15 +35,12 @@ def name(way: Way) -> str:
     return way.name.lower()
 
 
-@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 @pytest.mark.parametrize("way", Way, ids=name)
 async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
-    secured_kafka: SecuredKafka, open_log: OpenLog, way: Way, path: FetchPath
+    secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
     """Failure scenario F98: every way in serves every call, by the address that is advertised."""
-    settings = settings_for(
-        secured_kafka.login(way), own_topic(), partitions=2, is_created=True, fetch_path=path
-    )
+    settings = settings_for(secured_kafka.login(way), own_topic(), partitions=2, is_created=True)
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 2
     assert await log.append(1, b"event", timeout_s=ANSWER_S) == 0
@@ -53,7 +50,6 @@ async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
 
 
 async def refusal(open_log: OpenLog, login: Login, topic: str = "any") -> LogNotPermitted:
-    """What a log says that is not let in, after one attempt and at once."""
     log = await open_log(settings_for(login, topic, is_observer=True))
     with pytest.raises(LogNotPermitted) as caught:
         await log.identity(timeout_s=ANSWER_S)
@@ -188,7 +184,6 @@ async def test_log_when_it_may_do_nothing_then_names_the_right_it_lacks(
 async def permitted(
     secured_kafka: SecuredKafka, *operations: str, is_observer: bool = False
 ) -> KafkaSettings:
-    """A topic with one record, and what the otherwise powerless user may do with it."""
     topic = own_topic("permitted")
     await create_topic(secured_kafka.admin_login, topic)
     await produce(secured_kafka.admin_login, topic, [b"event"])

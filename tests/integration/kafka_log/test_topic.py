@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogRecreated, LogTruncated, LogUnavailable
-from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_on, read_until, settled, values_of
 from tests.kafka.clients import create_topic, delete_topic, end_offsets, produce
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 ANSWER_S = 20.0
 WAIT_S = 5.0
 """For what does not come: long enough to learn why, on a machine that is busy."""
-PATHS = [FetchPath.RAW, FetchPath.GETMANY]
 
 
 async def test_f96_topic_when_three_logs_create_it_then_each_finds_it(
@@ -124,18 +122,15 @@ async def test_f70_topic_when_its_settings_are_dangerous_then_reported_and_left_
     assert kafka_broker.tools.topics("--describe", "--topic", topic) == before
 
 
-@pytest.mark.parametrize("path", PATHS)
 async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_it_is_known(
-    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+    kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
     Failure scenario F6: another topic of the name, with more records than were read of the first,
     is never read on in silence, nor written to, nor are its bounds taken for the first one's.
     """
     topic = own_topic("anew")
-    settings = settings_for(
-        kafka_broker.login, topic, partitions=2, is_created=True, fetch_path=path
-    )
+    settings = settings_for(kafka_broker.login, topic, partitions=2, is_created=True)
     log = await open_log(settings)
     before = await log.identity(timeout_s=ANSWER_S)
     await log.append(0, b"old", timeout_s=ANSWER_S)
@@ -156,7 +151,7 @@ async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_i
     assert all(isinstance(answer, LogRecreated) for answer in bounds.values())
     with pytest.raises(ConfigError, match="3 partitions, the configuration says 2"):
         await log.identity(timeout_s=ANSWER_S)
-    later = await open_log(settings_for(kafka_broker.login, topic, fetch_path=path))
+    later = await open_log(settings_for(kafka_broker.login, topic))
     assert (await later.identity(timeout_s=ANSWER_S)).topic_id != before.topic_id
     assert [value for _, value in await read_until(later, 0, 0, 3)] == [
         b"new 0",
@@ -201,15 +196,14 @@ async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
     assert isinstance(bounds[0], LogUnavailable)
 
 
-@pytest.mark.parametrize("path", PATHS)
 async def test_f28_f66_read_when_the_log_start_moves_then_tells_and_goes_on_from_there(
-    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+    kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """Failure scenarios F28 and F66: DeleteRecords to 40, and to the end of what there is."""
     topic = own_topic("trimmed")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"%d" % number for number in range(50)])
-    log = await open_log(settings_for(kafka_broker.login, topic, fetch_path=path))
+    log = await open_log(settings_for(kafka_broker.login, topic))
     assert len(await read_until(log, 0, 0, 50)) == 50
     await delete_records(kafka_broker.login, topic, 0, 40)
     with pytest.raises(LogTruncated) as caught:

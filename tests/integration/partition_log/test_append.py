@@ -43,14 +43,12 @@ class ManualTime:
 
 
 async def until_reached(disk: GatedDisk | SlowDisk) -> None:
-    """Until a thread waits at the gate."""
     await asyncio.to_thread(disk.reached.wait, 30)
 
 
 async def append_late(
     log: PartitionLog, disk: GatedDisk | SlowDisk, value: bytes, leader_epoch: int = 0
 ) -> None:
-    """Append, with a deadline that passes as soon as a thread waits at the gate."""
     late = asyncio.create_task(log.append(batch(value), leader_epoch=leader_epoch, timeout_s=60))
     await until_reached(disk)
     leap(60)
@@ -58,7 +56,6 @@ async def append_late(
 
 
 async def begun(log: PartitionLog, *values: bytes) -> list[asyncio.Task[object]]:
-    """Appends that have written, and now wait to be acknowledged."""
     tasks: list[asyncio.Task[object]] = [
         asyncio.create_task(log.append(batch(value))) for value in values
     ]

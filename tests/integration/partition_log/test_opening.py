@@ -40,7 +40,6 @@ MARK = ".kafka_cleanshutdown"
 
 
 async def made(root: Path) -> Path:
-    """A folder with a partition of several segments, cleanly closed."""
     registry, log = await open_log(root, SMALL)
     async with registry:
         for n, value in RECORDS.items():
@@ -49,7 +48,6 @@ async def made(root: Path) -> Path:
 
 
 async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
-    """The same folder as a crash leaves it, with what is synced *noted* or not."""
     registry, log = await open_log(root, SMALL)
     async with registry:
         for n, value in RECORDS.items():

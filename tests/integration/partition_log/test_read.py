@@ -35,7 +35,6 @@ SIZES = [1, 300, 5_000, 40, 12_000, 3, 900]
 
 
 async def filled(root: Path, **changes: object) -> tuple[LogRegistry, PartitionLog]:
-    """Batches of three records each, of many sizes, over several segments."""
     registry, log = await open_log(root, replace(FAST, segment_bytes=60_000), **changes)
     for number in range(60):
         values = [b"%d" % (3 * number + n) + bytes(SIZES[number % 7]) for n in range(3)]
@@ -44,7 +43,6 @@ async def filled(root: Path, **changes: object) -> tuple[LogRegistry, PartitionL
 
 
 def batches_of(data: bytes) -> list[Batch]:
-    """The batches of a record set, all whole and sound."""
     found = list(walk(data))
     assert all(isinstance(one, Batch) for one in found), found
     return [one for one in found if isinstance(one, Batch)]

@@ -35,7 +35,6 @@ YEAR_MS = 365 * 24 * 3_600_000
 
 
 async def fill(log: PartitionLog, count: int = 9) -> None:
-    """Batches a second apart, two to a segment, all of them synced."""
     for number in range(count):
         await log.append(batch(b"%d" % number, timestamp_ms=FIRST_MS + 1_000 * number))
     await log.sync()

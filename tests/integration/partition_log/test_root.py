@@ -69,7 +69,6 @@ class NotedFolders(Disk):
 
 @asynccontextmanager
 async def locked_by_another(root: Path, kind: str) -> AsyncIterator[int]:
-    """Another process that holds the folder's lock, as we or as a broker would; gives its pid."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", HOLDER, str(root), kind,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

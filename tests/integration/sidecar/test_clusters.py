@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.base import own_thread
+from rlmm.base import threads
 from rlmm.engine.engine import EngineSettings
 from rlmm.engine.service import EnginePlan, LogOpener, Service
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, WrongCluster
@@ -225,7 +225,7 @@ async def test_clusters_file_when_its_disk_hangs_then_the_end_does_not_and_it_is
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who asks meanwhile is told what is waited for. A pipe without a writer is such a disk."""
-    monkeypatch.setattr(own_thread, "_GRACE_S", 0.01)
+    monkeypatch.setattr(threads, "_GRACE_S", 0.01)
     os.mkfifo(tmp_path / LEARNED_FILE)
     learning = Learning(tmp_path, 1)
     try:
@@ -235,10 +235,10 @@ async def test_clusters_file_when_its_disk_hangs_then_the_end_does_not_and_it_is
             await until(
                 lambda: any(one.name == "learned-clusters" for one in threading.enumerate())
             )
-        assert "learned-clusters" in own_thread.left_behind()
+        assert "learned-clusters" in threads.left_behind()
     finally:
         os.close(os.open(tmp_path / LEARNED_FILE, os.O_WRONLY))
-    await until(lambda: "learned-clusters" not in own_thread.left_behind())
+    await until(lambda: "learned-clusters" not in threads.left_behind())
 
 
 def test_clusters_when_named_and_learned_then_refused() -> None:

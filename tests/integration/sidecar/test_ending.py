@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.base import own_thread
+from rlmm.base import threads
 from rlmm.errors import ConfigError, FolderInUse, Stopped
 from rlmm.sidecar import listener
 from rlmm.sidecar.settings import SOCKET_NAME
@@ -212,7 +212,7 @@ async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_
     answers = threading.Event()
     monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)
-    monkeypatch.setattr(own_thread, "_GRACE_S", 0.05)
+    monkeypatch.setattr(threads, "_GRACE_S", 0.05)
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -222,7 +222,7 @@ async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_
             assert await client.call("ping") is None
             leap(600.0)
             await stopping
-        assert own_thread.left_behind() == ["sidecar: socket"]
+        assert threads.left_behind() == ["sidecar: socket"]
         assert f"{served.path} is left behind" in caplog.text
         answers.set()
-        await until(lambda: not own_thread.left_behind())
+        await until(lambda: not threads.left_behind())

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from rlmm.errors import ConfigError, LogNotPermitted
-from rlmm.kafka_messages.metadata import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED
+from rlmm.kafka_messages.offsets import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
 from spark_tiering.segment_sources.logdir import LogDirSource

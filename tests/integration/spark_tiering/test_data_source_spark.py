@@ -264,7 +264,7 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
 
 def test_cause_when_a_query_fails_then_it_is_our_message_alone() -> None:
     """What commands of ours say of it."""
-    error = Exception("rlmm.errors.reading.DataLost: orders-0: no offsets 1 to 2: expired")
+    error = Exception("rlmm.errors.storage_errors.DataLost: orders-0: no offsets 1 to 2: expired")
     assert "orders-0: no offsets 1 to 2" in cause_of(error)
     assert issubclass(RlmmError, Exception)
 

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from rlmm.base.background_work import BackgroundWork
+from rlmm.base.threads import BackgroundWork
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.store_io import SnapshotFolder
 from tests.support.engine.snapshots import (

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rlmm.base.background_work import BackgroundWork
+from rlmm.base.threads import BackgroundWork
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.replay_progress import ReplayHistory
 from rlmm.metadata.ids import Uuid

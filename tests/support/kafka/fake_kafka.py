@@ -17,6 +17,20 @@ from typing import TYPE_CHECKING, Any
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogError, LogUnavailable
 from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
+from rlmm.kafka_messages.cluster import (
+    BrokerAddress,
+    ClusterMetadata,
+    MetadataRequest,
+    PartitionLeader,
+    TopicMetadata,
+)
+from rlmm.kafka_messages.configs import (
+    CreateTopicsRequest,
+    DescribedTopic,
+    DescribeTopicsRequest,
+    TopicRequestOutcome,
+    TopicSetting,
+)
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import (
     NO_EPOCH,
@@ -25,28 +39,12 @@ from rlmm.kafka_messages.fetch import (
     FetchPartition,
     FetchRequest,
 )
-from rlmm.kafka_messages.metadata import (
-    EARLIEST,
-    BrokerAddress,
-    ClusterMetadata,
-    ListedOffset,
-    ListOffsetsRequest,
-    MetadataRequest,
-    PartitionLeader,
-    TopicMetadata,
-)
+from rlmm.kafka_messages.offsets import EARLIEST, ListedOffset, ListOffsetsRequest
 from rlmm.kafka_messages.produce import (
     InitProducerIdRequest,
     ProduceRequest,
     ProduceResult,
     ProducerId,
-)
-from rlmm.kafka_messages.topics import (
-    CreateTopicsRequest,
-    DescribedTopic,
-    DescribeTopicsRequest,
-    TopicRequestOutcome,
-    TopicSetting,
 )
 from rlmm.log.new_ids import random_uuid
 from rlmm.records.batch import Batch, walk
@@ -236,15 +234,17 @@ class FakeKafka:
         topic = TopicMetadata(ErrorCode.NONE, TOPIC, self.topic_id, leaders)
         return ClusterMetadata(alive, self.cluster_id, (topic,))
 
-    def _offsets(self, broker: int, request: ListOffsetsRequest) -> dict[int, ListedOffset]:
+    def _offsets(
+        self, broker: int, request: ListOffsetsRequest
+    ) -> dict[str, dict[int, ListedOffset]]:
         told = {}
-        for partition in request._partitions:
+        for partition in request.partitions[TOPIC]:
             if ("ListOffsets", partition) in self.missing:
                 continue
             code, held = self._judge("ListOffsets", broker, partition)
-            offset = held.log_start if request._end == EARLIEST else held.next_offset
+            offset = held.log_start if request.offset == EARLIEST else held.next_offset
             told[partition] = ListedOffset(code, -1 if code else offset)
-        return told
+        return {TOPIC: told}
 
     def _producer_id(self, broker: int, request: InitProducerIdRequest) -> ProducerId:
         del request
@@ -253,13 +253,13 @@ class FakeKafka:
         return ProducerId(code, self._producer_ids, 0)
 
     def _produce(self, broker: int, request: ProduceRequest) -> ProduceResult | None:
-        partition = request._partition
+        partition = request.partition
         code, held = self._judge("Produce", broker, partition)
-        if request._topic_id != self.topic_id:
+        if request.topic_id != self.topic_id:
             code = ErrorCode.UNKNOWN_TOPIC_ID
         if code != ErrorCode.NONE:
             return ProduceResult(code, -1, None, is_by_topic_id=True)
-        (batch,) = walk(request._batch)
+        (batch,) = walk(request.batch)
         assert isinstance(batch, Batch), batch
         code, base = held.append(batch)
         if partition in self.lost_answers:
@@ -280,11 +280,10 @@ class FakeKafka:
         settings = {
             name: TopicSetting(value, is_default=False)
             for name, value in self.settings.items()
-            if name in (request._names or ())
+            if name in (request.names or ())
         }
         return [
-            DescribedTopic(self.code_of_settings, None, topic, settings)
-            for topic in request._topics
+            DescribedTopic(self.code_of_settings, None, topic, settings) for topic in request.topics
         ]
 
     def _judge(self, request: str, broker: int, partition: int) -> tuple[int, FakePartition]:
@@ -295,9 +294,9 @@ class FakeKafka:
 
     async def _fetch(self, broker: int, request: FetchRequest) -> FetchAnswer:
         found = self._look(broker, request)
-        if request._wait_ms > 0:
+        if request.wait_ms > 0:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(request._wait_ms / 1000):
+                async with asyncio.timeout(request.wait_ms / 1000):
                     while not any(fetched.data or fetched.code for fetched in found):
                         await self.bell.wait()
                         found = self._look(broker, request)
@@ -305,8 +304,8 @@ class FakeKafka:
 
     def _look(self, broker: int, request: FetchRequest) -> list[FetchedPartition]:
         found = []
-        room = request._bytes_max
-        for wanted in request._wanted:
+        room = request.bytes_max
+        for wanted in request.wanted:
             if ("Fetch", wanted.partition) in self.missing:
                 continue
             fetched = self._fetched(broker, request, wanted, room)
@@ -318,7 +317,7 @@ class FakeKafka:
         self, broker: int, request: FetchRequest, wanted: FetchPartition, room: int
     ) -> FetchedPartition:
         code, held = self._judge("Fetch", broker, wanted.partition)
-        if request._topic_id != self.topic_id:
+        if request.topic_id != self.topic_id:
             code = ErrorCode.UNKNOWN_TOPIC_ID
         elif code == ErrorCode.NONE and (
             not held.log_start <= wanted.position <= held.next_offset
@@ -327,7 +326,7 @@ class FakeKafka:
             code = ErrorCode.OFFSET_OUT_OF_RANGE
         if code != ErrorCode.NONE:
             return FetchedPartition(wanted.partition, code, -1, -1, memoryview(b""))
-        is_first = room == request._bytes_max
+        is_first = room == request.bytes_max
         bytes_max = min(wanted.bytes_max, max(room, 0))
         data = held.fetch(wanted.position, bytes_max, at_least_one=is_first)
         return FetchedPartition(

@@ -7,28 +7,31 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import LogUnavailable, UnsupportedVersion
+from rlmm.kafka_messages.cluster import (
+    ClusterMetadata,
+    MetadataRequest,
+    PartitionLeader,
+    TopicMetadata,
+)
+from rlmm.kafka_messages.configs import (
+    AlterTopicRequest,
+    DescribedTopic,
+    DescribeTopicsRequest,
+    TopicRequestOutcome,
+    TopicSetting,
+)
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.leader_epochs import EpochEnd, EpochEndsRequest
-from rlmm.kafka_messages.metadata import (
+from rlmm.kafka_messages.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
     LATEST,
     LATEST_TIERED,
     READ_COMMITTED,
-    ClusterMetadata,
+    EpochEnd,
+    EpochEndsRequest,
     ListedOffset,
-    MetadataRequest,
-    PartitionLeader,
-    TopicMetadata,
-    TopicOffsetsRequest,
-)
-from rlmm.kafka_messages.topics import (
-    AlterTopicRequest,
-    DescribedTopic,
-    DescribeTopicsRequest,
-    TopicRequestOutcome,
-    TopicSetting,
+    ListOffsetsRequest,
 )
 from rlmm.log.new_ids import random_uuid
 from rlmm.metadata.ids import TopicIdPartition
@@ -89,7 +92,7 @@ class FakeTopics(FakeKafka):
         self.on_request(broker, request)
         answers: dict[type[Any], Callable[[int, Any], Any]] = {
             MetadataRequest: self._topics,
-            TopicOffsetsRequest: self._ends,
+            ListOffsetsRequest: self._ends,
             EpochEndsRequest: self._epochs,
             DescribeTopicsRequest: self._settings,
             AlterTopicRequest: self._alter,
@@ -98,7 +101,7 @@ class FakeTopics(FakeKafka):
 
     def _topics(self, broker: int, request: MetadataRequest) -> ClusterMetadata:
         del broker
-        names = [*self.topics] if request._topics is None else request._topics
+        names = [*self.topics] if request.topics is None else request.topics
         told = [self._topic(name) for name in names]
         alive = tuple(one for number, one in self.brokers.items() if number not in self.down)
         return ClusterMetadata(alive, self.cluster_id, tuple(told))
@@ -114,24 +117,22 @@ class FakeTopics(FakeKafka):
         )
         return TopicMetadata(topic.code, name, topic.topic_id, leaders, topic.is_internal)
 
-    def _ends(
-        self, broker: int, request: TopicOffsetsRequest
-    ) -> dict[str, dict[int, ListedOffset]]:
+    def _ends(self, broker: int, request: ListOffsetsRequest) -> dict[str, dict[int, ListedOffset]]:
         if request.api.choose({2: (1, self.offsets_version_max)}) is None:
             msg = f"version {self.offsets_version_max} is too old"
             raise UnsupportedVersion(msg)
         found: defaultdict[str, dict[int, ListedOffset]] = defaultdict(dict)
-        for topic, numbers in request._partitions.items():
+        for topic, numbers in request.partitions.items():
             for number in numbers:
                 code, held = self._led("ListOffsets", broker, topic, number)
-                is_stable = request._isolation == READ_COMMITTED
-                offset = held.last_stable_offset if is_stable else held.ends[request._end]
+                is_stable = request.isolation == READ_COMMITTED
+                offset = held.last_stable_offset if is_stable else held.ends[request.offset]
                 found[topic][number] = ListedOffset(code, -1 if code else offset)
         return found
 
     def _epochs(self, broker: int, request: EpochEndsRequest) -> dict[str, dict[int, EpochEnd]]:
         found: defaultdict[str, dict[int, EpochEnd]] = defaultdict(dict)
-        for topic, epochs in request._epochs.items():
+        for topic, epochs in request.epochs.items():
             for number, asked in epochs.items():
                 code, held = self._led("OffsetForLeaderEpoch", broker, topic, number)
                 ends = [*(start for _, start in held.epochs[1:]), held.ends[LATEST]]
@@ -152,7 +153,7 @@ class FakeTopics(FakeKafka):
     def _settings(self, broker: int, request: DescribeTopicsRequest) -> list[DescribedTopic]:
         del broker
         described = []
-        for name in request._topics:
+        for name in request.topics:
             topic = self.topics.get(name)
             if topic is None or topic.code_of_settings:
                 code = (
@@ -162,7 +163,7 @@ class FakeTopics(FakeKafka):
                 )
                 described.append(DescribedTopic(code, None, name, {}))
                 continue
-            names = {*DEFAULTS, *topic.settings} if request._names is None else request._names
+            names = {*DEFAULTS, *topic.settings} if request.names is None else request.names
             in_force = {**DEFAULTS, **topic.settings}
             settings = {
                 one: TopicSetting(in_force[one], one not in topic.settings)
@@ -173,10 +174,10 @@ class FakeTopics(FakeKafka):
         return described
 
     def _alter(self, broker: int, request: AlterTopicRequest) -> TopicRequestOutcome:
-        if self.change.code == ErrorCode.NONE and not request._is_only_checked:
-            settings = self.topics[request._topic].settings
-            settings.update(request._given)
-            for name in request._unset:
+        if self.change.code == ErrorCode.NONE and not request.is_only_checked:
+            settings = self.topics[request.topic].settings
+            settings.update(request.given)
+            for name in request.unset:
                 settings.pop(name, None)
         if -1 in self.lost_answers:
             msg = f"broker {broker} cut the connection"

@@ -9,7 +9,6 @@ from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
 from rlmm.kafka_client.settings import (
-    FetchPath,
     KafkaSettings,
     SaslMechanism,
     Secret,
@@ -59,7 +58,6 @@ def settings_for(
     is_created: bool = False,
     is_observer: bool = False,
     replicas: int = 1,
-    fetch_path: FetchPath = FetchPath.RAW,
     fetch_max_bytes: int = 4 * 1024 * 1024,
 ) -> KafkaSettings:
     return KafkaSettings(
@@ -74,7 +72,6 @@ def settings_for(
         ),
         node_id="test",
         is_observer=is_observer,
-        fetch_path=fetch_path,
         fetch_max_bytes=fetch_max_bytes,
         max_request_size=4 * 1024 * 1024,  # the broker decides what is too large
     )

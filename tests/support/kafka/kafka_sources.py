@@ -55,7 +55,7 @@ def fetched(kafka: FakeKafka) -> dict[int, int]:
     """Return the lowest position that was fetched, by metadata partition."""
     found: dict[int, int] = {}
     for request in kafka.requests(FetchRequest):
-        for one in request._wanted:
+        for one in request.wanted:
             found[one.partition] = min(one.position, found.get(one.partition, one.position))
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError
 
-from rlmm.kafka_messages.metadata import EARLIEST, EARLIEST_LOCAL, LATEST_TIERED
+from rlmm.kafka_messages.offsets import EARLIEST, EARLIEST_LOCAL, LATEST_TIERED
 from rlmm.metadata.segment import SegmentState
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record

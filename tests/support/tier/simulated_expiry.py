@@ -121,8 +121,8 @@ def lives_in(archive: Path, places: int) -> dict[SegmentId, list[SegmentState]]:
         log = tier.log
         for place, bounds in log.bounds(range(places)).items():
             assert isinstance(bounds, LogBounds)
-            position = bounds.log_start
-            while position < bounds.next_offset:
+            position = bounds.log_start_offset
+            while position < bounds.high_watermark:
                 found = log.read(place, position)
                 assert found is not None
                 for batch in walk(found.data):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from rlmm.base.own_thread import left_behind
+from rlmm.base.threads import left_behind
 from rlmm.cli.service.config_reload import READ_S_MAX, RELOAD_SIGNAL, ConfigReload, EarlySignals
 from rlmm.config.loading import load
 from rlmm.telemetry.logs import LogLines, set_up

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +22,9 @@ from tests.support.builders import (
 from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
 from tests.support.engines import World, until, until_open, until_state
 from tests.support.logs.scripted_log import ScriptedLog
+
+if TYPE_CHECKING:
+    from rlmm.engine.engine import Engine
 
 
 async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() -> None:
@@ -61,6 +66,10 @@ async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_
         assert follower(engine, world).failures == 1
 
 
+def begins_at(engine: Engine, world: World, offset: int) -> bool:
+    return follower(engine, world).progress.log_start_offset == offset
+
+
 async def test_f67_watermark_when_rebuilt_from_fewer_records_then_does_not_go_down() -> None:
     """However often the state is rebuilt, and also when a rebuild is cut short by the next one."""
     world = World()
@@ -74,7 +83,7 @@ async def test_f67_watermark_when_rebuilt_from_fewer_records_then_does_not_go_do
             world.store(*(started(start * 100 + number) for number in range(4)))
             world.script.delete_records(place, start)
             await asyncio.sleep(31)  # the read in flight ends, the next one is out of range
-            await until(lambda start=start: follower(engine, world).progress.log_start == start)  # type: ignore[misc]
+            await until(partial(begins_at, engine, world, start))
             assert engine.statistics().gates[place] == "replaying"
         world.script.resume(place)
         await until_open(engine, place)
@@ -155,7 +164,7 @@ async def test_log_when_a_seen_end_is_cut_off_then_the_gate_opens_again() -> Non
         await until_open(engine, place)
         world.script.stall(place)
         world.store(*(started(number) for number in range(4, 10)))
-        await until(lambda: follower(engine, world).progress.log_end == 10)
+        await until(lambda: follower(engine, world).progress.high_watermark == 10)
         world.script.lose_tail(place, 6)
         world.script.resume(place)
         await asyncio.sleep(120)

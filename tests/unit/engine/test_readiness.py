@@ -144,7 +144,7 @@ async def test_f25_f69_reader_when_it_wedges_then_the_gate_closes_within_the_lim
         assert (error.reason, error.position, error.target) == (NotReadyReason.BEHIND, 1, 3)
         assert error.records_left == 2
         progress = engine.statistics().pump.followers[place].progress
-        assert (progress.lag_records, progress.log_end) == (2, 3)
+        assert (progress.lag_records, progress.high_watermark) == (2, 3)
         world.script.resume(place)
         await until_open(engine, place)
         assert engine.reads.highest_offset(TP, 0) == 99

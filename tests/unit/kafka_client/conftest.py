@@ -24,7 +24,6 @@ __all__ = ["nothing_blocks", "open_log"]
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
-    """The loop that every test here runs on."""
     return {"virtual time": VirtualTimeLoop}
 
 

@@ -6,23 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.fetch import FetchPartition, FetchRequest
-from rlmm.kafka_messages.metadata import (
-    EARLIEST,
-    LATEST,
-    BrokerAddress,
-    ListedOffset,
-    ListOffsetsRequest,
-    MetadataRequest,
-    PartitionLeader,
-)
-from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest, ProducerId
-from rlmm.kafka_messages.topics import (
+from rlmm.kafka_messages.cluster import BrokerAddress, MetadataRequest, PartitionLeader
+from rlmm.kafka_messages.configs import (
     CreateTopicsRequest,
     DescribeTopicsRequest,
     TopicRequestOutcome,
 )
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.fetch import FetchPartition, FetchRequest
+from rlmm.kafka_messages.offsets import EARLIEST, LATEST, ListedOffset, ListOffsetsRequest
+from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest, ProducerId
 from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 from rlmm.metadata.ids import Uuid
 
@@ -35,22 +28,24 @@ ID_HEX = bytes(ID).hex()
 
 
 def written(request: Request[Any], version: int | None = None) -> str:
-    """The body of a request, in its best version."""
     out = MessageWriter()
     request.write(out, request.api.versions[0] if version is None else version)
     return out.done().hex()
 
 
 def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    """The answer, from bytes written as hexadecimal digits."""
     best = request.api.versions[0] if version is None else version
     return request.read(MessageReader(bytes.fromhex(answer.replace(" ", ""))), best)
 
 
 REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
-    "metadata, never creating": (MetadataRequest("t"), None, "02" + "00" * 16 + "0274 00 00 00 00"),
+    "metadata, never creating": (
+        MetadataRequest(["t"]),
+        None,
+        "02" + "00" * 16 + "0274 00 00 00 00",
+    ),
     "offsets": (
-        ListOffsetsRequest("t", (3,), EARLIEST),
+        ListOffsetsRequest({"t": (3,)}, EARLIEST),
         None,
         "ffffffff 00 02 0274 02 00000003 ffffffff fffffffffffffffe 00 00 00",
     ),
@@ -97,7 +92,7 @@ def test_request_when_written_then_is_as_kafka_defines_it(
 def test_metadata_when_read_then_names_brokers_leaders_and_topic_id() -> None:
     """Racks, authorised operations and unknown tags are stepped over."""
     found = read(
-        MetadataRequest("t"),
+        MetadataRequest(["t"]),
         "00000000"
         + "02 00000001 0268 00002384 00 00"
         + "0263 00000001"
@@ -118,14 +113,17 @@ def test_metadata_when_read_then_names_brokers_leaders_and_topic_id() -> None:
 
 
 def test_offsets_when_read_then_only_what_is_named_is_told() -> None:
-    """Offsets and codes of the topic's partitions; another topic's are nobody's business."""
+    """Every topic and partition has the offset or the code that the response names."""
     listed = "00000003 0000 ffffffffffffffff 0000000000000028 00000007 00"
     failed = "00000004 0006 ffffffffffffffff ffffffffffffffff ffffffff 00"
     found = read(
-        ListOffsetsRequest("t", (3, 4, 5), LATEST),
+        ListOffsetsRequest({"t": (3, 4, 5)}, LATEST),
         f"00000000 03 0274 03 {listed} {failed} 00 0275 02 {listed} 00 00",
     )
-    assert found == {3: ListedOffset(0, 40), 4: ListedOffset(6, -1)}
+    assert found == {
+        "t": {3: ListedOffset(0, 40), 4: ListedOffset(6, -1)},
+        "u": {3: ListedOffset(0, 40)},
+    }
 
 
 FETCHED = (
@@ -142,7 +140,11 @@ def test_fetch_when_read_then_hands_on_the_bytes() -> None:
     )
     (fetched,) = found.partitions
     assert (found.code, fetched.partition, fetched.code) == (0, 3, 0)
-    assert (fetched.next_offset, fetched.log_start, bytes(fetched.data)) == (50, 40, b"abc")
+    assert (fetched.high_watermark, fetched.log_start_offset, bytes(fetched.data)) == (
+        50,
+        40,
+        b"abc",
+    )
     assert not fetched.is_diverging
 
 

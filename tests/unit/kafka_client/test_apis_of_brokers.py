@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.kafka_messages.brokers import (
-    BrokerSetting,
-    DescribeBrokerRequest,
-    DescribedLogDir,
-    DescribedLogDirs,
-    LogDirsRequest,
-)
-from rlmm.kafka_messages.cluster_rights import ClusterRights, DescribeClusterRequest, operations_of
-from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import (
-    EARLIEST_PENDING_UPLOAD,
+from rlmm.kafka_messages.cluster import (
+    ClusterRights,
+    DescribeClusterRequest,
     MetadataRequest,
     PartitionLeader,
-    TopicOffsetsRequest,
+    operations_of,
 )
+from rlmm.kafka_messages.configs import BrokerSetting, DescribeBrokerRequest
+from rlmm.kafka_messages.error_codes import ErrorCode
+from rlmm.kafka_messages.log_dirs import DescribedLogDir, DescribedLogDirs, LogDirsRequest
+from rlmm.kafka_messages.offsets import EARLIEST_PENDING_UPLOAD, ListOffsetsRequest
 from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 
 if TYPE_CHECKING:
@@ -32,13 +28,13 @@ if TYPE_CHECKING:
 REQUESTS: dict[str, tuple[Request[Any], str]] = {
     "rights on the cluster": (DescribeClusterRequest(), "0100"),
     "rights on a topic": (
-        MetadataRequest("t", has_operations=True),
+        MetadataRequest(["t"], has_operations=True),
         "0200000000000000000000000000000000027400000100",
     ),
     "log folders": (LogDirsRequest(), "0000"),
     "settings of a broker": (DescribeBrokerRequest(7), "020402370000000000"),
     "what is to be uploaded": (
-        TopicOffsetsRequest({"t": [3]}, EARLIEST_PENDING_UPLOAD),
+        ListOffsetsRequest({"t": [3]}, EARLIEST_PENDING_UPLOAD),
         "ffffffff000202740200000003fffffffffffffffffffffffa00000000138800",
     ),
 }
@@ -55,7 +51,6 @@ def test_request_when_written_then_is_as_kafka_writes_it(
 
 
 def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    """The answer, from bytes written as hexadecimal digits."""
     version = request.api.versions[0] if version is None else version
     return request.read(MessageReader(bytes.fromhex(answer)), version)
 
@@ -83,7 +78,7 @@ def test_topic_when_rights_were_asked_for_then_they_are_told_with_it() -> None:
         "000000000102630000000102000002740000000000000000000000000000000000020000000000000000000100"
         "0000070300000001000000020200000001"
     )
-    request = MetadataRequest("t", has_operations=True)
+    request = MetadataRequest(["t"], has_operations=True)
     for bits, expected in (("00000108", {"READ", "DESCRIBE"}), ("80000000", None)):
         (told,) = read(request, f"{topic}0100{bits}0000").topics
         assert told.partitions == (PartitionLeader(0, 0, 1, 7, (1, 2), (1,)),)
@@ -147,6 +142,6 @@ def test_uploads_when_the_broker_does_not_know_them_then_no_version_fits(
     highest: int, expected: int | None
 ) -> None:
     """In an older version the broker would take -6 for a time, and answer something else."""
-    api = TopicOffsetsRequest({}, EARLIEST_PENDING_UPLOAD).api
+    api = ListOffsetsRequest({}, EARLIEST_PENDING_UPLOAD).api
     assert api.choose({2: (1, highest)}) == expected
     assert api.since == "4.3"

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.configs import (
+    AlterTopicRequest,
+    DescribeTopicsRequest,
+    TopicRequestOutcome,
+)
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.leader_epochs import EpochEnd, EpochEndsRequest
-from rlmm.kafka_messages.metadata import (
+from rlmm.kafka_messages.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
     LATEST,
     LATEST_TIERED,
     READ_COMMITTED,
+    EpochEnd,
+    EpochEndsRequest,
     ListedOffset,
-    MetadataRequest,
-    TopicOffsetsRequest,
+    ListOffsetsRequest,
 )
-from rlmm.kafka_messages.topics import AlterTopicRequest, DescribeTopicsRequest, TopicRequestOutcome
 from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 
 if TYPE_CHECKING:
@@ -29,19 +34,17 @@ if TYPE_CHECKING:
 
 KEY, LOWEST = 2, 1
 PARTITIONS = {"a": [0, 2], "bc": [1]}
-TIERED = TopicOffsetsRequest(PARTITIONS, LATEST_TIERED, READ_COMMITTED)
+TIERED = ListOffsetsRequest(PARTITIONS, LATEST_TIERED, READ_COMMITTED)
 CHANGE = {"retention.ms": "-1"}
 
 
 def written(request: Request[Any]) -> str:
-    """The body of a request, in its best version."""
     out = MessageWriter()
     request.write(out, request.api.versions[0])
     return out.done().hex()
 
 
 def read(request: Request[Any], answer: str) -> Any:
-    """The answer, from bytes written as hexadecimal digits."""
     return request.read(MessageReader(bytes.fromhex(answer)), request.api.versions[0])
 
 
@@ -105,7 +108,7 @@ def test_offsets_when_the_broker_does_not_know_the_question_then_no_version_fits
     end: int, highest: int, expected: int | None
 ) -> None:
     """In an older version the broker would take -4 and -5 for times, and answer something else."""
-    api = TopicOffsetsRequest({}, end).api
+    api = ListOffsetsRequest({}, end).api
     assert api.choose({KEY: (LOWEST, highest)}) == expected
     assert bool(api.since) == (end in {EARLIEST_LOCAL, LATEST_TIERED})
 

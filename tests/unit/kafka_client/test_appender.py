@@ -29,12 +29,10 @@ ANSWER_S = 30.0
 def appending(
     log: KafkaLog, partition: int, value: bytes, timeout_s: float = ANSWER_S
 ) -> asyncio.Task[int]:
-    """An append that runs on its own."""
     return asyncio.create_task(log.append(partition, value, timeout_s=timeout_s))
 
 
 def stored(kafka: FakeKafka, partition: int) -> int:
-    """How many records a partition has."""
     return kafka.partitions[partition].next_offset
 
 
@@ -47,7 +45,7 @@ async def test_append_when_the_answer_is_lost_then_is_stored_once(open_log: Open
     assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
     assert await read_until(log, 0, 0, 2) == [(0, b"a"), (1, b"b")]
     first, again, _ = kafka.requests(ProduceRequest)
-    assert first._batch == again._batch
+    assert first.batch == again.batch
 
 
 async def test_append_when_the_leader_moves_then_goes_there(open_log: OpenLog) -> None:

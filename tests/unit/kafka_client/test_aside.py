@@ -21,7 +21,6 @@ PAGES = 40
 
 
 def filled(count: int = PAGES) -> FakeKafka:
-    """A topic whose first partition has so many batches."""
     kafka = FakeKafka()
     for number in range(count):
         kafka.partitions[0].store(b"%d" % number)
@@ -29,7 +28,6 @@ def filled(count: int = PAGES) -> FakeKafka:
 
 
 async def pages(log: KafkaLog, count: int = PAGES) -> int:
-    """Read the first partition from its start, a batch at a time; how many there were."""
     position = read = 0
     while position < count:
         found = await log.read_aside(0, position, timeout_s=30, bytes_max=1)
@@ -66,7 +64,7 @@ async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that
     kafka.asked.clear()
     assert await log.read(0, 1, timeout_s=30) is not None
     (request,) = kafka.requests(FetchRequest)
-    assert request._wanted[0].last_epoch != NO_EPOCH
+    assert request.wanted[0].last_epoch != NO_EPOCH
 
 
 async def test_read_aside_when_nobody_reads_any_more_then_is_given_back_and_begins_anew(

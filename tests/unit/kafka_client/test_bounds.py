@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import LogNotPermitted, LogRecreated, LogUnavailable
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import ListedOffset, ListOffsetsRequest
+from rlmm.kafka_messages.offsets import ListedOffset, ListOffsetsRequest
 from rlmm.log.protocol import LogBounds
-from tests.support.kafka.fake_kafka import FakeKafka
+from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
 
 if TYPE_CHECKING:
     import pytest
@@ -32,7 +32,7 @@ async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log:
     }
     for broker in range(3):
         asked = kafka.requests(ListOffsetsRequest, broker)
-        assert {request._partitions for request in asked} == {(broker, broker + 3)}
+        assert [set(request.partitions[TOPIC]) for request in asked] == [{broker, broker + 3}] * 2
 
 
 async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(

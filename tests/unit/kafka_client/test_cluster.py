@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from rlmm.kafka_messages.metadata import MetadataRequest
+from rlmm.kafka_messages.cluster import MetadataRequest
 from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer, address_text
 from rlmm.kafka_client.settings import KafkaSettings, SecuritySettings
+from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.fetch import FetchRequest
-from rlmm.kafka_messages.metadata import LATEST_TIERED, MetadataRequest, TopicOffsetsRequest
+from rlmm.kafka_messages.offsets import LATEST_TIERED, ListOffsetsRequest
 from rlmm.metadata.ids import Uuid
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ class MadeConnection:
 def connection(
     answer: bytes | Exception, spoken: dict[int, tuple[int, int]] | None = None
 ) -> tuple[BrokerConnection, MadeConnection]:
-    """Ours, and the library's behind it."""
     made = MadeConnection(answer, SPOKEN if spoken is None else spoken)
     ours = BrokerConnection(cast("AIOKafkaConnection", made), "broker:9092", SecuritySettings())
     OPENED.append(ours)
@@ -79,7 +79,6 @@ def connection(
 
 @pytest.fixture(autouse=True)
 def closed_in_the_end() -> Iterator[None]:
-    """A connection that is dropped without being closed tells, and that fails a test."""
     yield
     while OPENED:
         OPENED.pop()._is_closed = True
@@ -96,7 +95,7 @@ async def test_connection_when_dropped_without_being_closed_then_tells() -> None
 async def test_call_when_answered_then_request_and_answer_are_whole() -> None:
     """Header and body go out in the chosen version; the answer comes without its header."""
     ours, made = connection(HEADER + NO_METADATA)
-    found = await ours.call(MetadataRequest("t"))
+    found = await ours.call(MetadataRequest(["t"]))
     assert (found.cluster_id, found.brokers) == ("c", ())
     assert made.sent[0].startswith(bytes.fromhex("0003000c0000000700026d6500"))
     assert ours.is_open
@@ -115,14 +114,14 @@ async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answ
     """Bytes that are no answer are told with request and address; nothing more is read."""
     ours, _ = connection(answer)
     with pytest.raises(LogUnavailable, match="broker:9092: the answer to Metadata makes no sense"):
-        await ours.call(MetadataRequest("t"))
+        await ours.call(MetadataRequest(["t"]))
     assert not ours.is_open
 
 
 async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None:
     """Behind the request nobody knows whether it arrived: the error comes from the answer."""
     ours, _ = connection(KafkaConnectionError("closed"))
-    waiting = ours.send(MetadataRequest("t"))
+    waiting = ours.send(MetadataRequest(["t"]))
     with pytest.raises(LogUnavailable, match="other side closed"):
         await waiting
     assert not ours.is_open
@@ -132,7 +131,7 @@ async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> N
     """A late answer would be taken for that of the next request."""
     ours, _ = connection(TimeoutError())
     with pytest.raises(LogUnavailable, match="no answer in time"):
-        await ours.call(MetadataRequest("t"))
+        await ours.call(MetadataRequest(["t"]))
     assert not ours.is_open
 
 
@@ -141,16 +140,16 @@ async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
     ours, made = connection(b"")
     made.is_connected = False
     with pytest.raises(LogUnavailable, match="the connection is closed"):
-        _ = ours.send(MetadataRequest("t"))
+        _ = ours.send(MetadataRequest(["t"]))
     broken, _ = connection(ConnectionResetError())
     with pytest.raises(LogUnavailable, match="other side closed"):
-        _ = broken.send(MetadataRequest("t"))
+        _ = broken.send(MetadataRequest(["t"]))
 
 
 async def test_send_when_its_task_ends_before_its_first_step_then_nothing_complains() -> None:
     """An answer that nobody comes to await is dropped in silence, as at the end of a log."""
     ours, made = connection(NO_METADATA)
-    waiting = asyncio.create_task(ours.send(MetadataRequest("t")))
+    waiting = asyncio.create_task(ours.send(MetadataRequest(["t"])))
     waiting.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled()
@@ -172,9 +171,9 @@ async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since
     """That waiting never helps is said by an error of its own, and the connection lives on."""
     ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
     with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
-        _ = ours.send(TopicOffsetsRequest({}, LATEST_TIERED))
+        _ = ours.send(ListOffsetsRequest({}, LATEST_TIERED))
     assert made.sent == []
-    assert (await ours.call(MetadataRequest("t"))).cluster_id == "c"
+    assert (await ours.call(MetadataRequest(["t"]))).cluster_id == "c"
 
 
 async def test_close_when_done_then_it_is_closed() -> None:
@@ -239,3 +238,13 @@ async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
 def test_address_when_written_then_is_as_in_files() -> None:
     """Addresses of colons stand in brackets."""
     assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")
+
+
+@pytest.mark.parametrize("version", ["0.13.9", "0.15.0", "0.140.0"])
+async def test_client_when_aiokafka_has_another_minor_version_then_is_refused_by_name(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal names the version that is installed and the one that is needed."""
+    monkeypatch.setattr("aiokafka.__version__", version)
+    with pytest.raises(ConfigError, match=f"aiokafka {version} is installed.*needs 0.14"):
+        await Dialer.prepare(KafkaSettings(("broker:9092",)))

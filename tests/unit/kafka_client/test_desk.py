@@ -46,15 +46,14 @@ class WatchedKafka(FakeKafka):
         self._late_s = cycle(late_s)
 
     async def answer(self, broker: int, request: Request[Any]) -> Any:
-        """The answer; a fetch counts as long as it is under way."""
         if not isinstance(request, FetchRequest):
             return await super().answer(broker, request)
-        wanted = [one.partition for one in request._wanted]
+        wanted = [one.partition for one in request.wanted]
         self.doubled |= set(wanted) & set(self.under_way)
         self.under_way += wanted
         try:
             answer = await super().answer(broker, request)
-            await asyncio.sleep(next(self._late_s) if request._wait_ms else self.slow_s)
+            await asyncio.sleep(next(self._late_s) if request.wait_ms else self.slow_s)
         finally:
             for partition in wanted:
                 self.under_way.remove(partition)
@@ -62,7 +61,6 @@ class WatchedKafka(FakeKafka):
 
 
 async def follow(log: KafkaLog, partition: int, found: list[bytes]) -> None:
-    """Read for ever, and note what was read."""
     position = 0
     while True:
         record_set = await log.read(partition, position, timeout_s=ANSWER_S)
@@ -73,7 +71,6 @@ async def follow(log: KafkaLog, partition: int, found: list[bytes]) -> None:
 
 
 async def following(log: KafkaLog, partitions: int, apart_s: float) -> list[asyncio.Task[None]]:
-    """Readers of so many partitions, begun one after the other."""
     await log.identity(timeout_s=ANSWER_S)
     readers = []
     for partition in range(partitions):
@@ -251,7 +248,7 @@ async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
         broker
         for broker, request in kafka.asked
         if isinstance(request, FetchRequest)
-        and moved in {wanted.partition for wanted in request._wanted}
+        and moved in {wanted.partition for wanted in request.wanted}
     ]
     assert set(asked) == {1}
     await end(readers)

@@ -30,21 +30,18 @@ SECURITY = SecuritySettings(
 
 
 def behind(cause: BaseException) -> KafkaConnectionError:
-    """The library's own error, with the true cause behind it."""
     error = KafkaConnectionError("Connection at broker:9093 closed")
     error.__cause__ = cause
     return error
 
 
 def certificate(code: int, message: str) -> ssl.SSLCertVerificationError:
-    """A broker's certificate that was not accepted."""
     error = ssl.SSLCertVerificationError(1, message)
     error.verify_code, error.verify_message = code, message
     return error
 
 
 def alert(reason: str) -> ssl.SSLError:
-    """What the other side says before it closes."""
     error = ssl.SSLError(1, f"[SSL: {reason}] {reason.lower()}")
     error.reason = reason
     return error

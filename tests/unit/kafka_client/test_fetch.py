@@ -9,9 +9,9 @@ import pytest
 
 from rlmm.errors import LogDamaged, LogNotPermitted, LogTruncated, LogUnavailable
 from rlmm.kafka_client.fetch.broker_fetches import WORKERS_MAX
+from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchRequest
-from rlmm.kafka_messages.metadata import MetadataRequest
 from tests.conformance.log.under_test import read_until, values_of
 from tests.support.kafka.fake_kafka import FakeKafka
 
@@ -26,14 +26,12 @@ ANSWER_S = 60.0
 def reading(
     log: KafkaLog, partition: int, position: int, timeout_s: float = ANSWER_S
 ) -> asyncio.Task[RecordSet | None]:
-    """A read that runs on its own."""
     return asyncio.create_task(log.read(partition, position, timeout_s=timeout_s))
 
 
 def asked(kafka: FakeKafka, broker: int | None = None) -> list[list[int]]:
-    """The partitions of each fetch, in order."""
     fetches: list[FetchRequest] = kafka.requests(FetchRequest, broker)
-    return [[wanted.partition for wanted in fetch._wanted] for fetch in fetches]
+    return [[wanted.partition for wanted in fetch.wanted] for fetch in fetches]
 
 
 async def test_read_when_several_wait_then_one_request_asks_for_all(open_log: OpenLog) -> None:
@@ -91,8 +89,8 @@ async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_t
         record_set = await waiting
         assert record_set is not None
         assert values_of(record_set) == [(number, b"%d" % number)]
-    polls = [fetch for fetch in kafka.requests(FetchRequest) if fetch._wait_ms > 0]
-    together = [fetch for fetch in polls if len(fetch._wanted) == 2]
+    polls = [fetch for fetch in kafka.requests(FetchRequest) if fetch.wait_ms > 0]
+    together = [fetch for fetch in polls if len(fetch.wanted) == 2]
     assert len(together) > len(polls) / 2
     kafka.partitions[1].store(b"at last")
     assert await silent is not None

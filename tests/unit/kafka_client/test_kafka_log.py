@@ -17,8 +17,8 @@ from rlmm.errors import (
     TopicAbsent,
 )
 from rlmm.kafka_client.settings import TopicSettings
+from rlmm.kafka_messages.configs import TopicRequestOutcome as Outcome
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.topics import TopicRequestOutcome as Outcome
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until
 from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
@@ -35,7 +35,6 @@ CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
 
 
 def without_topic(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka:
-    """A cluster that says *code* of the topic."""
     kafka = FakeKafka()
     kafka.exists = False
     kafka.topic_code = int(code)
@@ -66,7 +65,7 @@ async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
     kafka = without_topic()
     await call(open_log(kafka, topic=CREATED))
     (request,) = kafka.created
-    assert request._partition_count == 3
+    assert request.partition_count == 3
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ NOW_MS = 1_700_000_000_000
 
 
 def lane(batch_bytes_max: int = 10_000) -> PartitionAppends:
-    """The lane of partition 3, with a producer."""
     made = PartitionAppends(3, batch_bytes_max)
     made.producer = ProducerId(0, 77, 1)
     return made
@@ -49,7 +48,6 @@ def told(
 
 
 def packed(into: PartitionAppends) -> Batch:
-    """The batch that is sent next."""
     data = into.pack(NOW_MS)
     assert data is not None
     (batch,) = walk(data)
@@ -58,7 +56,6 @@ def packed(into: PartitionAppends) -> Batch:
 
 
 def sent(into: PartitionAppends) -> Batch:
-    """The batch that was sent just now."""
     batch = packed(into)
     into.sent()
     return batch

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def asking(kafka: FakeTopics) -> AsyncIterator[LastStableOffsets]:
-    """Somebody who asks a made-up cluster, as long as the block lasts."""
-
     async def prepare(_: KafkaSettings) -> Dialer:
         return cast("Dialer", FakeDialer(kafka))
 

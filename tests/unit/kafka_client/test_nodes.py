@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.kafka_client.connections.broker_connections import Node
 from rlmm.kafka_client.connections.task_set import TaskSet
-from rlmm.kafka_messages.metadata import BrokerAddress
+from rlmm.kafka_messages.cluster import BrokerAddress
 from tests.support.kafka.fake_connections import FakeConnection, FakeDialer
 from tests.support.kafka.fake_kafka import FakeKafka
 

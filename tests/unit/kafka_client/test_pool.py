@@ -26,7 +26,6 @@ EVENTS = 64
 
 @pytest.fixture
 async def kafka() -> FakeKafka:
-    """A cluster to which connecting takes ten milliseconds, as with TLS and a login."""
     kafka = FakeKafka(partitions=50)
     kafka.delays = {"dial": DIAL_S, "Produce": ACK_S}
     return kafka
@@ -34,7 +33,6 @@ async def kafka() -> FakeKafka:
 
 @pytest.fixture
 async def pool(kafka: FakeKafka) -> AsyncIterator[Pool]:
-    """The connections to its only broker."""
     crew, dialer = TaskSet(), FakeDialer(kafka)
 
     async def dial() -> BrokerConnection:
@@ -48,7 +46,6 @@ async def pool(kafka: FakeKafka) -> AsyncIterator[Pool]:
 
 
 def dialed(kafka: FakeKafka) -> int:
-    """How many connections were made for appends since this was asked last."""
     count = sum(role == "producer" for _, _, role in kafka.dials)
     kafka.dials.clear()
     return count

@@ -34,7 +34,6 @@ def fetched(data: bytes = b"", *, code: int = 0, next_offset: int = 7) -> Fetche
 
 
 def trail() -> FetchPosition:
-    """What is known of partition 3 at the begin: nothing."""
     return FetchPosition(asyncio.get_running_loop().time)
 
 

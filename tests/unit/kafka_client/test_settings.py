@@ -151,6 +151,11 @@ WRONG: dict[str, tuple[Callable[..., object], dict[str, Any], str]] = {
         {"bootstrap_servers": SERVERS, "fetch_path": "fast"},
         "fetch.path must be one of auto, raw, getmany",
     ),
+    "fallback fetch": (
+        KafkaSettings,
+        {"bootstrap_servers": SERVERS, "fetch_path": "getmany"},
+        "fallback through aiokafka's consumer is gone: set fetch.path to auto or raw",
+    ),
 }
 
 

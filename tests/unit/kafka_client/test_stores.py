@@ -50,7 +50,6 @@ class Vouched:
         return jks(key_entry("own", envelope, [self.own, self.ca]), password=PASSWORD)
 
     def jks_trust(self) -> bytes:
-        """A JKS store with the authority."""
         return jks(trusted_entry("ca", self.ca), password=PASSWORD)
 
 
@@ -101,7 +100,6 @@ def test_form_when_a_file_is_looked_at_then_it_says_itself_what_it_is(vouched: V
 
 
 def changed(content: bytes, at: int, value: int) -> bytes:
-    """The same, with one byte that is another one."""
     return content[:at] + bytes([value]) + content[at + 1 :]
 
 
@@ -189,7 +187,6 @@ def test_pkcs12_when_its_reader_is_not_installed_then_says_so(
 
 
 def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:
-    """Shake hands over a pair of sockets; the certificate that the server is shown."""
     ours, theirs = socket.socketpair()
     shown: list[Any] = []
 

@@ -9,9 +9,9 @@ import pytest
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.connections.cluster import ClusterView, TopicView
 from rlmm.kafka_client.settings import TopicSettings
+from rlmm.kafka_messages.cluster import PartitionLeader
+from rlmm.kafka_messages.configs import TopicSetting
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import PartitionLeader
-from rlmm.kafka_messages.topics import TopicSetting
 from rlmm.log.kafka.metadata_topic import dangers, is_absent, require_topic
 from rlmm.metadata.ids import Uuid
 
@@ -38,7 +38,6 @@ DANGERS = {
 
 
 def told(changed: dict[str, str]) -> dict[str, TopicSetting]:
-    """The settings of a sound topic, but for some."""
     return {key: TopicSetting(value, is_default=False) for key, value in (SOUND | changed).items()}
 
 
@@ -72,7 +71,6 @@ def test_f70_retention_when_nothing_is_deleted_then_is_no_danger() -> None:
 
 
 def view(partitions: int | None, code: int = ErrorCode.NONE) -> ClusterView:
-    """A cluster with such a topic, or without."""
     topic = None
     if partitions is not None:
         leaders = {at: PartitionLeader(0, at, 1, 0, (1,)) for at in range(partitions)}

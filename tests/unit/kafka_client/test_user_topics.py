@@ -10,16 +10,16 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
+from rlmm.kafka_messages.cluster import MetadataRequest
+from rlmm.kafka_messages.configs import AlterTopicRequest, DescribeTopicsRequest, TopicSetting
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import (
+from rlmm.kafka_messages.offsets import (
     EARLIEST,
     LATEST,
     LATEST_TIERED,
     ListedOffset,
-    MetadataRequest,
-    TopicOffsetsRequest,
+    ListOffsetsRequest,
 )
-from rlmm.kafka_messages.topics import AlterTopicRequest, DescribeTopicsRequest, TopicSetting
 from rlmm.log.new_ids import random_uuid
 from rlmm.metadata.ids import TopicIdPartition
 from tests.support.kafka.fake_connections import FakeDialer
@@ -36,7 +36,6 @@ TIMEOUT_S = 30.0
 
 @asynccontextmanager
 async def asking(kafka: FakeTopics) -> AsyncIterator[UserTopics]:
-    """Somebody who asks a made-up cluster."""
     dialer = cast("Dialer", FakeDialer(kafka))
     topics = UserTopics(kafka.log_settings(), dialer, TIMEOUT_S)
     try:
@@ -45,13 +44,11 @@ async def asking(kafka: FakeTopics) -> AsyncIterator[UserTopics]:
         await topics.close()
 
 
-def ends(by_topic: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-    """Asks for the high watermarks."""
-    return TopicOffsetsRequest(by_topic, LATEST)
+def ends(by_topic: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
+    return ListOffsetsRequest(by_topic, LATEST)
 
 
 def three_brokers() -> FakeTopics:
-    """Two topics whose partitions three brokers lead."""
     return FakeTopics(
         brokers=3,
         a=FakeTopic([FakeLog(0), FakeLog(1), FakeLog(2)]),
@@ -60,7 +57,6 @@ def three_brokers() -> FakeTopics:
 
 
 def all_of(kafka: FakeTopics) -> list[TopicIdPartition]:
-    """Every partition of the cluster."""
     return [
         kafka.partition(name, number)
         for name, topic in kafka.topics.items()
@@ -77,9 +73,9 @@ async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None
         str(one): 7 if one.topic == "b" else 100 for one in all_of(kafka)
     }
     asked = [
-        (broker, dict(request._partitions))
+        (broker, dict(request.partitions))
         for broker, request in kafka.asked
-        if isinstance(request, TopicOffsetsRequest)
+        if isinstance(request, ListOffsetsRequest)
     ]
     assert sorted(asked) == [(0, {"a": [0]}), (1, {"a": [1], "b": [0]}), (2, {"a": [2]})]
 
@@ -93,17 +89,17 @@ async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothin
     codes = [ErrorCode.NONE, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.NONE]
 
     def fail_once(_: int, request: Request[Any]) -> None:
-        if isinstance(request, TopicOffsetsRequest):
+        if isinstance(request, ListOffsetsRequest):
             kafka.codes["ListOffsets", 0] = codes.pop(0)
 
     kafka.on_request = fail_once
     wanted = [kafka.partition("a")]
     async with asking(kafka) as topics:
         told = await topics.of_leaders(
-            wanted, lambda partitions: TopicOffsetsRequest(partitions, EARLIEST), ends
+            wanted, lambda partitions: ListOffsetsRequest(partitions, EARLIEST), ends
         )
     assert told == {wanted[0]: (ListedOffset(ErrorCode.NONE, 0), ListedOffset(ErrorCode.NONE, 100))}
-    assert [one._end for one in kafka.requests(TopicOffsetsRequest)] == [EARLIEST, LATEST] * 2
+    assert [one.offset for one in kafka.requests(ListOffsetsRequest)] == [EARLIEST, LATEST] * 2
 
 
 async def test_leaders_when_one_changes_then_the_new_one_is_asked() -> None:
@@ -112,15 +108,15 @@ async def test_leaders_when_one_changes_then_the_new_one_is_asked() -> None:
     held = kafka.topics["a"].partitions
 
     def elect(broker: int, request: Request[Any]) -> None:
-        if isinstance(request, TopicOffsetsRequest) and broker == 2:
+        if isinstance(request, ListOffsetsRequest) and broker == 2:
             held[2].leader = 0
 
     kafka.on_request = elect
     async with asking(kafka) as topics:
         told = await topics.of_leaders(all_of(kafka), ends)
     assert len(told) == 4
-    again = kafka.requests(TopicOffsetsRequest)[-1]
-    assert again._partitions == {"a": [2]}
+    again = kafka.requests(ListOffsetsRequest)[-1]
+    assert again.partitions == {"a": [2]}
 
 
 async def test_leaders_when_one_is_away_then_its_partitions_are_left_out_in_time() -> None:
@@ -163,7 +159,7 @@ async def test_topic_when_another_one_has_its_name_then_nothing_is_told(is_befor
     wanted = all_of(kafka)
 
     def recreate(_: int, request: Request[Any]) -> None:
-        if isinstance(request, TopicOffsetsRequest):
+        if isinstance(request, ListOffsetsRequest):
             kafka.topics["b"].topic_id = random_uuid()
 
     if is_before:
@@ -214,7 +210,7 @@ async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int)
     async with asking(kafka) as topics:
         with pytest.raises(UnsupportedVersion):
             await topics.of_leaders(
-                all_of(kafka), lambda wanted: TopicOffsetsRequest(wanted, LATEST_TIERED)
+                all_of(kafka), lambda wanted: ListOffsetsRequest(wanted, LATEST_TIERED)
             )
 
 
@@ -222,16 +218,16 @@ async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
     """Every broker is asked for nothing: any of them may lead tomorrow."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
-        assert await topics.why_too_old(TopicOffsetsRequest({}, LATEST_TIERED)) == ""
-        assert {broker for broker, one in kafka.asked if isinstance(one, TopicOffsetsRequest)} == {
+        assert await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED)) == ""
+        assert {broker for broker, one in kafka.asked if isinstance(one, ListOffsetsRequest)} == {
             0,
             1,
             2,
         }
         kafka.offsets_version_max = 8
-        why = await topics.why_too_old(TopicOffsetsRequest({}, LATEST_TIERED))
+        why = await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED))
         assert why.startswith("broker 0: ")
-        assert await topics.why_too_old(TopicOffsetsRequest({}, EARLIEST)) == ""
+        assert await topics.why_too_old(ListOffsetsRequest({}, EARLIEST)) == ""
 
 
 async def test_cluster_when_nobody_answers_then_says_so_in_time() -> None:
@@ -265,7 +261,7 @@ async def test_settings_when_topics_are_many_then_are_asked_in_parts() -> None:
     async with asking(kafka) as topics:
         found = await topics.settings([*kafka.topics, "gone"], ["retention.ms"])
     assert set(found) == set(kafka.topics)
-    assert [len(one._topics) for one in kafka.requests(DescribeTopicsRequest)] == [500, 500, 2]
+    assert [len(one.topics) for one in kafka.requests(DescribeTopicsRequest)] == [500, 500, 2]
 
 
 async def test_settings_when_a_right_is_missing_then_says_so() -> None:

@@ -29,7 +29,6 @@ def dial_times(kafka: FakeKafka) -> list[float]:
 
 
 async def in_a_long_pause(log: KafkaLog) -> asyncio.Task[LogIdentity]:
-    """A call that waits, in the middle of the pause of eight seconds."""
     asked = asyncio.create_task(log.identity(timeout_s=LONG_S))
     await asyncio.sleep(10)
     return asked

@@ -37,7 +37,6 @@ async def opened(
     is_observer: bool = False,
     settings: LogSettings | None = None,
 ) -> AsyncIterator[FilesLog]:
-    """The log in *folder*, closed at the end."""
     log = await FilesLog.open(
         folder,
         partition_count=partition_count,
@@ -52,12 +51,10 @@ async def opened(
 
 
 def written_at(folder: Path) -> dict[Path, int]:
-    """When everything below *folder* was last changed."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 async def write_broker_folder(folder: Path, number: int, *values: bytes, epoch: int = 5) -> None:
-    """One partition of the metadata topic as a broker leaves it, and nothing of the others."""
     registry = await LogRegistry.open(folder)
     log = await registry.create(TOPIC, number, bytes(TOPIC_ID))
     for value in values:

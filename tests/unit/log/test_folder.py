@@ -39,7 +39,6 @@ version=1
 def make_partitions(
     folder: Path, *numbers: int, topic_id: Uuid = TOPIC_ID, record_bytes: int = 0
 ) -> None:
-    """Folders of partitions as a broker leaves them, with so many bytes of records in each."""
     for number in numbers:
         path = folder / f"{TOPIC}-{number}"
         path.mkdir(parents=True)
@@ -48,7 +47,6 @@ def make_partitions(
 
 
 def make_ours(folder: Path, count: int) -> LogIdentity:
-    """A folder that a log of ours has lived in."""
     make_partitions(folder, *range(count), record_bytes=70)
     identity = LogIdentity(CLUSTER_ID, TOPIC_ID, count)
     keep_identity(folder, identity)

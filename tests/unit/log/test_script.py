@@ -18,18 +18,15 @@ from tests.conformance.log.under_test import read_on, read_until, settled, value
 
 @pytest.fixture
 def topic() -> MemoryLogUnderTest:
-    """An empty topic of two partitions, with a log and a script."""
     return MemoryLogUnderTest(2)
 
 
 async def batches(topic: MemoryLogUnderTest, partition: int = 0) -> list[object]:
-    """What a reader of the whole partition walks over."""
     record_set = await read_on(topic.log, partition, topic.topic.partitions[partition].log_start)
     return list(walk(record_set.data))
 
 
 async def sound_batches(topic: MemoryLogUnderTest) -> list[Batch]:
-    """The same, where nothing is damaged."""
     found = await batches(topic)
     assert all(isinstance(batch, Batch) for batch in found)
     return [batch for batch in found if isinstance(batch, Batch)]

@@ -43,7 +43,6 @@ ENDS: dict[PartitionDeleteState | None, list[Event]] = {
 
 
 def admit(history: list[Event], event: Event) -> Rejected | None:
-    """What a writer of *event* hears behind *history*; asking changes nothing."""
     shard = new_shard()
     for before in history:
         shard.apply_event(before)

@@ -53,13 +53,11 @@ OVERLONG = b"\xff\xff\xff\xff\xff\x01"
 
 
 def name_of(raw: bytes) -> bytes:
-    """A name field of up to 16,383 bytes around *raw*."""
     size = len(raw) + 1
     return (bytes((size,)) if size < 128 else bytes((size & 0x7F | 0x80, size >> 7))) + raw
 
 
 def renamed(name: str) -> SegmentMetadata:
-    """The expected segment under another topic name."""
     partition = replace(ORDERS, topic=name)
     return replace(SEGMENT, id=replace(ID, partition=partition))
 

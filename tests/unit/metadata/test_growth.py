@@ -63,7 +63,6 @@ class History:
         self.offset = 0
 
     def add(self, number: int, first: int, last: int, *, txn_index_empty: bool = False) -> None:
-        """The copy of segment *number* starts."""
         head = bytes((CS, txn_index_empty)) + TEMPLATE[2:22]
         row = head + OFFSETS.pack(first, last) + TEMPLATE[38:51]
         self.state.add(number.to_bytes(16), row + first.to_bytes(8) + TEMPLATE[59:])
@@ -81,7 +80,6 @@ class History:
         *,
         txn_index_empty: bool = False,
     ) -> None:
-        """A whole copy, by default of the *number*-th piece of the log."""
         first = number * SPAN if first is None else first
         last = first + SPAN - 1 if last is None else last
         self.add(number, first, last, txn_index_empty=txn_index_empty)
@@ -93,7 +91,6 @@ class History:
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions run while *work* does."""
     calls = 0
 
     def count(frame: FrameType, what: str, argument: object) -> None:
@@ -118,7 +115,6 @@ def appended(size: int) -> History:
 
 
 def reversed_(size: int) -> History:
-    """The newest piece first: every finish goes to the front."""
     history = History()
     for number in reversed(range(size)):
         history.copy(number + 1_000)
@@ -133,7 +129,6 @@ def with_gaps(size: int) -> History:
 
 
 def started_only(size: int) -> History:
-    """Copies that never finished."""
     history = History()
     for number in range(size):
         history.add(number, number * SPAN, number * SPAN + SPAN - 1)
@@ -141,7 +136,6 @@ def started_only(size: int) -> History:
 
 
 def displaced(size: int) -> History:
-    """Every piece copied twice, all within one segment that was finished first."""
     history = History()
     history.copy(10 * size, 0, 4 * size * SPAN)
     for number in range(size // 2):
@@ -154,12 +148,10 @@ Act = Callable[[History, int, int], object]
 
 
 def look_up(history: History, size: int, number: int) -> object:
-    """A look-up somewhere in the epoch, or right behind its end."""
     return history.state.lookup(0, 2 * size * SPAN // TIMES * number)
 
 
 def look_up_beside(history: History, size: int, number: int) -> object:
-    """A look-up in the piece behind."""
     return history.state.lookup(0, 2 * size * SPAN // TIMES * number + SPAN)
 
 
@@ -201,7 +193,6 @@ DONE: dict[Callable[[int], History], dict[str, Act]] = {
 
 
 def most_calls(history: History, size: int, act: Act) -> int:
-    """The most work that any one of many actions takes."""
     entry = history.state.epochs[0]
     entry.lookup(SPAN, history.state.rows)  # so that what is made at a first look-up is there
     if entry.slots.top is not None:

@@ -66,7 +66,6 @@ ORDERS_IMAGE = bytes.fromhex(
 
 
 def played(*events: Event) -> PythonShard:
-    """A shard that was told *events*, one after the other."""
     shard = PythonShard(3)
     for event in events:
         shard.apply_event(event)

@@ -37,14 +37,12 @@ ROWS = [(1, FIRST), (2, SECOND), (3, OLD)]
 
 
 def varint(number: int) -> bytes:
-    """An unsigned varint, in its minimal form."""
     if number < 128:
         return bytes((number,))
     return bytes((number & 0x7F | 0x80,)) + varint(number >> 7)
 
 
 def rows_of(rows: list[tuple[int, bytes]]) -> bytes:
-    """The segments section: numbers of ids with their rows."""
     parts = [IDS[number] + varint(len(row)) + row for number, row in rows]
     return varint(len(rows)) + b"".join(parts)
 
@@ -55,7 +53,6 @@ def epoch_of(
     slots: tuple[tuple[int, int], ...] = (),
     strays: tuple[int, ...] = (),
 ) -> bytes:
-    """One entry of the epochs section; segments by ordinal."""
     watermark = b"\x00" if highest is None else b"\x01" + value_bytes.int64(highest)
     listed = b"".join(value_bytes.int64(offset) + varint(ordinal) for offset, ordinal in slots)
     return b"".join(
@@ -83,22 +80,18 @@ def image_of(
     rows: bytes = rows_of(ROWS),
     epochs: bytes = b"\x03" + b"".join(EPOCHS),
 ) -> bytes:
-    """A partition image put together from its sections."""
     return key + delete + rows + epochs
 
 
 def epochs_of(*entries: bytes) -> bytes:
-    """An image with these epochs."""
     return image_of(epochs=varint(len(entries)) + b"".join(entries))
 
 
 def first_row(row: bytes) -> bytes:
-    """An image whose first segment has this row."""
     return image_of(rows=rows_of([(1, row), *ROWS[1:]]))
 
 
 def second_row(row: bytes) -> bytes:
-    """An image whose second segment has this row."""
     return image_of(rows=rows_of([ROWS[0], (2, row), ROWS[2]]))
 
 
@@ -107,7 +100,6 @@ def key_of(key: bytes) -> bytes:
 
 
 def patched(row: bytes, at: int, replacement: bytes) -> bytes:
-    """*row* with other bytes from *at* on."""
     return row[:at] + replacement + row[at + len(replacement) :]
 
 
@@ -264,7 +256,6 @@ def test_partition_image_when_it_lies_then_is_refused_with_the_reason(
 def shard_of(
     *images: bytes, head: bytes = b"RLMI\x01", partition: int = 3, position: int = 9
 ) -> bytes:
-    """A shard image around partition images."""
     parts = [varint(len(image)) + image for image in images]
     count = varint(len(images))
     return (

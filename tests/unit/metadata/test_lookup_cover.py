@@ -59,7 +59,6 @@ _, CF, DS, DF = SegmentState
 def covers(
     state: SegmentState, listed: tuple[tuple[int, int], ...], last: int, epoch: int, offset: int
 ) -> bool:
-    """Whether a finished segment that lists these epochs holds *offset* of *epoch*."""
     if state is not CF or epoch not in dict(listed):
         return False
     later = [first - 1 for other, first in listed if other > epoch]

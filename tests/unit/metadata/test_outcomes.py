@@ -39,7 +39,6 @@ EVERYWHERE = [(level, initialized) for level in Level for initialized in (False,
 
 
 def rejected(reason: RejectReason) -> Rejected:
-    """A rejection; the table looks at nothing but its reason."""
     return Rejected(reason, CF, CS)
 
 

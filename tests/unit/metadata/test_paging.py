@@ -35,7 +35,6 @@ EPOCHS = pytest.mark.parametrize("epoch", [None, 0], ids=["all", "one-epoch"])
 
 
 def filled(count: int = COUNT) -> PythonShard:
-    """A shard with segments that came in any order, some of them twice at one offset."""
     shard = new_shard()
     numbers = list(range(count))
     random.Random(7).shuffle(numbers)
@@ -49,7 +48,6 @@ def filled(count: int = COUNT) -> PythonShard:
 def next_page(
     shard: PythonShard, epoch: int | None = None, after: PageKey | None = None, limit: int = 100
 ) -> Page:
-    """The first page that is not empty, or the last one."""
     while True:
         page = shard.page(tp(), epoch, after=after, limit=limit)
         if page.segments or page.is_last:
@@ -65,7 +63,6 @@ def pages(shard: PythonShard, epoch: int | None, limit: int) -> list[Page]:
 
 
 def orders_of(shard: PythonShard) -> object:
-    """What is kept of the partition's orders."""
     return shard._states[tp().key].orders
 
 
@@ -209,7 +206,6 @@ def test_pages_when_segments_come_and_go_behind_the_key_then_show_what_is_there(
 
 
 def events_held(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, label: str) -> int:
-    """In how many orders a further event is looked for."""
     looked: list[bytes] = []
 
     def noted(row: bytes, uuid: bytes) -> bytes:

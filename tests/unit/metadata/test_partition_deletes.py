@@ -32,7 +32,6 @@ PATHS: dict[str, tuple[SegmentState, ...]] = {
 
 
 def unknown(requested: SegmentState) -> Rejected:
-    """Refused because there is no such segment."""
     return Rejected(RejectReason.UNKNOWN_SEGMENT, None, requested)
 
 

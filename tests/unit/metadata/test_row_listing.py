@@ -15,7 +15,6 @@ COUNT = 5_000
 
 
 def taken(shard_listing: object, count: int) -> tuple[list[object], int]:
-    """Everything of a listing, and in how many pieces it came."""
     found: list[object] = []
     pieces = 0
     while (piece := shard_listing.take(count)) is not None:  # type: ignore[attr-defined]

@@ -22,7 +22,6 @@ VALUES = [event.value for event in islice(written_events(3, metadata_partitions=
 
 
 def mutated(seed: int) -> RecordSet:
-    """Batches of one, most of them in a row, with a byte or two changed."""
     rng = Random(seed)
     offset = 0
     data = bytearray()
@@ -36,7 +35,6 @@ def mutated(seed: int) -> RecordSet:
 
 
 def applied(record_set: RecordSet, position: int, max_events: int | None) -> list[Report]:
-    """What a shard reports, call by call, damaged batches set aside where it can be."""
     shard = PythonShard(0, position)
     reports = [shard.apply(record_set, max_events)]
     while not reports[-1].complete:

@@ -32,7 +32,6 @@ CS, CF, DS, DF = SegmentState
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
-    """Every batch whose records were read."""
     read: list[Batch] = []
     values = Batch.values
 

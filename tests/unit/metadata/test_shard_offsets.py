@@ -22,7 +22,6 @@ THIRD = batch_of([started("c", 200, 299), finished("c")], 4)
 
 
 def moved(batch: bytes, base_offset: int) -> bytes:
-    """The batch with another base offset, which no checksum covers."""
     return struct.pack(">q", base_offset) + batch[8:]
 
 

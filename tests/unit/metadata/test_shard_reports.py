@@ -146,7 +146,6 @@ def test_statistics_then_are_a_snapshot() -> None:
 
 
 def stamped(base_offset: int, *timestamps_ms: int) -> bytes:
-    """A batch of first records of segments, written at these times."""
     records = [
         found._replace(timestamp_ms=timestamp_ms)
         for number, timestamp_ms in enumerate(timestamps_ms, base_offset)
@@ -241,7 +240,6 @@ class Injected(Exception):
 
 
 def fail_once(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, at: int) -> None:
-    """Let the shard fail at the event of offset *at*, before it is judged."""
     decode = shard._apply_decoded
 
     def failing(event: object, offset: int, turn: object) -> object:

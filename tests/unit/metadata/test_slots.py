@@ -11,7 +11,6 @@ from rlmm.metadata.slots import Slots
 
 
 def filled(*offsets: int) -> Slots:
-    """Slots at *offsets*, put in that order, each with its offset as id."""
     slots = Slots()
     for offset in offsets:
         slots.put(offset, b"%d" % offset)
@@ -19,7 +18,6 @@ def filled(*offsets: int) -> Slots:
 
 
 def require_sound(slots: Slots, expected: dict[int, bytes]) -> None:
-    """Everything that can be asked of *slots* is what *expected* says."""
     assert list(slots) == sorted(expected.items())
     assert list(slots.ids()) == [expected[offset] for offset in sorted(expected)]
     assert len(slots) == len(expected)
@@ -40,7 +38,6 @@ def require_sound(slots: Slots, expected: dict[int, bytes]) -> None:
 
 @pytest.fixture
 def _tiny_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of four, so that cuts happen early."""
     monkeypatch.setattr(slots_module, "CHUNK_MAX", 4)
 
 

@@ -37,14 +37,12 @@ PATHS: dict[str, tuple[SegmentState, ...]] = {
 
 
 def step(state: SegmentState, broker_id: int = 1) -> Event:
-    """The event that leads to *state*."""
     if state is CS:
         return started("s", 0, 99, broker_id=broker_id)
     return update("s", state, broker_id=broker_id)
 
 
 def tier_at(current: str) -> Tier:
-    """A tier whose one segment has gone the way to *current*, beside another that stays."""
     tier = Tier()
     tier.copy("bystander", 100, 199)
     tier.start("s")  # so that the label is known
@@ -59,7 +57,6 @@ def illegal(current: SegmentState, requested: SegmentState) -> Rejected:
 
 
 def unknown(requested: SegmentState) -> Rejected:
-    """Refused because there is no such segment."""
     return Rejected(RejectReason.UNKNOWN_SEGMENT, None, requested)
 
 
@@ -121,7 +118,6 @@ MATRIX: list[tuple[str, Event, Verdict, SegmentState | None]] = [
 
 
 def case_id(value: object) -> str:
-    """Short names of the columns."""
     if isinstance(value, SegmentMetadata):
         again = "-by-another" if value.broker_id == OTHER else ""
         return f"add-{value.state.name}{again}"

@@ -12,7 +12,6 @@ from tests.support.engine.shards import Tier
 
 @pytest.fixture(autouse=True, params=[0, 64], ids=["by-stretch", "by-step"])
 def _steps_max(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers are those of the walk, whichever way they are found."""
     monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", request.param)
 
 

@@ -22,7 +22,6 @@ ONE, TWO, THREE, NOBODY = (bytes(Uuid.of(0, number)) for number in (1, 2, 3, 9))
 
 
 def shard() -> PythonShard:
-    """Finished segments of which one is hidden in part, some only started, one being deleted."""
     made = new_shard()
     for event in (
         started(1, 0, 150, {0: 0}),

@@ -41,7 +41,6 @@ EMPTY: dict[str, object] = {
 
 
 def views_of_one_copy() -> PartitionViews:
-    """A shard that holds one finished segment of `tp()`, and views for which nothing is loaded."""
     views = PartitionViews(new_shard())
     views.apply(record_set(batch_of([started("s"), finished("s")])))
     return views

@@ -16,7 +16,6 @@ LIMIT = 1 << 20
 
 
 def flipped(content: bytes, at: int) -> bytes:
-    """The same bytes but for one bit."""
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
@@ -48,7 +47,6 @@ def test_batches_when_placed_then_their_bytes_are_not_copied() -> None:
 
 
 def with_hole() -> bytes:
-    """A batch as compaction leaves it."""
     return build_batch([Record(0, FIRST_MS, None, b"a"), Record(2, FIRST_MS, None, b"c")], 0)
 
 

@@ -20,7 +20,6 @@ FIRST_TIME = "0000018bcfe577a900000031"
 
 
 def kafkas_segment() -> SegmentIndex:
-    """Twelve batches of ten records, a second apart, as a broker's example partition has them."""
     index = SegmentIndex(0, 4096)
     for number in range(12):
         index.note(number * BATCH_BYTES, number * 10 + 9, T + number * 1000 + 9)

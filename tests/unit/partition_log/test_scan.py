@@ -11,7 +11,6 @@ from tests.support.logs.partition_logs import FIRST_MS
 
 
 def file_of(count: int, *, size: int = 10, epoch_every: int = 1000) -> bytes:
-    """Batches of two records, with leader epochs that rise now and then."""
     return b"".join(
         build_batch(
             records_of([b"x" * size] * 2, 2 * n, FIRST_MS + n), 2 * n, leader_epoch=n // epoch_every
@@ -21,14 +20,12 @@ def file_of(count: int, *, size: int = 10, epoch_every: int = 1000) -> bytes:
 
 
 def scan(content: bytes, base_offset: int = 0) -> ScanResult:
-    """Scan bytes as if they were a file."""
     return scan_file(
         lambda size, position: content[position : position + size], len(content), base_offset, 100
     )
 
 
 def walk_heads(content: bytes, position: int = 0) -> list[BatchHead | BadBatchHead]:
-    """Walk bytes as if they were a file."""
     return list(heads(lambda size, at: content[at : at + size], position, len(content)))
 
 

@@ -110,7 +110,7 @@ def test_f30_target_then_is_the_end_when_reading_began() -> None:
     assert read.judge(3.0) == CaughtUp()
     assert read.replay.target == 10
     progress = read.replay.progress(4.0)
-    assert (progress.target, progress.log_end, progress.lag_records) == (10, 25, 15)
+    assert (progress.target, progress.high_watermark, progress.lag_records) == (10, 25, 15)
     assert progress.end_age_s == 2.0
 
 

@@ -16,7 +16,6 @@ TEXT = bytes(range(256)) * 40 + bytes(30_000)
 
 
 def inflated(compression: Compression, section: bytes, limit: int = 1_000_000) -> bytes:
-    """What *section* inflates to."""
     found = inflate(compression, memoryview(section), limit)
     assert not isinstance(found, DecompressionFault), found
     return bytes(found)
@@ -25,7 +24,6 @@ def inflated(compression: Compression, section: bytes, limit: int = 1_000_000) -
 def refused(
     compression: Compression, section: bytes, limit: int = 1_000_000
 ) -> tuple[DamageReason, str]:
-    """Why *section* is not inflated."""
     found = inflate(compression, memoryview(section), limit)
     assert isinstance(found, DecompressionFault)
     return found.reason, found.detail

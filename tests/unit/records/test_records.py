@@ -21,7 +21,6 @@ GOOD = record(0, b"zero")
 
 @pytest.fixture(params=["extension", "pure-python"], autouse=True)
 def _reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything here holds with aiokafka's extension and without it."""
     if request.param == "pure-python":
         # Without the extension varints are Python's too; the compiled one takes any position.
         pure_varint = importlib.import_module("aiokafka.record.util").decode_varint_py
@@ -36,7 +35,6 @@ def batch_of(data: bytes) -> Batch:
 
 
 def damage_of(data: bytes) -> DamagedRecords:
-    """What is wrong with the only batch of *data*, on which both ways of reading agree."""
     batch = batch_of(data)
     damage = batch.values().damage
     assert damage is not None

@@ -19,7 +19,6 @@ def single(offset: int, value: bytes | None, key: bytes | None = None) -> bytes:
 
 
 def run_of(values: list[bytes]) -> bytes:
-    """A batch of one for each value, without a gap."""
     return b"".join(single(offset, value) for offset, value in enumerate(values, FIRST))
 
 

@@ -46,7 +46,9 @@ class Gone(Exception):
     ("text", "why"),
     [
         pytest.param(
-            IN_A_WORKER.format(last="rlmm.errors.units.EngineUnfit: the driver is 1, here is 2"),
+            IN_A_WORKER.format(
+                last="rlmm.errors.storage_errors.EngineUnfit: the driver is 1, here is 2"
+            ),
             "the driver is 1, here is 2",
             id="raised by ours",
         ),

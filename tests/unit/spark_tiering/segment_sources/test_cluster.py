@@ -15,16 +15,16 @@ from rlmm.errors import (
     Stopped,
     UnsupportedVersion,
 )
+from rlmm.kafka_messages.configs import AlterTopicRequest, TopicRequestOutcome
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import (
+from rlmm.kafka_messages.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
     LATEST,
     LATEST_TIERED,
     READ_COMMITTED,
-    TopicOffsetsRequest,
+    ListOffsetsRequest,
 )
-from rlmm.kafka_messages.topics import AlterTopicRequest, TopicRequestOutcome
 from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
 from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.kafka.fake_connections import FakeDialer
@@ -119,8 +119,8 @@ def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> No
     with opened(kafka) as cluster:
         facts = cluster.partition_facts(lambda topic: topic == "plain")
     assert {one.topic for one in facts} == {"plain"}
-    asked = kafka.requests(TopicOffsetsRequest)
-    assert {topic for request in asked for topic in request._partitions} == {"plain"}
+    asked = kafka.requests(ListOffsetsRequest)
+    assert {topic for request in asked for topic in request.partitions} == {"plain"}
 
 
 def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high() -> None:
@@ -128,7 +128,7 @@ def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high()
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.partition_facts(lambda topic: topic == "plain")
-    order = [(one._end, one._isolation) for one in kafka.requests(TopicOffsetsRequest)]
+    order = [(one.offset, one.isolation) for one in kafka.requests(ListOffsetsRequest)]
     assert order == [(EARLIEST, 0), (LATEST, READ_COMMITTED), (LATEST, 0)]
 
 
@@ -218,7 +218,7 @@ def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
     with opened(kafka) as cluster:
         cluster.alter_topic_settings("tiered", {"local.retention.ms": "-2"}, ["retention.ms"])
     (request,) = kafka.requests(AlterTopicRequest)
-    assert (request._given, request._unset) == ({"local.retention.ms": "-2"}, ["retention.ms"])
+    assert (request.given, request.unset) == ({"local.retention.ms": "-2"}, ["retention.ms"])
     assert kafka.topics["tiered"].settings == {
         "remote.storage.enable": "true",
         "segment.bytes": "1048576",

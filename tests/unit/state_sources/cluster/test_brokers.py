@@ -10,17 +10,10 @@ import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.inspection.cluster_facts import ClusterSetting, LogDir, PartitionOffsets
-from rlmm.kafka_messages.brokers import (
-    BrokerSetting,
-    DescribeBrokerRequest,
-    DescribedBroker,
-    DescribedLogDir,
-    DescribedLogDirs,
-    LogDirsRequest,
-)
-from rlmm.kafka_messages.cluster_rights import ClusterRights, DescribeClusterRequest
+from rlmm.kafka_messages.cluster import ClusterRights, DescribeClusterRequest, MetadataRequest
+from rlmm.kafka_messages.configs import BrokerSetting, DescribeBrokerRequest, DescribedBroker
 from rlmm.kafka_messages.error_codes import ErrorCode
-from rlmm.kafka_messages.metadata import MetadataRequest
+from rlmm.kafka_messages.log_dirs import DescribedLogDir, DescribedLogDirs, LogDirsRequest
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.state_sources.brokers import Brokers
 from tests.support.kafka.fake_connections import FakeDialer
@@ -61,7 +54,7 @@ class AskedCluster(FakeTopics):
             folder = DescribedLogDir(0, f"/{broker}", {("a", 0): 7}, 100, 10)
             return DescribedLogDirs(self.code, () if self.code else (folder, offline))
         answered = await super().answer(broker, request)
-        if isinstance(request, MetadataRequest) and request._has_operations:
+        if isinstance(request, MetadataRequest) and request.has_operations:
             bits = 1 << READ | 1 << DESCRIBE
             topics = tuple(topic_with(topic, bits) for topic in answered.topics)
             return type(answered)(answered.brokers, answered.cluster_id, topics)

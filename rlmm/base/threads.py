@@ -1,0 +1,202 @@
+"""
+Threads for work that would block the event loop, and how a task waits for them.
+
+`in_own_thread` and `in_background` start a thread for one piece of work; when they return or raise,
+the thread is over. `finished` uses a pool. The three differ in what a cancelled caller does: it
+waits a moment; it asks the work to end early and waits; it waits however long the work takes.
+
+Invariant: a thread of this module never holds up the end of the interpreter, and `left_behind`
+names the threads that still work although their callers have gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+Result = TypeVar("Result")
+
+_GRACE_S: Final = 1.0
+"""How long a cancelled caller waits for work that has begun; a disk may hang for ever."""
+
+
+class OwnedThread(threading.Thread):
+    """A daemon thread, so that the interpreter never waits for it."""
+
+    def __init__(self, name: str, work: Callable[[], object]) -> None:
+        super().__init__(target=work, name=name, daemon=True)
+        self.is_left = False
+        """Whether its caller has stopped waiting for it."""
+
+
+def left_behind() -> list[str]:
+    """Return the names of threads that work on although their callers have stopped waiting."""
+    return sorted(
+        thread.name
+        for thread in threading.enumerate()
+        if isinstance(thread, OwnedThread) and thread.is_left
+    )
+
+
+class OwnThread(Executor):
+    """An executor whose thread starts with its work and ends with it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._threads: list[OwnedThread] = []
+
+    def submit(  # the signature is the executor's own
+        self, fn: Callable[..., Result], /, *args: object, **kwargs: object
+    ) -> Future[Result]:
+        outcome: Future[Result] = Future()
+
+        def work() -> None:
+            if not outcome.set_running_or_notify_cancel():
+                return
+            try:
+                outcome.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - raised where the caller waits
+                outcome.set_exception(error)
+
+        thread = OwnedThread(self._name, work)
+        self._threads.append(thread)
+        thread.start()
+        return outcome
+
+    def let_go(self) -> None:
+        """Stop waiting; the thread ends with its work, and `left_behind` names it until then."""
+        for thread in self._threads:
+            thread.is_left = True
+
+    async def over(self) -> None:
+        """Return when the thread has ended; its work is done, so that is a few instructions."""
+        cancelled: asyncio.CancelledError | None = None
+        while any(thread.is_alive() for thread in self._threads):  # a join would block
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+
+async def in_own_thread(
+    name: str, work: Callable[[], Result], *, grace_s: float | None = None
+) -> Result:
+    """
+    Do *work* in a thread called *name*; log lines of the work carry the caller's fields.
+
+    A cancelled caller waits *grace_s* (one second) for work that has begun. Work that hangs longer
+    goes on in its thread, and its outcome is dropped.
+    """
+    timeout_s = _GRACE_S if grace_s is None else grace_s
+    return await _in_thread(name, work, lambda done: asyncio.wait((done,), timeout=timeout_s))
+
+
+class WorkAbandoned(BaseException):  # code that handles errors must not handle it
+    """Raised inside the work when its caller was cancelled."""
+
+
+class BackgroundWork:
+    """Tells a piece of work whether its caller still waits for the result."""
+
+    def __init__(self) -> None:
+        self._is_abandoned = threading.Event()
+
+    def abandon(self) -> None:
+        """Have the next `go_on` end the work."""
+        self._is_abandoned.set()
+
+    def go_on(self) -> None:
+        """Raise `WorkAbandoned` if the caller was cancelled."""
+        if self._is_abandoned.is_set():
+            raise WorkAbandoned
+
+
+async def in_background(
+    work: Callable[[BackgroundWork], Result], name: str, niceness: int = 0
+) -> Result:
+    """
+    Do *work* in a thread called *name*; log lines of the work carry the caller's fields.
+
+    A cancelled caller asks the work to end early, and waits until it has: a thread that went on
+    would write into a state that has changed. A caller that is cancelled twice does not wait.
+    """
+    given = BackgroundWork()
+
+    def run() -> Result:
+        _lower_priority(niceness)
+        return work(given)
+
+    def abandon(done: asyncio.Future[Result]) -> Awaitable[object]:
+        given.abandon()
+        return asyncio.wait((done,))
+
+    return await _in_thread(name, run, abandon)
+
+
+async def _in_thread(
+    name: str,
+    work: Callable[[], Result],
+    cancelled: Callable[[asyncio.Future[Result]], Awaitable[object]],
+) -> Result:
+    own = OwnThread(name)
+    done = _begin(own, work)
+    try:
+        await asyncio.wait((done,))
+    except asyncio.CancelledError:
+        await cancelled(done)
+        raise
+    finally:
+        if done.done():
+            await own.over()
+        else:
+            own.let_go()
+    return done.result()
+
+
+async def finished(pool: Executor | None, work: Callable[[], Result]) -> Result:
+    """
+    Do *work* in a thread of *pool*; log lines of the work carry the caller's fields.
+
+    A cancellation takes effect when the work is done, not before.
+    """
+    done = _begin(pool, work)
+    cancelled: asyncio.CancelledError | None = None
+    while not done.done():
+        try:
+            await asyncio.wait((done,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return done.result()
+
+
+def _begin(pool: Executor | None, work: Callable[[], Result]) -> asyncio.Future[Result]:
+    run = partial(copy_context().run, work)
+    done = asyncio.get_running_loop().run_in_executor(pool, run)
+    done.add_done_callback(_retrieve)
+    return done
+
+
+def _retrieve(done: asyncio.Future[Result]) -> None:
+    """Look at the outcome, so that asyncio does not report an error as never retrieved."""
+    if not done.cancelled():
+        done.exception()
+
+
+def _lower_priority(niceness: int) -> None:
+    """Lower the priority of this thread, where the system has priorities of threads: Linux."""
+    if niceness and hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
