@@ -13,7 +13,6 @@ May be imported by `rlmm.http`, `rlmm.library`, `rlmm.process`, `rlmm.sidecar`.
   questions come.
 - `log_opening`: The log of an engine is opened, which a disk that hangs may hold up for ever.
 - `plan`: What one engine of a process is built from.
-- `relay`: Between the pump and everybody who has to hear of it.
 - `service`: The engines of one process.
 - `snapshot_keeper`: Snapshots of whatever topic an engine follows now.
 - `statistics`: How an engine as a whole stands, in figures.

@@ -23,14 +23,6 @@ from rlmm.engine.broker_watch import BrokerAssignmentSource, BrokerWatch
 from rlmm.engine.copy_watch import CopySettingsSource, CopyWatch
 from rlmm.engine.engine import Engine, EngineParts
 from rlmm.engine.log_opening import open_within
-from rlmm.engine.plan import (
-    AssignmentWatch,
-    EnginePlan,
-    LogOpener,
-    open_files,
-    open_kafka,
-    open_memory,
-)
 from rlmm.engine.task_group import TaskGroup
 from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
@@ -40,6 +32,10 @@ if TYPE_CHECKING:
 
     from rlmm.engine.broker_watch import WatchStatistics
     from rlmm.engine.copy_watch import CopyingStatistics
+    from rlmm.engine.plan import (
+        EnginePlan,
+        LogOpener,
+    )
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog
@@ -50,19 +46,6 @@ if TYPE_CHECKING:
     Is told what became of snapshots that somebody asked for, by engine, and at which nanosecond of
     `time.monotonic` that was begun: who asked before it has what was known then.
     """
-
-__all__ = [
-    "GROUND",
-    "AssignmentWatch",
-    "EnginePlan",
-    "LogOpener",
-    "Service",
-    "ServiceStatistics",
-    "SnapshotOutcome",
-    "open_files",
-    "open_kafka",
-    "open_memory",
-]
 
 _log = logging.getLogger("rlmm.engines")
 

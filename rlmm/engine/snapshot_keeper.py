@@ -78,8 +78,7 @@ class SnapshotKeeper:
         """These are the states to keep."""
         self._states = states
 
-    def connected(self, identity: LogIdentity) -> None:
-        """The log is *identity*; from now on its snapshots are read and written."""
+    def connect(self, identity: LogIdentity) -> None:
         self._cluster_id = identity.cluster_id
         try:
             self._store = SnapshotStore(

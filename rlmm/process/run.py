@@ -16,17 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.own_thread import OwnedThread, left_behind
 from rlmm.engine.log_opening import OpeningLog
-from rlmm.engine.service import (
-    GROUND,
-    AssignmentWatch,
+from rlmm.engine.plan import (
     EnginePlan,
     LogOpener,
-    Service,
-    ServiceStatistics,
-    open_files,
-    open_kafka,
-    open_memory,
 )
+from rlmm.engine.service import Service
 from rlmm.errors import (
     PartFailed,
     RlmmError,
@@ -39,22 +33,6 @@ if TYPE_CHECKING:
 
     from rlmm.engine.service import Report
     from rlmm.engine.task_group import Run
-
-
-__all__ = [
-    "GROUND",
-    "SNAPSHOT_SIGNAL",
-    "AssignmentWatch",
-    "EnginePlan",
-    "LogOpener",
-    "Service",
-    "ServiceStatistics",
-    "open_files",
-    "open_kafka",
-    "open_memory",
-    "pool_over",
-    "serve",
-]
 
 _log = logging.getLogger("rlmm.service")
 

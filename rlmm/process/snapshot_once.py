@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import EnginePlan
+    from rlmm.engine.plan import EnginePlan
 
 _log = logging.getLogger("rlmm.once")
 

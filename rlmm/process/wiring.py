@@ -14,7 +14,7 @@ from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.config.loading import load
 from rlmm.config.process import AssignmentKind, LogKind, ServiceMode
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import AssignmentWatch, EnginePlan, open_files, open_kafka, open_memory
+from rlmm.engine.plan import AssignmentWatch, EnginePlan, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import FILE_NAME, NO_FILE
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rlmm.config.loading import LoadedConfiguration
     from rlmm.config.sections import Config
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import LogOpener
+    from rlmm.engine.plan import LogOpener
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metrics.served_state import ServedState
 

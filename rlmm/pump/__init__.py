@@ -13,8 +13,6 @@ May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sideca
 - `cgroup`: How much memory the container may have, as the kernel's control groups say it.
 - `damage_skipping`: Where a log goes on behind a batch that cannot be trusted.
 - `log_connection`: How the log is reached.
-- `restore`: What the pump asks of whoever keeps states from one run to the next, without knowing
-  who that is.
 - `settings`: What can be chosen about reading and writing the log, and why the defaults are
   these.
 - `state_images`: The image of a state, taken out of it while others have their turns in between.

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.pump.budget import Budget
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.listener import ReplayListener
-    from rlmm.pump.restore import StateRestore
+    from rlmm.pump.listener import PositionListener, ReplayListener, StateRestore
     from rlmm.pump.settings import PumpSettings
     from rlmm.pump.state_images import Image
     from rlmm.pump.turn_taking import TurnTaking
@@ -72,6 +71,7 @@ class FollowerContext:
     settings: PumpSettings
     clock: Clock
     listener: ReplayListener
+    waits: PositionListener
     restore: StateRestore | None
     make_shard: Callable[[int, int], Shard]
     pace: TurnTaking
@@ -180,9 +180,9 @@ class Follower:
             self._replay = Replay(shard, history, bounds, asked_s, self._around.settings, given_up)
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
-        self._around.listener.held(self.partition, shard)
+        self._around.listener.set_shard(self.partition, shard)
         self._tell(PartitionReassigned(NotReadyReason.REPLAYING))
-        self._around.listener.moved(self.partition, shard.position)
+        self._around.waits.advance(self.partition, shard.position)
         # Where there is nothing to read nothing is told: there are fifty of these.
         _log.log(
             logging.INFO if shard.position < bounds.next_offset else logging.DEBUG,
@@ -294,7 +294,7 @@ class Follower:
         if report.entries:
             self._around.incidents.note(self.partition, report.entries, self._around.clock.now_ms())
         self.verdicts.hear(report)
-        self._around.listener.moved(self.partition, report.next_offset)
+        self._around.waits.advance(self.partition, report.next_offset)
         replay = self._replay
         if replay is not None and not replay.is_at_ease:
             self.judge()
@@ -376,7 +376,7 @@ class Follower:
         return None if self._beginnings else self._last_failure
 
     def _tell(self, fact: Fact) -> None:
-        self._around.listener.met(self.partition, fact, self.progress())
+        self._around.listener.take_fact(self.partition, fact, self.progress())
 
     def _settle(self) -> None:
         if not self.is_settled:

@@ -79,7 +79,7 @@ class LogConnection:
                 )
                 return identity
             pause_s = self._backoff.failed()
-            self._around.listener.disconnected(self.trouble)
+            self._around.listener.disconnect(self.trouble)
             _log.warning(
                 "the log is not reached (attempt %d): %s; next attempt in %.2f s",
                 self.attempts,

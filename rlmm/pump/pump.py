@@ -66,9 +66,7 @@ class Pump:
         self._ended = Tally()
         """What followers have passed that are no more."""
         self._closed: tuple[type[Unresolved], str] | None = None
-        self.wake = self._reaching.wake
-        """There is a sign of life of the log: where it waits to be reached it is tried now."""
-        around.listener.assigned(assignment)
+        around.listener.assign(assignment)
 
     # ---------------------------------------------------------------------------- the task
 
@@ -83,7 +81,9 @@ class Pump:
         while True:
             identity = await self._reaching.reach(is_first=not self._recreations)
             self._identity = identity
-            self._around.listener.connected(identity)
+            self._around.listener.connect(identity.partition_count)
+            if self._around.restore is not None:
+                self._around.restore.connect(identity)
             try:
                 with bound(cluster_id=identity.cluster_id):
                     await self._follow()
@@ -96,7 +96,7 @@ class Pump:
             finally:
                 self._identity = None
             _stay_cancelled()
-            self._around.listener.disconnected(self._reaching.trouble)
+            self._around.listener.disconnect(self._reaching.trouble)
 
     def close(self, error: type[Unresolved], message: str) -> None:
         """
@@ -108,6 +108,10 @@ class Pump:
         for follower in self._followers.values():
             follower.close(error, message)
         self._changed.ring()
+
+    def wake(self) -> None:
+        """Try to reach the log now, where the pump waits to: a broker has shown signs of life."""
+        self._reaching.wake()
 
     def release(self) -> None:
         """After the end, let go of all that was read: nothing of it can be kept any more."""
@@ -126,7 +130,7 @@ class Pump:
             except InvalidArgument as error:
                 self._refused[generation] = str(error)
                 self._assignment = before
-                self._around.listener.assigned(before)
+                self._around.listener.assign(before)
             else:
                 self._unchecked.clear()
         self._assignment.require_within(partition_count)
@@ -152,7 +156,7 @@ class Pump:
             await part()
         except LogRecreated as error:
             self._identity = None
-            self._around.listener.disconnected(str(error))
+            self._around.listener.disconnect(str(error))
             raise
         except Exception:
             self._tasks = None
@@ -222,7 +226,7 @@ class Pump:
             if self._identity is None and assignment.metadata:
                 self._unchecked.append((self._generation, self._assignment))
             self._assignment = assignment
-            self._around.listener.assigned(assignment)
+            self._around.listener.assign(assignment)
             self._apply()
         return self._generation
 
@@ -265,7 +269,7 @@ class Pump:
         for partition in sorted(wanted - self._followers.keys()):
             follower = Follower(partition, self._around)
             self._followers[partition] = follower
-            self._around.listener.begun(partition, follower.progress())
+            self._around.listener.begin_partition(partition, follower.progress())
             self._running[partition] = self._tasks.create_task(
                 self._guarded(follower.run),
                 name=f"pump: metadata partition {partition}",
@@ -278,7 +282,12 @@ class Pump:
         follower.close(error, message)
         self._ended.add(follower.tally)
         self._running.pop(partition).cancel()
-        self._around.listener.ended(partition)
+        self._around.listener.end_partition(partition)
+        self._around.waits.fail(
+            partition,
+            AssignmentLost,
+            f"metadata partition {partition} is not read by this service any more",
+        )
 
     def _end_all(self, error: type[Unresolved], message: str) -> None:
         for partition in list(self._followers):

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import EnginePlan, Service
+    from rlmm.engine.plan import EnginePlan
+    from rlmm.engine.service import Service
 
 _log = logging.getLogger("rlmm.sidecar.learning")
 

@@ -12,13 +12,14 @@ import pytest
 import rlmm
 from rlmm.base.folder_lock import LOCK, owner_pid
 from rlmm.engine.engine import EngineSettings
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import ConfigError, FolderInUse, InvalidArgument
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
-from rlmm.process.run import EnginePlan, LogOpener, Service
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import started

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment

@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, Service, open_memory
+from rlmm.engine.plan import EnginePlan, open_memory
 from rlmm.errors import NotAssigned, NotReady, RlmmError
 from rlmm.log.memory.memory_log import MemoryLogStatistics
 from rlmm.metadata.assignment import Assignment
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rlmm.engine.service import Service
     from tests.kafka.jars import Jars
 
 DEADLINE_S = 60.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, open_kafka
+from rlmm.engine.plan import EnginePlan, open_kafka
 from rlmm.errors import NotReady
 from rlmm.kafka_client.settings import KafkaSettings
 from rlmm.metadata.assignment import Assignment

@@ -13,7 +13,8 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener, Service
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped, UnknownPartition
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.log.memory.memory_log import MemoryLog

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.errors import ConfigError, LogDamaged, PartFailed, Stopped, StopTimedOut
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript

@@ -33,6 +33,7 @@ from tests.support.watching import TP
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import ReplayProgress
     from rlmm.metadata.shard import Shard
 
@@ -44,16 +45,16 @@ class Heard:
     told: list[object] = field(default_factory=list)
     shard: Shard | None = None
 
-    def held(self, partition: int, shard: Shard) -> None:
+    def set_shard(self, partition: int, shard: Shard) -> None:
         self.shard = shard
         self.told.append("held")
 
-    def met(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
+    def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
         """A judgement; repeats are dropped."""
         if not self.told or self.told[-1] != fact:
             self.told.append(fact)
 
-    def moved(self, partition: int, position: int) -> None:
+    def advance(self, partition: int, position: int) -> None:
         """Nothing that these tests look at."""
 
 
@@ -65,6 +66,8 @@ class Kept:
     history: ReplayHistory
     asked: list[tuple[int, int, int]] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
+
+    def connect(self, identity: LogIdentity) -> None: ...
 
     async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
         self.asked.append((partition, log_start, next_offset))
@@ -86,6 +89,7 @@ class Read:
             settings=PumpSettings(**settings),
             clock=LoopClock(),
             listener=self.heard,  # type: ignore[arg-type]
+            waits=self.heard,  # type: ignore[arg-type]
             restore=kept,
             make_shard=PythonShard,
             pace=TurnTaking(lambda: None),
