@@ -239,24 +239,20 @@ class Follower:
     async def _read_once(self) -> None:
         replay = self._replay
         assert replay is not None, self.partition
-        settings = self._around.settings
-        record_set = await self._around.log.read(
+        around, settings = self._around, self._around.settings
+        record_set = await around.log.read(
             self.partition,
             replay.shard.position,
             timeout_s=settings.read_timeout_ms / 1_000,
             bytes_max=settings.read_bytes,
         )
         self._heard_s = self._now()
-        if record_set is not None:
-            await self._absorb(replay, record_set)
-
-    async def _absorb(self, replay: Replay, record_set: RecordSet) -> None:
-        around = self._around
-        while not self._needs_beginning:
-            await around.budget.wait_room()
+        while record_set is not None and not self._needs_beginning:
+            if around.budget.is_exhausted:
+                await around.budget.wait_room()
             await around.pace.turn(self.partition)
             async with self._applying:
-                report = replay.absorb(record_set, around.settings.slice_events)
+                report = replay.absorb(record_set, settings.slice_events)
             self._hear(report)
             around.pace.applied(report.tally.applied)
             if report.complete:

@@ -25,11 +25,7 @@ class FakeConnection:
         self._turn = asyncio.Lock()
         self._closed = asyncio.get_running_loop().create_future()
 
-    async def call(self, request: Request[Any]) -> Any:
-        """Send, and wait for the answer."""
-        return await self.send(request)
-
-    def send(self, request: Request[Any]) -> Coroutine[None, None, Any]:
+    def call(self, request: Request[Any]) -> Coroutine[None, None, Any]:
         """Send; awaiting the result gives the answer."""
         if not self.is_open:
             msg = f"{self.address}: the connection is closed"

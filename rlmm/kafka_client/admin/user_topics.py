@@ -233,8 +233,9 @@ class UserTopics:
         """
         What all of *work* gives, begun in its order; what one raises, and then none goes on.
         """
-        tasks = [self._crew.start(one, "ask a leader") for one in work]
+        tasks: list[asyncio.Task[T]] = []
         try:
+            tasks.extend(self._crew.start(one, "ask a leader") for one in work)
             return [await task for task in tasks]
         finally:
             for task in tasks:

@@ -68,7 +68,7 @@ class Fetcher:
         self._now = now
         self._poll_s = settings.fetch_max_wait_ms / 1000
         self._patience_s = self._poll_s + _SILENCE_S
-        self._topic_id: Uuid | None = None
+        self.topic_id: Uuid | None = None
         self._waiting: dict[int, deque[PendingRead]] = {}
         self._covered: dict[int, tuple[PendingRead, int]] = {}
         self._trails: dict[int, FetchPosition] = {}
@@ -80,8 +80,8 @@ class Fetcher:
 
     def bind(self, topic_id: Uuid) -> None:
         """Belong to the topic of this id from now on; what is known of another is forgotten."""
-        if topic_id != self._topic_id:
-            self._topic_id = topic_id
+        if topic_id != self.topic_id:
+            self.topic_id = topic_id
             self._trails.clear()
 
     def fail(self, error: LogError) -> None:
@@ -159,7 +159,7 @@ class Fetcher:
             self.try_later(partition, error, is_stale=True)
             return
         if leader not in self._desks:
-            turns = _Turns(self, self._cluster, leader)
+            turns = _Turns(self, self._cluster, leader, self._settings.fetch_max_bytes)
             self._desks[leader] = BrokerFetches(
                 f"broker {leader}",
                 turns,
@@ -190,20 +190,6 @@ class Fetcher:
         """Note that *leader* has answered, or never will."""
         if self._covered.get(read.partition) == (read, leader):
             del self._covered[read.partition]
-
-    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
-        """How to ask for the reads of *turn*."""
-        view = self._cluster.view
-        assert view is not None
-        assert self._topic_id is not None
-        self.requests += 1
-        wanted = [
-            self.trail(partition).wanted(read, view.epoch_of(partition))
-            for partition, read in turn.items()
-        ]
-        return FetchRequest(
-            self._topic_id, wanted, wait_ms=wait_ms, bytes_max=self._settings.fetch_max_bytes
-        )
 
     def settle(
         self, read: PendingRead, leader: int, fetched: FetchedPartition, *, is_first: bool
@@ -248,10 +234,13 @@ class Fetcher:
 class _Turns:
     """What the desk of one broker asks of the fetcher."""
 
-    def __init__(self, fetcher: Fetcher, cluster: ClusterConnection, leader: int) -> None:
+    def __init__(
+        self, fetcher: Fetcher, cluster: ClusterConnection, leader: int, bytes_max: int
+    ) -> None:
         self._fetcher = fetcher
         self._cluster = cluster
         self._leader = leader
+        self._bytes_max = bytes_max
 
     def node(self) -> Node:
         return self._cluster.node(self._leader)
@@ -270,7 +259,15 @@ class _Turns:
         return turn
 
     def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
-        return self._fetcher.request(turn, wait_ms=wait_ms)
+        fetcher, view = self._fetcher, self._cluster.view
+        assert view is not None
+        assert fetcher.topic_id is not None
+        fetcher.requests += 1
+        wanted = [
+            fetcher.trail(partition).wanted(read, view.epoch_of(partition))
+            for partition, read in turn.items()
+        ]
+        return FetchRequest(fetcher.topic_id, wanted, wait_ms=wait_ms, bytes_max=self._bytes_max)
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
         if answer.code != ErrorCode.NONE:

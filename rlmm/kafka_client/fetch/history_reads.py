@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.kafka_client.connections.task_set import TaskSet
-    from rlmm.kafka_client.fetch.partition_reads import PendingRead, ReadSource
+    from rlmm.kafka_client.fetch.partition_reads import ReadSource
     from rlmm.metadata.ids import Uuid
-    from rlmm.records.record_set import RecordSet
 
 IDLE_S: Final = 60.0
 """How long nobody may read before what is held for that is given back."""
@@ -47,24 +46,19 @@ class HistoryReads:
         return requests, size, deaths
 
     def aside(self, topic_id: Uuid) -> ReadSource:
-        """The one for who is no follower, of the topic of this id."""
+        """The source of reads beside followers; callers `leave` it after each read."""
         if self._aside is None:
             self._aside = self._make()
         self._aside.bind(topic_id)
-        return self._aside
-
-    async def wait(self, source: ReadSource, read: PendingRead) -> RecordSet:
-        """Wait for the answer of *read*; see `ReadSource.wait`."""
-        if source is self.main:
-            return await source.wait(read)
         if self._going is not None:
             self._going.cancel()
-        try:
-            return await source.wait(read)
-        finally:
-            if not source.pending:
-                loop = asyncio.get_running_loop()
-                self._going = loop.call_later(IDLE_S, self._let_go, source)
+        return self._aside
+
+    def leave(self, source: ReadSource) -> None:
+        """Give *source* back a while after its last read."""
+        if source is not self.main and not source.pending:
+            loop = asyncio.get_running_loop()
+            self._going = loop.call_later(IDLE_S, self._let_go, source)
 
     def _let_go(self, source: ReadSource) -> None:
         if source is not self._aside or source.pending:

@@ -101,9 +101,9 @@ class BoundsQuestion:
         try:
             connection = await self._cluster.node(leader).control()
             # The start first: it can only rise, so it never lies beyond the end that is told next.
-            starts = connection.send(ListOffsetsRequest(self._topic, partitions, EARLIEST))
-            ends = connection.send(ListOffsetsRequest(self._topic, partitions, LATEST))
-            topics = connection.send(MetadataRequest(self._topic))
+            starts = connection.call(ListOffsetsRequest(self._topic, partitions, EARLIEST))
+            ends = connection.call(ListOffsetsRequest(self._topic, partitions, LATEST))
+            topics = connection.call(MetadataRequest(self._topic))
             start, end, told = await asyncio.gather(starts, ends, topics)
         except LogError as error:
             self._tell(partitions, error)
