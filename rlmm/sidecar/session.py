@@ -9,7 +9,7 @@ said who it is, it may nothing, and is not told which methods there are.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rlmm.access.roles import Role
 from rlmm.errors import NotPermitted, NotReady, ProtocolError, Stopped, UnknownMethod
@@ -277,7 +277,7 @@ class ClientSession:
             self._require(found)
             self.client.require_author(event_broker(event))
             return waiting.write(self, event, options)
-        return _OTHERS[method](self, found, args)
+        return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
         """Refuse what the role does not allow, and who speaks for a start that is over."""
@@ -367,23 +367,22 @@ class ClientSession:
         piece = skip, size
         return history.read_log(self, topic_id, place, position, piece, timeout_ms / 1_000)
 
+    _others: ClassVar[Mapping[str, Callable[[ClientSession, Method, Args], Any]]] = {
+        "hello": _again,
+        "ping": _ping,
+        "wait_ready": _wait_ready,
+        "assign": _assign,
+        "stop_partitions": _stop_partitions,
+        "read_token": _read_token,
+        "status": _status,
+        "list_partitions": _list_partitions,
+        "open_image": _open_image,
+        "read_image": _read_image,
+        "close_image": _close_image,
+        "log_bounds": _log_bounds,
+        "read_log": _read_log,
+    }
+
 
 def _has_options(method: Method, args: Args) -> bool:
     return len(args) > len(method.args)
-
-
-_OTHERS: Final[Mapping[str, Callable[[ClientSession, Method, Args], Any]]] = {
-    "hello": ClientSession._again,  # noqa: SLF001 - the table of this class
-    "ping": ClientSession._ping,  # noqa: SLF001
-    "wait_ready": ClientSession._wait_ready,  # noqa: SLF001
-    "assign": ClientSession._assign,  # noqa: SLF001
-    "stop_partitions": ClientSession._stop_partitions,  # noqa: SLF001
-    "read_token": ClientSession._read_token,  # noqa: SLF001
-    "status": ClientSession._status,  # noqa: SLF001
-    "list_partitions": ClientSession._list_partitions,  # noqa: SLF001
-    "open_image": ClientSession._open_image,  # noqa: SLF001
-    "read_image": ClientSession._read_image,  # noqa: SLF001
-    "close_image": ClientSession._close_image,  # noqa: SLF001
-    "log_bounds": ClientSession._log_bounds,  # noqa: SLF001
-    "read_log": ClientSession._read_log,  # noqa: SLF001
-}
