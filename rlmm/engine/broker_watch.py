@@ -26,35 +26,31 @@ _log = logging.getLogger("rlmm.broker_watch")
 
 _ANSWER_S = 30.0
 _FIRST_PAUSE_S = 1.0
-"""After the first failed question; doubled up to the interval, as long as nothing was answered."""
+"""Pause after the first failed question; doubles up to the interval until the first answer."""
 
 
 @runtime_checkable
 class BrokerAssignmentSource(Protocol):
-    """Who can be asked: the `kafka` log."""
+    """A log that can ask its cluster: the `kafka` log."""
 
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
-    ) -> frozenset[TopicIdPartition]:
-        """The user partitions of tiered topics that a broker leads or follows."""
+    ) -> frozenset[TopicIdPartition]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WatchStatistics:
-    """What the cluster said."""
-
     broker_id: int
     answers: int
     failures: int
     partitions: int
     last_trouble: str
-    """Of the last question; empty where it was answered."""
+    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
-    """When the cluster answered last, by the event loop's clock."""
 
 
 class BrokerWatch:
-    """Keeps an assignment what one broker's is, as long as `run` runs."""
+    """Keeps an assignment equal to one broker's, as long as `run` runs."""
 
     def __init__(
         self,
@@ -72,7 +68,6 @@ class BrokerWatch:
         self._heard_s: float | None = None
 
     async def run(self) -> None:
-        """Ask, and assign what is told, until cancelled."""
         pauses = Pauses(_FIRST_PAUSE_S, self._refresh_s)
         first = Backoff(pauses, asyncio.get_running_loop().time)
         while True:

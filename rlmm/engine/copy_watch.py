@@ -24,35 +24,32 @@ _log = logging.getLogger("rlmm.copy_watch")
 _ANSWER_S = 30.0
 _INTERVAL_S_MAX = 300.0
 _LOOKS_OF_WARNING = 4
-"""How often is asked within the time after which is warned, where that is short."""
+"""Questions within the time after which the watch warns, where that is short."""
 _SHOWN_MAX = 10
 
 
 @runtime_checkable
 class CopySettingsSource(Protocol):
-    """Who can be asked: the `kafka` log."""
+    """A log that can ask its cluster: the `kafka` log."""
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """The tiered topics that brokers were told not to copy."""
+        """The tiered topics with `remote.log.copy.disable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyingStatistics:
-    """What the cluster said."""
-
     answers: int
     failures: int
     last_trouble: str
-    """Of the last question; empty where it was answered."""
+    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
-    """When the cluster answered last, by the event loop's clock."""
     not_copied_since_s: Mapping[str, float]
-    """Tiered topics that are not copied, by name, with when that was first seen, by that clock."""
+    """Tiered topics that are not copied, each with the time of the event loop when the watch saw it
+    first."""
     warn_s: float
-    """After how long one is worth a warning."""
 
     def overdue(self, now_s: float) -> list[str]:
-        """The topics that have not been copied for so long."""
+        """The topics that have not been copied for `warn_s` or longer."""
         return sorted(
             topic
             for topic, since_s in self.not_copied_since_s.items()
@@ -77,7 +74,6 @@ class CopyWatch:
         return min(_INTERVAL_S_MAX, self._warn_s / _LOOKS_OF_WARNING)
 
     async def run(self) -> None:
-        """Ask, and warn, until cancelled."""
         while True:
             try:
                 found = await self._cluster.topics_not_copied(timeout_s=_ANSWER_S)

@@ -65,8 +65,6 @@ _log = logging.getLogger("rlmm.engine")
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """The settings of one engine, by the part that they belong to."""
-
     pump: PumpSettings = field(default_factory=PumpSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     write: WriteSettings = field(default_factory=WriteSettings)
@@ -76,7 +74,7 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What an engine is built on; tests and simulations replace parts."""
+    """Parts that an engine is built on; tests and simulations replace some."""
 
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
@@ -90,8 +88,6 @@ class EngineParts:
 
 
 class Engine:
-    """Follows one log and answers from it, as long as `run` runs."""
-
     def __init__(
         self,
         log: MetadataLog,
@@ -102,7 +98,7 @@ class Engine:
         is_observer: bool = False,
         ground: EngineParts | None = None,
     ) -> None:
-        """*snapshots* is the folder where states are kept; `None` keeps none."""
+        """*snapshots* is the folder where the engine keeps states; `None` keeps none."""
         settings = settings or EngineSettings()
         ground = ground or EngineParts()
         self._log = log
@@ -113,7 +109,7 @@ class Engine:
         )
         self._barrier = OffsetWaits()
         self.reads = PartitionQueries(self._gate)
-        """Answers or refuses every question at once; for callers on the event loop."""
+        """Answers or refuses every question at once."""
         self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
         self._budget = Budget(settings.memory, ground.measure_memory)
         self._keeper: SnapshotKeeper | None = None
@@ -143,7 +139,6 @@ class Engine:
             log, self._pump, self._gate, self._budget, settings.write, is_observer=is_observer
         )
         self.past = HistoryReader(log)
-        """Reads the log itself, whatever of it the engine follows."""
         self._end: tuple[type[Unresolved], str] | None = None
 
     # ---------------------------------------------------------------------------- the task
@@ -179,7 +174,7 @@ class Engine:
         return await self._keeper.flush(partitions)
 
     def not_open(self) -> list[int]:
-        """The assigned metadata partitions that the engine does not answer from now."""
+        """The assigned metadata partitions that the engine does not answer from."""
         return self._gate.not_open()
 
     def refuse(self, error: type[Unresolved], message: str) -> None:
@@ -206,7 +201,7 @@ class Engine:
         return self._pump.assignment
 
     def reconcile(self, assignment: Assignment) -> int:
-        """Answer for exactly *assignment* from now on; returns its generation. See `Pump`."""
+        """Answer for exactly *assignment* from now on; returns its generation."""
         self._require_running()
         return self._pump.reconcile(assignment)
 
@@ -223,7 +218,7 @@ class Engine:
             raise NotReady(msg, reason="connecting") from None
 
     async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float) -> None:
-        """Wait until questions about *partition* are answered; raises as a question would."""
+        """Raises as a question about *partition* would, at the deadline."""
         try:
             async with asyncio.timeout(self.limit_s(timeout_s)):
                 await self._gate.wait_open(partition)
@@ -265,7 +260,6 @@ class Engine:
     # ------------------------------------------------------------------------------- reads
 
     async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
-        """The state of a metadata partition, or of one user partition there; see `Pump.freeze`."""
         return await self._pump.freeze(partition, of)
 
     async def wait_reached(
@@ -336,7 +330,9 @@ class Engine:
         await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
 
     def read_token(self) -> dict[int, int]:
-        """The offset of the last event applied, by metadata partition: what `at_least` takes."""
+        """
+        The offset of the last event applied, by metadata partition; callers pass it as `at_least`.
+        """
         return {
             place: gated.shard.position - 1
             for place, gated in self._gate.shards().items()
@@ -349,7 +345,6 @@ class Engine:
         return require_timeout(timeout_s) if timeout_s else 0.0  # 0: now, or not at all
 
     def _missing(self, at_least: Mapping[int, int]) -> dict[int, int]:
-        """Positions that are still to be reached."""
         return {
             place: offset + 1
             for place, offset in at_least.items()
@@ -372,7 +367,6 @@ class Engine:
 
     @property
     def identity(self) -> LogIdentity | None:
-        """`None` while the log is not reached."""
         return self._pump.identity
 
     def standing(self) -> EngineStatus:
@@ -391,7 +385,6 @@ class Engine:
 
 
 def _require_offsets(at_least: Mapping[int, int]) -> None:
-    """-1 stands before the first event."""
     for place, offset in at_least.items():
         if type(offset) is not int or not -1 <= offset < INT64_MAX:
             msg = f"metadata partition {place}: {offset!r} is not the offset of an event"

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.relay")
 
 _PLACES_MAX = 100_000
-"""User partitions whose metadata partition is remembered instead of computed."""
+"""User partitions whose metadata partition is cached."""
 
 
 class GatedShard:
-    """One metadata partition as the gate sees it: its shard, its gate, and how far it is read."""
+    """The shard of one metadata partition, its gate, and how far the pump has read it."""
 
     __slots__ = ("gate", "progress", "shard")
 
@@ -157,7 +157,7 @@ class Gate:
         return self._shards
 
     def state(self, partition: int) -> GateState | None:
-        """The state of metadata partition *partition*; `None` where it is not assigned."""
+        """`None` where *partition* is not assigned."""
         gated = self._shards.get(partition)
         return None if gated is None else gated.gate.state
 
@@ -238,16 +238,15 @@ class Gate:
 
     @property
     def knows_places(self) -> bool:
-        """Whether the topic is known, and what is assigned."""
         return self._partition_count is not None and self._assignment.is_known
 
     async def wait_assigned(self) -> None:
-        """Wait until the topic is known, and what is assigned, or all ends."""
+        """Returns, too, when all ends."""
         while not self.knows_places and self._end is None:
             await self._bell.wait()
 
     async def wait_all_open(self) -> None:
-        """Wait until every assigned metadata partition is answered from, or all ends."""
+        """Returns, too, when all ends."""
         while self._end is None and (not self.knows_places or self.not_open()):
             await self._bell.wait()
 

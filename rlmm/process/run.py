@@ -38,15 +38,14 @@ _log = logging.getLogger("rlmm.service")
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SNAPSHOT_SIGNAL = signal.SIGUSR1
-"""Asks for snapshots of everything that changed, now."""
 _PARTS_SHARE = 0.5
-"""Share of the deadline after which the last snapshots are written, whatever hangs by then."""
+"""Share of the deadline after which the last snapshots are written, even if parts still hang."""
 _EARLIER_S = 1.0
-"""What those that are named before one that cannot be opened have to fail as well and be told."""
+"""Time for earlier plans to fail, too, so that their errors are logged."""
 _OPENING_S = 5.0
-"""How long all else waits for a log to be opened. Recovery comes later: mostly it takes no time."""
+"""How long the service waits for a log to be opened. Recovery is not part of it."""
 _FLUSH_SHARE = 0.8
-"""Share of what is left then that snapshots may take; the rest closes the log."""
+"""Share of the rest that snapshots may take; the logs are closed in what is left."""
 
 
 async def serve(
@@ -60,13 +59,12 @@ async def serve(
     on_ending: Callable[[], None] | None = None,
 ) -> None:
     """
-    Run the engines of *plans*, and what has to run *beside* them, by name, until a signal asks to
-    stop or a part fails; either way everything is ended in order. Who is told when the service is
-    *made* can show it from then on, before any log is opened; who is told of its *ending* hears it
-    before anything is ended.
+    Run the engines of *plans*, and the parts *beside* them, by name, until a signal or a failed
+    part ends the service in order. Calls *on_made* before it opens any log, *on_started* when the
+    engines have begun, and *on_ending* before it ends anything.
 
-    Returns after an orderly stop. Raises what a part failed of, `PartFailed` where that is none of
-    our errors, and `StopTimedOut` with the names of what had not ended after *stop_s*.
+    Raises the error of a failed part, `PartFailed` for one that is not an `RlmmError`, and
+    `StopTimedOut` with the names of what had not ended after *stop_s*.
     """
     loop = asyncio.get_running_loop()
     asked: asyncio.Future[str] = loop.create_future()
@@ -100,7 +98,6 @@ async def serve(
 async def _open_and_run(
     service: Service, plans: list[EnginePlan], on_started: Callable[[Service], None] | None
 ) -> None:
-    """Open every log, or begin without those that take long, and run."""
     for plan, found in zip(plans, await _opened(service, plans), strict=True):
         service.begin(plan, found)
     if on_started is not None:
@@ -110,9 +107,8 @@ async def _open_and_run(
 
 async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
     """
-    Open all logs at a time. Raises the error of the one that is named first, where several fail.
-
-    Nobody waits for long for a disk that hangs: what is not open by then has a stand-in.
+    Open all logs at a time; one that is not open in time gets a stand-in. Raises the error of the
+    first plan, where several fail.
     """
     if not plans:
         return []
@@ -140,7 +136,7 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
 def _found(
     service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
 ) -> LogOpener:
-    """The log, or its stand-in as long as it is not open."""
+    """The log, or its stand-in while it is not open."""
     if opening.done():
         return opening.result()
 
@@ -159,7 +155,7 @@ def _found(
 
 
 async def _give_up(openings: list[asyncio.Task[LogOpener]]) -> list[BaseException]:
-    """End those that are not done; what the others have failed of."""
+    """Cancel what is not done; return the errors of the rest."""
     errors = [error for error in map(_failure, openings) if error is not None]
     for each in openings:
         each.cancel()
@@ -175,9 +171,10 @@ def _failure(task: asyncio.Task[Any]) -> BaseException | None:
 
 async def pool_over(timeout_s: float) -> None:
     """
-    End the threads of the event loop's own pool; nothing can be done in one afterwards.
+    End the threads of the event loop's own pool.
 
-    Raises `StopTimedOut` with their names where one hangs: it would hold up the interpreter's end.
+    Raises `StopTimedOut` with their names where one hangs: it would hold up the end of the
+    interpreter.
     """
     ending = asyncio.get_running_loop().shutdown_default_executor()
     task = asyncio.create_task(ending, name="threads")
@@ -188,7 +185,7 @@ async def pool_over(timeout_s: float) -> None:
 
 
 def _threads() -> str:
-    """The threads that are not over, as far as they are ours, or would hold up the end."""
+    """Names of the threads that are ours, or would hold up the end of the interpreter."""
     return ", ".join(
         thread.name
         for thread in threading.enumerate()
@@ -198,7 +195,7 @@ def _threads() -> str:
 
 
 def _tell_why(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
-    """Say why all ends; of a fault of ours also where it came up."""
+    """Log why the service ends, with a traceback for a bug."""
     if asked.done():
         _log.info("stopping: %s", asked.result())
         return
@@ -210,7 +207,7 @@ def _tell_why(service: Service, work: asyncio.Task[None], asked: asyncio.Future[
 
 
 def _cause(error: BaseException) -> RlmmError:
-    """What a part failed of, as an error of ours that names it."""
+    """The error of a failed part, as an `RlmmError` that names it."""
     first = first_of(error)
     if isinstance(first, RlmmError):
         return first
@@ -226,7 +223,7 @@ def _ask(asked: asyncio.Future[str], number: signal.Signals) -> None:
 
 
 async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> None:
-    """Stop answering, stop reading, write last snapshots, close the logs; name what hangs."""
+    """Stop answering, stop reading, write the last snapshots, close the logs; name what hangs."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + stop_s
     hanging: list[str] = []

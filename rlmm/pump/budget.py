@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _RELIEF = 0.97
-"""Share of the limit below which taking begins again: not at every page that is given back."""
+"""Share of the limit below which the pump goes on."""
 _MIB = 1 << 20
 
 
@@ -59,8 +59,6 @@ class MemorySettings:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatistics:
-    """How the budget stands."""
-
     resident_bytes: int
     alert_bytes: int
     limit_bytes: int
@@ -71,14 +69,12 @@ class BudgetStatistics:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """What this process holds, of what there is."""
-
     resident_bytes: int
     total_bytes: int
 
 
 async def measure_memory() -> MemoryUsage:
-    """Ask the operating system; a container has what its limit says, where that is less."""
+    """Within a container its limit counts, where that is less."""
     return await in_own_thread("memory", lambda: MemoryUsage(_resident_bytes(), _total_bytes()))
 
 
@@ -94,14 +90,13 @@ def _total_bytes() -> int:
 
 
 class Budget:
-    """Knows whether there is room for more; who takes asks, and waits while there is none."""
+    """Compares resident memory with the limits; callers that take memory ask it, and wait."""
 
     def __init__(
         self,
         settings: MemorySettings,
         measure: Callable[[], Awaitable[MemoryUsage]] = measure_memory,
     ) -> None:
-        """Nothing is measured before the first `look`."""
         self._settings = settings
         self._alert = self._limit = 0
         self._measure = measure
@@ -110,10 +105,9 @@ class Budget:
         self._refusals = 0
         self._is_alert = False
         self.is_exhausted = False
-        """Whether nothing more is taken now."""
 
     async def look(self) -> None:
-        """Measure, and tell whoever waits."""
+        """Measure, and wake those that wait for room."""
         try:
             memory = await self._measure()
         except OSError as error:
@@ -143,7 +137,6 @@ class Budget:
             )
 
     async def wait_room(self) -> None:
-        """Wait while the budget is used up."""
         while self.is_exhausted:
             await self._bell.wait()
 

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 _MOUNT = "sys/fs/cgroup"
 _UNIFIED = ("", "unified")
-"""Where version 2 is mounted: alone, or beside version 1."""
+"""Mounts of version 2: alone, or beside version 1."""
 _UNLIMITED = 1 << 62
-"""Version 1 has no word for "no limit": it says the largest number of whole pages."""
+"""Version 1 writes the largest number of whole pages for "no limit"."""
 
 
 def container_limit_bytes(root: Path = Path("/")) -> int | None:
     """
-    The least of all limits on the memory of this process's control groups; `None` without any.
+    The lowest limit on the memory of this process's control groups; `None` without any.
 
-    *root* is where `proc` and `sys` are.
+    *root* is the folder of `proc` and `sys`.
     """
     limits = (_limit_in(path) for path in _limit_files(root))
     return min((limit for limit in limits if limit is not None), default=None)
@@ -35,9 +35,9 @@ def _limit_files(root: Path) -> Iterator[Path]:
     """
     Every file that may hold a limit.
 
-    Inside a container the groups are often mounted from its own one down, while the path is told
-    from the host's: then the path leads nowhere, and the mount itself is the group. So the mount is
-    looked at whatever the path is.
+    Containers often mount their groups from their own one down, while /proc shows the host's path:
+    then the path leads nowhere, and the mount itself is the group. So the mount is always among
+    them.
     """
     mount = root / _MOUNT
     for controllers, path in _groups(root):
@@ -52,7 +52,7 @@ def _limit_files(root: Path) -> Iterator[Path]:
 
 
 def _groups(root: Path) -> Iterator[tuple[str, str]]:
-    """Controllers and path of each group that this process is in; version 2 names none."""
+    """Controllers and path of each group of this process; version 2 has no controllers."""
     try:
         text = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -65,7 +65,7 @@ def _groups(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _up_from(path: str) -> Iterator[str]:
-    """The group at *path* and all those around it, up to the mount, relative to that."""
+    """The group at *path* and all groups around it, relative to the mount."""
     group = PurePosixPath(path.lstrip("/"))
     if ".." in group.parts:  # outside of what can be seen from here
         group = PurePosixPath()

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
     """
-    The first offset behind *damage* that is surely not its own; `None` where nothing says it.
+    The first offset that is surely behind *damage*; `None` where nothing shows one.
 
-    A shard stands at *position*. Where the set has no sound batch behind and the log does not say
-    where the set ends, the caller reads on, or takes the end of the log.
+    The shard stands at *position*. Without a sound batch behind, and without the end of the set,
+    the caller reads on, or takes the log end offset.
     """
     if damage.stop is not None:
         for found in walk(record_set.data[damage.stop :]):

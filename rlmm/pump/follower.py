@@ -89,21 +89,21 @@ class Follower:
         self.verdicts = VerdictWaits(0)
         self.is_settled = False
         self.tally = Tally()
-        """All offsets that were passed here, whatever became of the state."""
+        """All offsets that the follower passed, also for states that were given up."""
         self._around = around
         self._replay: Replay | None = None
         self._needs_beginning = True
         self._is_void = False
-        """Whether the log has told that what was read is not, or not any more, what it holds."""
+        """Whether the log does not, or no longer, hold what the follower read."""
         self._applying = asyncio.Lock()
         self._beginnings = 0
         self._failures = 0
         self._last_failure = ""
         self._heard_s: float | None = None
         self._disowned = -1
-        """The highest position that the log did not know as its own."""
+        """The highest position that the log refused as not its own."""
         self._damaged_reads = (-1, 0)
-        """Position of a damaged batch, and how often it was read."""
+        """Position of a damaged batch, and how often the follower read it."""
         pauses = Pauses(
             around.settings.retry_first_ms / 1_000, around.settings.retry_last_ms / 1_000
         )
@@ -113,8 +113,7 @@ class Follower:
 
     async def run(self) -> None:
         """
-        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and what is a
-        fault of ours. What is logged meanwhile carries the metadata partition.
+        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and any bug.
         """
         with bound(metadata_partition=self.partition):
             while True:
@@ -147,11 +146,10 @@ class Follower:
             await self._pause(error)
 
     def close(self, error: type[Unresolved], message: str) -> None:
-        """Nothing is read here any more: whoever waits for a verdict is told so."""
         self.verdicts.fail(error, message)
 
     async def _begin(self) -> None:
-        """Find out where to begin, and with what state, and capture the target."""
+        """Find the state to begin with, and capture the high watermark."""
         asked_s, bounds = self._now(), await self._ask_bounds()
         if bounds.next_offset < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
@@ -193,7 +191,7 @@ class Follower:
         self.judge()
 
     def _hear_anew(self, position: int) -> None:
-        """Another state begins at *position*: who waits for a verdict of the old one hears none."""
+        """Fail the writers that wait for a verdict of the old state."""
         self.verdicts.fail(
             OutcomeUnknown,
             f"metadata partition {self.partition} is read anew, what became of the event was not "
@@ -202,7 +200,7 @@ class Follower:
         self.verdicts = VerdictWaits(position)
 
     async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
-        """The state there is: our own from before, or one that was kept."""
+        """The follower's own state, or a restored one."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
         if self._around.restore is None:
@@ -298,7 +296,7 @@ class Follower:
     # ------------------------------------------------------------------------- from outside
 
     def hear_bounds(self, bounds: LogBounds, asked_s: float) -> None:
-        """The log was asked for the bounds of this partition at *asked_s*."""
+        """Take the bounds that the pump asked for at *asked_s*."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
@@ -307,12 +305,12 @@ class Follower:
             self._give_up(f"the log ended at {before} and ends at {bounds.next_offset} now")
 
     def _give_up(self, detail: str) -> None:
-        """What was read is not what the log holds: it is not used any more, and read anew."""
+        """Drop the state, since the log holds other records, and read anew."""
         self._needs_beginning = self._is_void = True
         self._tell(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
-        """Tell what follows from where the shard stands and how late it is."""
+        """Report the judgement on the state to the listener."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
@@ -327,7 +325,7 @@ class Follower:
 
     @property
     def savable_position(self) -> int | None:
-        """Where the shard stands, if its state may be kept now, and there is anything to keep."""
+        """The position, if the state may be saved now, and there is anything to save."""
         replay = self._replay
         if replay is None or self._is_void or not replay.is_settled:
             return None
@@ -336,8 +334,8 @@ class Follower:
 
     async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
         """
-        The state, or what it has *of* one user partition, as it is at one position; nothing is
-        applied meanwhile, reads go on.
+        Freeze the state, or what it has *of* one user partition, at one position; nothing is
+        applied meanwhile, but reads are answered.
         """
         async with self._applying:
             replay = self._replay
@@ -368,7 +366,7 @@ class Follower:
 
     @property
     def obstacle(self) -> str | None:
-        """What stands in the way of a first state; `None` where there was one."""
+        """The last failure before the first state; `None` after it."""
         return None if self._beginnings else self._last_failure
 
     def _tell(self, fact: Fact) -> None:

@@ -30,10 +30,8 @@ _log = logging.getLogger("rlmm.pump.reaching")
 
 
 class LogConnection:
-    """The attempts to reach one log."""
-
     def __init__(self, around: FollowerContext, check: Callable[[int], None]) -> None:
-        """*check* is told how many partitions the topic has, and raises what contradicts that."""
+        """*check* takes the partition count of the topic, and raises what contradicts it."""
         self.attempts = 0
         self.trouble = ""
         """What stood in the way of reaching the log last."""
@@ -43,20 +41,20 @@ class LogConnection:
         pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
         self._backoff = ReconnectBackoff(pauses)
         self._is_silent = False
-        """Whether the last attempt failed because nobody answered."""
+        """Whether the last attempt failed because no broker answered."""
 
     def wake(self) -> None:
-        """There is a sign of life of the log: who waits to ask it asks now."""
+        """Retry now: a broker has shown signs of life."""
         if self._is_silent:
             self._backoff.wake()
         wake(self._around.log)
 
     async def reach(self, *, is_first: bool) -> LogIdentity:
         """
-        Who the log is, as soon as it tells.
+        Return the identity of the log once it answers.
 
-        Raises `ConfigError` and `InvalidArgument` where what it tells contradicts what is wanted
-        and *is_first*: later the topic may be in the middle of being made anew.
+        Raises `ConfigError` and `InvalidArgument` where the answer contradicts the configuration
+        and *is_first*: later the topic may be in the middle of being created anew.
         """
         self._backoff.succeeded()
         while True:

@@ -43,8 +43,6 @@ _log = logging.getLogger(__name__)
 
 
 class Pump:
-    """Reads what is assigned, as long as `run` runs."""
-
     def __init__(self, around: FollowerContext, assignment: Assignment) -> None:
         self._around = around
         self._assignment = assignment
@@ -53,18 +51,18 @@ class Pump:
         self._running: dict[int, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._within = Context()
-        """What followers inherit, whoever's call begins them."""
+        """The context of followers, whatever call begins them."""
         self._generation = 1
         self._unchecked: list[tuple[int, Assignment]] = []
-        """Generations that nobody could check when they came, and what was wanted before each."""
+        """Generations that could not be checked when they came, and the assignment before each."""
         self._refused: dict[int, str] = {}
-        """Generations that the topic contradicted when it was reached, and how."""
+        """Generations that the topic contradicted, and how."""
         self._changed = around.changed
         self._reaching = LogConnection(around, self._check)
         self._recreations = 0
         self._judged_s: float | None = None
         self._ended = Tally()
-        """What followers have passed that are no more."""
+        """Offsets that ended followers passed."""
         self._closed: tuple[type[Unresolved], str] | None = None
         around.listener.assign(assignment)
 
@@ -74,9 +72,9 @@ class Pump:
         """
         Reach the log, however long it takes, and follow it until cancelled.
 
-        A topic that does not exist is waited for like a cluster that does not answer: whoever makes
-        it may be on the way. Raises `ConfigError` where the topic contradicts the configuration,
-        and `InvalidArgument` where the assignment does.
+        Waits for a topic that does not exist as for a cluster that does not answer. Raises
+        `ConfigError` where the topic contradicts the configuration, and `InvalidArgument` where the
+        assignment does.
         """
         while True:
             identity = await self._reaching.reach(is_first=not self._recreations)
@@ -99,11 +97,7 @@ class Pump:
             self._around.listener.disconnect(self._reaching.trouble)
 
     def close(self, error: type[Unresolved], message: str) -> None:
-        """
-        The end is near, or there: whoever waits for a verdict is told why none will come.
-
-        The states stay, to be kept by a last snapshot.
-        """
+        """Fail the writers that wait for a verdict; the states stay for a last snapshot."""
         self._closed = error, message
         for follower in self._followers.values():
             follower.close(error, message)
@@ -114,14 +108,14 @@ class Pump:
         self._reaching.wake()
 
     def release(self) -> None:
-        """After the end, let go of all that was read: nothing of it can be kept any more."""
+        """Free all states after the end."""
         self._followers.clear()
         self._running.clear()
 
     def _check(self, partition_count: int) -> None:
         """
-        Take back what was asked for before anybody could say that there is no such partition. What
-        the engine began with has nothing before it: that raises `InvalidArgument`.
+        Take back generations that name partitions which the topic does not have. Raises
+        `InvalidArgument` for the first assignment, which has none before it.
         """
         while self._unchecked:
             generation, before = self._unchecked.pop()
@@ -149,8 +143,8 @@ class Pump:
 
     async def _guarded(self, part: Callable[[], Awaitable[None]]) -> None:
         """
-        Run *part*. Where it fails all others are about to be ended: nothing is begun beside them,
-        and of a topic that is another one nothing is answered while they end.
+        Run *part*. Where it fails the group is about to end: begin nothing beside it, and answer
+        nothing of a topic that was recreated.
         """
         try:
             await part()
@@ -163,7 +157,7 @@ class Pump:
             raise
 
     async def _ask_ends(self) -> None:
-        """Ask for the bounds of every partition, again and again: a stall must not go unseen."""
+        """Ask for the bounds of every partition again and again, to notice a stall."""
         settings = self._around.settings
         loop = asyncio.get_running_loop()
         while True:
@@ -186,7 +180,7 @@ class Pump:
                     follower.hear_bounds(answer, asked_s)
 
     async def _judge_all(self) -> None:
-        """Judge on a timer, also while nobody answers."""
+        """Judge on a timer, also while no broker answers."""
         while True:
             for follower in list(self._followers.values()):
                 follower.judge()
@@ -195,7 +189,7 @@ class Pump:
             await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
 
     async def _watch_memory(self) -> None:
-        """Measure on a timer; a measurement that hangs must not keep anybody from judging."""
+        """Measure on a timer of its own: a measurement that hangs must not delay a judgement."""
         while True:
             await self._around.budget.look()
             await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
@@ -208,12 +202,12 @@ class Pump:
 
     def reconcile(self, assignment: Assignment) -> int:
         """
-        Want exactly *assignment* from now on; returns its generation.
+        Follow exactly *assignment* from now on; returns its generation.
 
-        What is not wanted any more is ended when this returns; what is new has begun, behind closed
-        gates. The same assignment again changes nothing. Raises `InvalidArgument`, and changes
-        nothing, where it names a partition that the topic does not have; while the topic is not
-        reached nobody knows that, then it is `wait_settled` that raises it.
+        Followers of other partitions have ended when this returns, new ones have begun behind
+        closed gates. The same assignment again changes nothing. Raises `InvalidArgument`, and
+        changes nothing, where it names a partition that the topic does not have; while the topic is
+        not reached `wait_settled` raises it.
         """
         if self._identity is not None:
             assignment.require_within(self._identity.partition_count)
@@ -232,11 +226,11 @@ class Pump:
 
     async def wait_settled(self, generation: int) -> dict[int, str]:
         """
-        Wait until what *generation* asked for, or a later one, has taken effect; or raise
-        `InvalidArgument`, where the topic was reached since and contradicted it.
+        Wait until *generation*, or a later one, has taken effect; raises `InvalidArgument` where
+        the topic contradicted it.
 
-        Returns what stands in the way of each metadata partition whose first attempt failed; those
-        go on trying. The caller sets the deadline; the end of all raises its own error.
+        Returns the obstacle of each metadata partition whose first attempt failed; those go on
+        trying. The caller sets the deadline.
         """
         while not (
             self._generation >= generation
@@ -256,7 +250,7 @@ class Pump:
         }
 
     def _apply(self) -> None:
-        """Compare what is wanted with what is there; nothing here waits."""
+        """Begin and end followers by the assignment; nothing here waits."""
         if self._identity is None or self._tasks is None:
             return
         wanted = self._assignment.metadata_partitions(self._identity.partition_count)
@@ -297,25 +291,22 @@ class Pump:
 
     @property
     def identity(self) -> LogIdentity | None:
-        """Who the log is; `None` while it is not reached."""
         return self._identity
 
     @property
     def last_trouble(self) -> str:
-        """What stood in the way of reaching the log last."""
         return self._reaching.trouble
 
     @property
     def judged_s(self) -> float | None:
-        """When every partition was judged last, by the event loop's clock."""
+        """When the pump judged every partition last, by the event loop's clock."""
         return self._judged_s
 
     def follower(self, partition: int) -> Follower | None:
-        """Who reads metadata partition *partition*."""
         return self._followers.get(partition)
 
     def positions(self) -> dict[int, int]:
-        """Metadata partition -> position, of every state that may be kept now."""
+        """Metadata partition -> position, of every state that may be saved now."""
         return {
             partition: position
             for partition, follower in self._followers.items()
@@ -323,10 +314,7 @@ class Pump:
         }
 
     async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
-        """
-        The state of *partition*, or what it has *of* one user partition, as it is at one position;
-        `None` where there is none to keep.
-        """
+        """See `Follower.freeze`; `None` where there is no state to save."""
         follower = self._followers.get(partition)
         return None if follower is None else await follower.freeze(of)
 
@@ -350,10 +338,7 @@ class Pump:
 
 
 def _stay_cancelled() -> None:
-    """
-    End here if this task was cancelled: a group that is ending for an error forgets it, and then
-    nothing would ever end who handled that error.
-    """
+    """End here if this task was cancelled: a group that is ending for an error forgets it."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COPY_S = 0.001
-"""How long references are copied before others get their turn."""
+"""How long references are copied before other tasks have a turn."""
 
 Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
 """Position, history, and what makes the image of each user partition."""
@@ -21,7 +21,7 @@ Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
 async def taken_out(
     steps: Iterator[Callable[[], bytes] | None], now: Callable[[], float]
 ) -> list[Callable[[], bytes]]:
-    """All parts that *steps* give; see `Shard.freezing`. Nothing may be applied meanwhile."""
+    """All parts of *steps*; see `Shard.freezing`. Nothing may be applied meanwhile."""
     parts: list[Callable[[], bytes]] = []
     begin_s = now()
     for part in steps:

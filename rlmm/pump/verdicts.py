@@ -27,39 +27,34 @@ if TYPE_CHECKING:
     from rlmm.metadata.verdicts import Verdict
 
 _Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
-"""Offset, order of arrival, who waits."""
+"""Offset, order of arrival, future of the writer."""
 
 
 class VerdictWaits:
-    """The listeners of one metadata partition."""
+    """The writers that wait on one metadata partition."""
 
     def __init__(self, position: int) -> None:
         self._position = position
         self._appending: dict[int, int] = {}
-        """Appends under way, by their beginning, and where the reader stood then."""
+        """Appends under way, each with the follower's position at its beginning."""
         self._kept: list[Entry] = []
-        """By rising offset; what was heard while somebody did not know his offset yet."""
+        """Entries by rising offset, while any append does not know its offset yet."""
         self._waiters: list[_Waiter] = []
         self._arrivals = count()
         self._end: tuple[type[Unresolved], str] | None = None
 
     @property
     def listening(self) -> int:
-        """Writers that append, or wait for their verdict."""
         waiting = sum(not waiter.done() for _, _, waiter in self._waiters)
         return len(self._appending) + waiting
 
     def begin(self) -> int:
-        """
-        An append begins: keep what is heard from now on. Ends with `end_append`, always, which
-        takes what is returned here.
-        """
+        """Keep entries from now on; callers pass the result to `end_append` in any case."""
         append = next(self._arrivals)
         self._appending[append] = self._position
         return append
 
     def end_append(self, append: int) -> None:
-        """The append is over, its offset known or not."""
         del self._appending[append]
         # Nobody who appends now can have an event before where the reader stood when he began.
         low = next(iter(self._appending.values()), self._position)
@@ -68,8 +63,8 @@ class VerdictWaits:
 
     def listen(self, offset: int, append: int) -> asyncio.Future[Verdict]:
         """
-        The verdict on the event at *offset*, now or later: what *append*, which `begin` returned,
-        came to. To be called before `end_append`.
+        The verdict on the event at *offset*, of the append that `begin` returned. To be called
+        before `end_append`.
         """
         waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         if self._end is not None:
@@ -97,7 +92,7 @@ class VerdictWaits:
                 waiter.set_result(_verdict_on(offset, report.entries))
 
     def fail(self, error: type[Unresolved], message: str) -> None:
-        """No verdict will ever be heard here again. The first reason holds."""
+        """Fail all writers, from now on; the first error holds."""
         if self._end is not None:
             return
         self._end = error, message
@@ -108,7 +103,6 @@ class VerdictWaits:
 
 
 def _verdict_on(offset: int, entries: tuple[Entry, ...] | list[Entry]) -> Verdict:
-    """What *entries*, by rising offset, say of the event at *offset*."""
     index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
     if index >= 0 and entries[index].offset <= offset < entries[index].next_offset:
         return entries[index].verdict

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class AssignmentCounts:
-    """User partitions, each with how many hold it."""
+    """User partitions, each with the number of brokers that have it."""
 
     def __init__(self) -> None:
         self._holders: dict[TopicIdPartition, int] = {}
 
     def change(self, before: Partitions, after: Partitions) -> None:
-        """One of those who hold something holds *after*, and not *before* any more."""
+        """A broker has *after*, and no longer *before*."""
         holders = self._holders
         for partition in after - before:
             holders[partition] = holders.get(partition, 0) + 1

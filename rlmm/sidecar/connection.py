@@ -32,14 +32,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 HELLO_BYTES_MAX: Final = 64 * 1024
-"""Largest frame of who has not said who it is."""
+"""Largest frame before hello."""
 TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """One client, from its connection to its end."""
-
     __slots__ = (
         "_around", "_closing", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
         "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
@@ -56,8 +54,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         readers: SocketReaders | None = None,
     ) -> None:
         """
-        *entered* says whether there is room for one more; *left* hears that it is over. What comes
-        is taken by *readers*, or without them by the event loop.
+        *entered* returns whether there is room for the connection; *left* is called at its end.
+        Without *readers* the event loop reads the socket.
         """
         self._around = around
         self._figures = around.figures
@@ -74,14 +72,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._waits = WaitingRequests(around.settings, around.figures, self._tell)
         self._transport: Any = None
         self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
-        """Requests that wait for their turn: as they came, and those that have waited before."""
+        """Requests in line: frames as they came, and reads that have waited."""
         self._is_turn_due = False
         self._later: list[bytes] = []
         """Answers of requests that waited, to be written together."""
         self._held_bytes = 0
         self._closing = False
         self._is_last = False
-        """Whether nothing more is read, because all ends."""
+        """Whether nothing more is read, because the service stops."""
         self.heard_s = self._loop.time()
         """When the last request came, by the loop's clock."""
         self.blocked_s: float | None = None
@@ -103,7 +101,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._fd = self._readers.begin(self._take, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where bytes are received: one place for all connections, as they are taken at once."""
+        """All connections share one buffer: what is in it is taken at once."""
         return self._around.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -149,7 +147,6 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._take_turn()
 
     def pause_writing(self) -> None:
-        """The client does not take its answers."""
         if self.blocked_s is None:
             self.blocked_s = self._loop.time()
             self._figures.slow_clients += 1
@@ -165,10 +162,12 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def eof_received(self) -> None:
-        """The client is gone, or as good as: who sends nothing more is not waited for."""
+        """
+        Returns nothing, so the transport closes: a client that sends nothing more is not waited
+        for.
+        """
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over, however it came to that."""
         self._closing = True
         self._readers.leave(self._fd)
         self._fd = NO_FILE
@@ -182,7 +181,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------------- its turn
 
     def _take_turn(self) -> None:
-        """Answer what stands in line, as far as one turn goes."""
+        """Answer requests in line, within the limits of one turn."""
         self._is_turn_due = False
         if self._closing or self.blocked_s is not None:
             return
@@ -259,7 +258,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         return frame
 
     def _greeted(self, request_id: int, method: str, args: list[Any]) -> bytes:
-        """The answer to hello; whoever is refused has to connect anew."""
+        """Answer hello; a client that is refused has to connect anew."""
         try:
             value = self._session.greet(method, args, self._peer_of(self._transport))
         except RlmmError:
@@ -271,7 +270,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         return answer_frame(request_id, value)
 
     def _tell(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
-        """A request has waited long enough."""
+        """Answer a request that has waited."""
         self.heard_s = self._loop.time()
         try:
             value = result_of(task)
@@ -292,7 +291,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._later.append(frame)
 
     def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
-        """A fault of ours: told, logged, and no reason to end."""
+        """Log a bug and refuse the request."""
         _log.error("a request failed: %s", method, exc_info=error)
         told = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
         self._figures.refuse(method, told)
@@ -311,7 +310,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------- how it ends
 
     def give_up(self, error: RlmmError, reason: str | None = None) -> None:
-        """Refuse everything by one frame that belongs to no request, and end."""
+        """Refuse everything by one frame that belongs to no request, and close."""
         if reason is not None:
             self._figures.cut_off[reason] += 1
             self._figures.refuse(None, error)
@@ -319,7 +318,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.close()
 
     def close(self) -> None:
-        """End when the answers that were made are taken; nothing is read any more."""
+        """Close when the answers that were made are taken; nothing is read any more."""
         self._closing = True
         if self.closing_s is None:
             self.closing_s = self._loop.time()
@@ -341,7 +340,6 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def has_line(self) -> bool:
-        """Whether requests stand in line whose turn will come."""
         return bool(self._line) and self.blocked_s is None
 
     @property
@@ -350,12 +348,11 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def is_welcome(self) -> bool:
-        """Whether who was let in still would be."""
+        """Whether the client would be let in still."""
         return self._session.is_welcome
 
     @property
     def state(self) -> str:
-        """In one word, for statistics."""
         if self._closing:
             return "closing"
         if self.blocked_s is not None:
@@ -371,7 +368,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.give_up(error, "protocol")
 
     def _hold(self, held_bytes: int) -> None:
-        """Account for the bytes of an unfinished frame; there is only so much room for all."""
+        """Count the bytes of an unfinished frame; the room for all of them is limited."""
         is_known = self._session.is_known
         self._figures.hold(held_bytes - self._held_bytes, is_known=is_known)
         self._held_bytes = held_bytes

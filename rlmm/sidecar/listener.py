@@ -37,14 +37,14 @@ _FILES_KEPT = 512
 """Files that the process needs beside connections: its log, snapshots, connections to brokers."""
 _BACKLOG = 1_024
 _LOOKS = 8
-"""How often each time-out is looked at before it is over."""
+"""How often each time-out is checked before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _REMOVE_S = 1.0
-"""What the end waits for a disk that hangs before the file of the socket is left where it is."""
+"""How long the end waits for a disk that hangs before it leaves the file of the socket."""
 _LEAVES_FILES: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-"""Newer event loops look for the file of a socket themselves, and block while they do."""
+"""Newer event loops remove the file of a socket themselves, and block while they do."""
 _WAIT_SHARE = 0.5
-"""Share of the deadline that answers under way have to end by themselves."""
+"""Share of the deadline in which answers under way may end by themselves."""
 
 
 class Sidecar:
@@ -54,8 +54,8 @@ class Sidecar:
         self, around: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
     ) -> None:
         """
-        *unix_path* is where the Unix socket is; `None` opens none. Where it *may do without*, a
-        path that cannot be used is logged and no reason to end.
+        *unix_path* is the path of the Unix socket; `None` opens none. Where the server *may do
+        without*, it logs a path that cannot be used.
         """
         self._may_do_without = may_do_without
         self._around = around
@@ -69,15 +69,13 @@ class Sidecar:
         self._handshakes: Handshakes | None = None
         self._door_generation = around.door.generation
         self.listening = asyncio.Event()
-        """Set while connections are taken."""
         self.addresses: list[tuple[str, int]] = []
-        """Where TCP connections are taken, once they are."""
 
     async def run(self) -> None:
         """
         Listen until cancelled; then answer what is under way, and end it within the deadline.
 
-        Raises `ConfigError` where it cannot listen where it is told to.
+        Raises `ConfigError` where it cannot listen at an address of the settings.
         """
         self._connections_max = files_for(self._around.settings.connections_max)
         self._readers = readers()
@@ -178,7 +176,9 @@ class Sidecar:
     # -------------------------------------------------------------------------------- limits
 
     def _look_after_all(self) -> None:
-        """Cut off who is silent, or does not take its answers, for too long; and look again."""
+        """
+        Cut off clients that are silent, or do not take their answers, for too long; periodically.
+        """
         settings = self._around.settings
         loop = asyncio.get_running_loop()
         self._send_away_who_is_unwelcome()
@@ -202,7 +202,7 @@ class Sidecar:
         self._look = loop.call_later(look_s, self._look_after_all)
 
     def _send_away_who_is_unwelcome(self) -> None:
-        """End connections whose right was taken away."""
+        """End connections whose role was taken away."""
         generation = self._around.door.generation
         if generation != self._door_generation:
             self._door_generation = generation
@@ -211,7 +211,6 @@ class Sidecar:
                     connection.abort("unwelcome")
 
     def statistics(self) -> SidecarStatistics:
-        """What came in and what became of it."""
         states: dict[str, int] = dict.fromkeys(
             ("greeting", "idle", "waiting", "slow", "closing"), 0
         )
@@ -225,7 +224,7 @@ class Sidecar:
     # --------------------------------------------------------------------------------- the end
 
     async def _end(self) -> None:
-        """Let end what is under way; refuse the rest, close, and leave nobody behind."""
+        """Let requests under way end; refuse the rest, and close all connections."""
         loop = asyncio.get_running_loop()
         stop_s = self._around.settings.stop_timeout_ms / 1_000
         deadline_s = loop.time() + stop_s
@@ -265,7 +264,7 @@ class Sidecar:
 
 
 async def _remove(unix: UnixSocket) -> None:
-    """Remove the file of a socket that is closed; a disk that hangs holds up nobody for long."""
+    """Remove the file of a closed socket; does not wait long for a disk that hangs."""
     try:
         async with asyncio.timeout(_REMOVE_S):
             await in_own_thread("sidecar: socket", unix.remove)
@@ -275,8 +274,8 @@ async def _remove(unix: UnixSocket) -> None:
 
 def files_for(connections_max: int) -> int:
     """
-    How many of so many connections the system has files for. The limit is raised as far as it goes;
-    what is then still missing is logged.
+    The number of connections that the system has files for. Raises the soft limit as far as it
+    goes, and logs what is missing.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + _FILES_KEPT

@@ -55,28 +55,28 @@ if TYPE_CHECKING:
 
 
 _RECEIVED_BYTES: Final = 256 * 1024
-"""Most bytes that are taken from a socket at a time."""
+"""Bytes taken from a socket at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What every session of one frame server shares."""
+    """Parts that all sessions of one frame server share."""
 
     settings: SidecarSettings
     clusters: Clusters
     door: Authenticator
     figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
-    """How an engine stands, for people."""
+    """The statistics of an engine, for operators."""
     server: str
     """Name and version of this program."""
     mode: str
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
-    """Where what is received stands for a moment."""
+    """Holds received bytes until they are taken."""
 
 
 class ClientSession:
-    """What one client asks, from its hello on."""
+    """The requests of one client, from its hello on."""
 
     __slots__ = (
         "_around", "_bounds", "_client", "_engine", "_reads", "broker", "hello", "image",
@@ -87,41 +87,38 @@ class ClientSession:
         self._around = around
         self._bounds = RequestLimits.of(around.settings)
         self.hello: ClientHello | None = None
-        """What the client has said of itself; `None` while it has not."""
+        """`None` before hello."""
         self._engine: Engine | None = None
-        """Whose cluster is known to be the client's."""
+        """`None` before the engine is known to be that of the client's cluster."""
         self._reads: PartitionQueries | None = None
         self._client: Client | None = None
-        """Who this is, counted as one connection of it."""
+        """Counts as one connection of the client."""
         self.broker: BrokerStart | None = None
-        """The start of a broker that this client speaks for."""
+        """The start of the broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
-        """Called for each request where only so many are allowed; raises `TooBusy`."""
+        """Called for each request of a client with a rate limit; raises `TooBusy`."""
         self.image = OpenImage(around.settings, around.figures)
-        """The state image that the client takes in pieces."""
         self.log_reads = 0
-        """Calls of a log that are under way for the client."""
+        """Calls of the log that are under way for the client."""
 
     @property
     def figures(self) -> FrameServerCounters:
-        """What is counted for all sessions."""
         return self._around.figures
 
     @property
     def is_known(self) -> bool:
-        """Whether the client has said who it is."""
         return self.hello is not None
 
     @property
     def client(self) -> Client:
-        """Who this is; only asked of who is known."""
+        """Only for use after hello."""
         client = self._client
         assert client is not None
         return client
 
     @property
     def is_welcome(self) -> bool:
-        """Whether who was let in still would be."""
+        """Whether the client would be let in still."""
         return self._client is None or self._around.door.is_valid(self._client)
 
     def leave(self) -> None:
@@ -133,7 +130,7 @@ class ClientSession:
     # ------------------------------------------------------------------------------- hello
 
     def greet(self, method: str, args: Args, peer: Peer) -> dict[str, object]:
-        """Answer the first request, after which the client is known or the connection ends."""
+        """Answer hello; after a refusal the connection ends."""
         if method != "hello":
             raise NotPermitted("the first request must be hello: nothing else is answered before")
         METHODS["hello"].require_count(args)
@@ -178,7 +175,7 @@ class ClientSession:
         )
 
     def engine(self) -> Engine:
-        """The engine of the client's cluster; raises why there is none, or not yet."""
+        """The engine of the client's cluster; raises the reason where there is none."""
         if self._engine is not None and not self.is_left_behind():
             return self._engine
         hello = self.hello
@@ -196,7 +193,7 @@ class ClientSession:
         return engine
 
     def _show_life(self) -> None:
-        """Where a broker speaks its cluster is alive, whatever is known of it here."""
+        """A broker that speaks is a sign of life of its cluster."""
         assert self.hello is not None
         if self.hello.broker_id is not None:
             self._around.clusters.hear_broker(self.hello.cluster_id)
@@ -207,18 +204,16 @@ class ClientSession:
             self._around.clusters.leave(start)
 
     def is_left_behind(self) -> bool:
-        """Whether the engine that answered is gone; from then on another one is looked for."""
+        """Forget an engine that was taken off; whether there was one."""
         if self._engine is None or self.is_served(self._engine):
             return False
         self._engine = self._reads = None
         return True
 
     def is_served(self, engine: Engine) -> bool:
-        """Whether the engine is still there."""
         return self._around.clusters.is_served(engine)
 
     def reads(self) -> PartitionQueries:
-        """The questions that this client may ask."""
         return self._reads or self._reads_of(self.engine())
 
     def _reads_of(self, engine: Engine) -> PartitionQueries:
@@ -230,7 +225,7 @@ class ClientSession:
 
     def answer(self, method: str, args: Args) -> object:
         """
-        The value that answers a request, or a coroutine that gives it when it has waited.
+        The value that answers a request, or a coroutine that waits and returns it.
 
         Raises the refusal.
         """
@@ -280,7 +275,7 @@ class ClientSession:
         return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
-        """Refuse what the role does not allow, and who speaks for a start that is over."""
+        """Refuse by role, and requests of a superseded broker start."""
         self.client.require_role(method.role, method.name)
         if self.broker is not None:
             self.broker.require_current()
@@ -315,7 +310,7 @@ class ClientSession:
         return self._around.clusters.brokers(engine).stop(start, partitions)
 
     def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
-        """The broker that this client speaks for."""
+        """The engine and the broker start of this client."""
         engine = self.engine()
         if self.broker is None:
             msg = f"{method.name} is said by a broker: hello named no broker_id"

@@ -27,9 +27,9 @@ class UnixSocket:
 
     def __init__(self, path: Path, mode: int, backlog: int) -> None:
         """
-        Listen at *path*. What a dead process left there gives way.
+        Listen at *path*. Replaces the file of a dead process.
 
-        Raises `FolderInUse` where somebody listens already, `ConfigError` where no socket can be.
+        Raises `FolderInUse` where another process listens, `ConfigError` where no socket can be.
         """
         self.path = path
         _require_short(path)
@@ -52,7 +52,7 @@ class UnixSocket:
             raise ConfigError(msg) from error
 
     def remove(self) -> None:
-        """Remove the file, unless somebody has put another one in its place."""
+        """Remove the file, unless another process has replaced it."""
         with suppress(OSError):
             found = self.path.lstat()
             if (found.st_dev, found.st_ino) == self._file:
@@ -70,7 +70,7 @@ def _require_short(path: Path) -> None:
 
 
 def _require_free(path: Path) -> None:
-    """Refuse a path where somebody listens, or that is something else than a socket."""
+    """Refuse a path where a process listens, or that is not a socket."""
     try:
         found = path.lstat()
     except FileNotFoundError:

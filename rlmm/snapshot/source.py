@@ -18,25 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShardImages:
-    """One shard as it was at one moment; its parts can be made into bytes later, in any thread."""
+    """One shard at one moment; any thread may make its parts into bytes later."""
 
     partition: int
-    """The metadata partition."""
     position: int
     history: ReplayHistory
     parts: Sequence[Callable[[], bytes]]
-    """One for each user partition, by rising key; it returns its partition image."""
+    """One for each user partition, by rising key; each returns a partition image."""
 
 
 class SnapshotSource(Protocol):
-    """The shards that can be saved."""
-
     def positions(self) -> Mapping[int, int]:
         """Metadata partition to position, of every shard that may be saved now."""
 
     async def freeze(self, partition: int) -> ShardImages | None:
         """
-        The shard as it is now, or `None` when it is not there any more.
-
-        Never holds the event loop for long.
+        Return the shard as it is now, if it is still there, without holding up the event loop.
         """
