@@ -18,4 +18,5 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `own_thread`: A thread for one short piece of work that may block, over when the work is.
 - `time_text`: Times, and times that passed, as people say them.
 - `version`: The version of rlmm.
+- `whole_numbers`: Checks of the whole numbers among settings.
 """

@@ -10,7 +10,6 @@ taking more than its share of the event loop and of memory, and `freezing` the i
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sidecar`,
 `spark_tiering.maintenance`.
 
-- `cgroup`: How much memory the container may have, as the kernel's control groups say it.
 - `damage_skipping`: Where a log goes on behind a batch that cannot be trusted.
 - `log_connection`: How the log is reached.
 - `settings`: What can be chosen about reading and writing the log, and why the defaults are

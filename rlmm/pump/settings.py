@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
-from rlmm.metadata.ids import INT32_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,7 @@ class PumpSettings:
     """Longest pause: each is twice the one before up to this one, and attempts go on for ever."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in (
-            "slice_events",
-            "read_bytes",
-            "read_timeout_ms",
-            "bounds_interval_ms",
-            "bounds_timeout_ms",
-            "lag_ms_max",
-            "end_age_ms_max",
-            "damage_reads",
-            "incidents_max",
-            "incident_bytes_max",
-            "retry_first_ms",
-            "retry_last_ms",
-        ):
-            require_whole("pump", name, getattr(self, name))
+        require_whole_numbers("pump.", self)
         share = self.undecodable_share_max
         if isinstance(share, bool) or not (math.isfinite(share) and 0 <= share <= 1):
             msg = f"pump.undecodable_share_max must be a number from 0 to 1, got {share!r}"
@@ -83,13 +68,4 @@ class WriteSettings:
     """Writes that wait at a time; one more is refused at once."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in ("timeout_ms", "ready_timeout_ms", "pending_max"):
-            require_whole("write", name, getattr(self, name))
-
-
-def require_whole(section: str, name: str, value: object, *, high: int = INT32_MAX) -> None:
-    """Refuse what is not a whole number from 1 to *high*."""
-    if type(value) is not int or not 1 <= value <= high:
-        msg = f"{section}.{name} must be a whole number from 1 to {high}, got {value!r}"
-        raise ConfigError(msg)
+        require_whole_numbers("write.", self)

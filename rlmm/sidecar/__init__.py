@@ -8,7 +8,6 @@ answer is as true as the engine's.
 
 May be imported by `rlmm.config`, `rlmm.process`.
 
-- `assignment_counts`: What several hold together, counted.
 - `broker_starts`: One broker.
 - `brokers`: What the brokers of a cluster said they lead and follow.
 - `cluster_discovery`: The engines of the process as the frame server sees them.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import RlmmError, TooBusy
 from rlmm.metadata.assignment import Assignment
-from rlmm.sidecar.assignment_counts import AssignmentCounts
 from rlmm.sidecar.broker_starts import NOTHING, SETTLE_S, BrokerSessions
 
 if TYPE_CHECKING:
@@ -22,6 +21,36 @@ if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
+
+    Partitions = frozenset[TopicIdPartition]
+
+
+class AssignmentCounts:
+    """
+    User partitions, each with the number of brokers that have it.
+
+    A change costs its own size and one copy of the table: to compare with all other brokers would
+    take a second with some hundred of them.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[TopicIdPartition, int] = {}
+
+    def change(self, before: Partitions, after: Partitions) -> None:
+        """A broker has *after*, and no longer *before*."""
+        holders = self._holders
+        for partition in after - before:
+            holders[partition] = holders.get(partition, 0) + 1
+        for partition in before - after:
+            left = holders[partition] - 1
+            if left:
+                holders[partition] = left
+            else:
+                del holders[partition]
+
+    @property
+    def all(self) -> Partitions:
+        return frozenset(self._holders)
 
 
 class BrokerAssignments:
@@ -128,8 +157,8 @@ class BrokerAssignments:
     def _change(
         self,
         start: BrokerStart,
-        partitions: frozenset[TopicIdPartition],
-        kept: frozenset[TopicIdPartition],
+        partitions: Partitions,
+        kept: Partitions,
     ) -> int:
         broker = start.broker
         if partitions == start.known and kept == broker.kept:
@@ -141,7 +170,7 @@ class BrokerAssignments:
         self._generation += 1
         return self._generation
 
-    def _reconcile(self, broker: BrokerSessions, held: frozenset[TopicIdPartition]) -> None:
+    def _reconcile(self, broker: BrokerSessions, held: Partitions) -> None:
         """Answer for *held* because of *broker*; changes nothing where the engine refuses."""
         before = broker.held
         self._holdings.change(before, held)

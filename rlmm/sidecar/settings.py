@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
 
-_INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
 _MODE = re.compile(r"0?[0-7]{3}", re.ASCII)
 NO_SOCKET = "none"
@@ -16,8 +16,13 @@ SOCKET_NAME = "rlmm.sock"
 """Of the Unix socket in the data folder, where no path is said."""
 SOCKET_PATH_BYTES_MAX = 100
 """Longest path that every system takes, with what stands behind it while the socket is made."""
-_FRAME_BYTES_LEAST = 64 * 1024
-_FRAME_BYTES_MOST = 64 * 1024 * 1024
+_BOUNDS = {
+    "frame_bytes_max": (64 * 1024, 64 * 1024 * 1024),
+    "lookups_max": (1, 10_000),
+    "page_max": (1, 1_000),
+    "assign_max": (1, 10_000),
+}
+"""What the engine itself allows; of an assignment, what other clients can be made to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +100,7 @@ class SidecarSettings:
     `shutdown_timeout_ms`, of which the last snapshots need a part."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in (
-            "connections_max", "received_bytes_max", "pipeline_max", "waiting_max",
-            "write_buffer_bytes_max", "slow_client_ms", "idle_timeout_ms", "hello_timeout_ms",
-            "ready_timeout_ms", "lookups_max", "page_max", "brokers_max", "stop_timeout_ms",
-            "greeting_bytes_max", "waiting_bytes_max", "waiting_bytes_total_max", "timeout_ms_max",
-            "assign_max",
-        ):  # fmt: skip
-            _require_whole(name, getattr(self, name), 1, _INT32_MAX)
-        if self.clusters_max is not None:
-            _require_whole("clusters_max", self.clusters_max, 1, _INT32_MAX)
-        _require_whole(
-            "frame_bytes_max", self.frame_bytes_max, _FRAME_BYTES_LEAST, _FRAME_BYTES_MOST
-        )
-        for name, most in _MOST.items():
-            _require_whole(name, getattr(self, name), 1, most)
+        require_whole_numbers("sidecar.", self, **_BOUNDS)
         if self.ready_timeout_ms > self.timeout_ms_max:
             msg = (
                 f"sidecar.ready_timeout_ms must not be above sidecar.timeout_ms_max, "
@@ -145,13 +135,3 @@ class SidecarSettings:
             msg = f"sidecar.listen must be host:port, got {self.listen!r}"
             raise ConfigError(msg)
         return host, int(port)
-
-
-_MOST = {"lookups_max": 10_000, "page_max": 1_000, "assign_max": 10_000}
-"""What the engine itself allows; of an assignment, what others can be made to wait for."""
-
-
-def _require_whole(name: str, value: object, low: int, high: int) -> None:
-    if type(value) is not int or not low <= value <= high:
-        msg = f"sidecar.{name} must be a whole number from {low} to {high}, got {value!r}"
-        raise ConfigError(msg)
