@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class OneState:
-    """A single shard that can be kept."""
-
     def __init__(self) -> None:
         self.shard = PythonShard(0)
         self.shard.apply_event(started("a"))

@@ -31,11 +31,10 @@ SETTINGS = EngineSettings(memory=ROOM)
 
 
 class Unexpected(Exception):
-    """What nobody thought of."""
+    pass
 
 
 async def opened() -> LogOpener:
-    """A log that is there, with events in every metadata partition."""
     log = MemoryLog(MemoryTopic(PLACES))
     for number in range(30):
         partition = tp("t", number)
@@ -46,19 +45,17 @@ async def opened() -> LogOpener:
 
 
 async def broken() -> LogOpener:
-    """A log that fails in a way that nobody thought of."""
     raise Unexpected("nobody thought of it")
 
 
 async def never() -> LogOpener:
-    """A log whose opening takes for ever."""
     await asyncio.Event().wait()
     raise AssertionError
 
 
 @pytest.fixture(autouse=True)
 def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that a loop of virtual time would leap over: all is said to be written at once."""
+    """Virtual time would leap over threads: report all as written at once."""
 
     async def flush(_: Engine, partitions: Collection[int] | None = None) -> FlushResult:
         assert partitions is not None
@@ -69,13 +66,11 @@ def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan(name: str) -> EnginePlan:
-    """An engine whose log is the one that is called *name*."""
     opening = {"broken": broken, "n": never}.get(name if name == "broken" else name[0], opened)
     return EnginePlan(name, opening, Assignment.everything(), SETTINGS, None, is_observer=True)
 
 
 def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
-    """What became of each, and how long it took."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
 
         async def timed() -> tuple[dict[str, SnapshotOutcome], float]:

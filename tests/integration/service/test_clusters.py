@@ -40,7 +40,7 @@ SETTINGS = EngineSettings(
     memory=ROOM,
 )
 DEADLINE_S = 30.0
-"""Never reached, unless something is broken."""
+"""Reached only when something is broken."""
 TWO = """
 [snapshot]
 free_bytes_min = 0
@@ -54,8 +54,6 @@ num_partitions = 3
 
 
 def plan(name: str, topic: MemoryTopic) -> EnginePlan:
-    """An engine on a topic in memory, as one of several."""
-
     async def opened() -> LogOpener:
         return LogOpener(MemoryLog(topic))
 
@@ -72,7 +70,6 @@ def plan(name: str, topic: MemoryTopic) -> EnginePlan:
 
 @asynccontextmanager
 async def running(*plans: EnginePlan) -> AsyncIterator[tuple[Service, asyncio.Task[None]]]:
-    """A service with these engines as long as the block, all of them open."""
     service = Service({})
     for each in plans:
         await service.add(each)
@@ -96,7 +93,6 @@ async def ready(service: Service, name: str) -> Engine:
 
 
 async def kept_positions(folder: Path) -> list[int]:
-    """The position of every snapshot below *folder*."""
     found = await asyncio.to_thread(lambda: list(stored_below(folder)))
     return [stored.position for stored in found]
 
@@ -108,7 +104,6 @@ def identity(engine: Engine) -> LogIdentity:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A configuration of two embedded logs, in the folder of the test."""
     file = tmp_path / "rlmm.toml"
     file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
     return file

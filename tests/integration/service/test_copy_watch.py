@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class TellingLog(MemoryLog):
-    """A log in memory whose cluster has a topic that is not copied."""
-
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
         return frozenset({"orders"})
 

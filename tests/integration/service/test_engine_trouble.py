@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]]) -> EnginePlan:
-    """An engine whose log cannot be opened, which turns out when *before* has been done."""
-
     async def refused() -> LogOpener:
         await before()
         raise error
@@ -35,8 +33,6 @@ def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]
 
 
 class ClosingBadly(MemoryLog):
-    """A log whose end goes wrong."""
-
     async def close(self) -> None:
         await super().close()
         raise ZeroDivisionError("at the end")

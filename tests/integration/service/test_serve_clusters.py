@@ -38,26 +38,22 @@ num_partitions = 3
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A configuration of two embedded logs, in the folder of the test."""
     file = tmp_path / "rlmm.toml"
     file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
     return file
 
 
 async def kept_positions(folder: Path) -> list[int]:
-    """The position of every snapshot below *folder*."""
     found = await asyncio.to_thread(lambda: list(stored_below(folder)))
     return [stored.position for stored in found]
 
 
 async def fill(folder: Path, name: str, partition_count: int) -> None:
-    """Begin a log in *folder* that holds the beginning of one copy."""
     async with open_metadata(folder, partition_count=partition_count) as metadata:
         await metadata.add_segment(started(segment_id(name, tp(name))))
 
 
 async def until_answered(served: Serving, counts: dict[str, int]) -> None:
-    """Wait until every metadata partition of each cluster is answered from, whoever is first."""
     left = dict(counts)
     while left:
         line = await served.until("is answered from")
@@ -67,7 +63,6 @@ async def until_answered(served: Serving, counts: dict[str, int]) -> None:
 
 
 def snapshot_write(*options: str) -> dict[str, dict[str, list[int]]]:
-    """What `rlmm snapshot write` prints."""
     done = subprocess.run(
         [sys.executable, "-m", "rlmm", "snapshot", "write", *options],
         capture_output=True,

@@ -18,8 +18,6 @@ from tests.support.watching import TP
 
 
 class Resident:
-    """How much is resident, as a test has it."""
-
     def __init__(self) -> None:
         self.bytes = 0
 

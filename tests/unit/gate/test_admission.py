@@ -36,12 +36,10 @@ MARKED, STARTED, FINISHED = PartitionDeleteState
 def progress(
     position: int = 0, target: int | None = None, log_end: int | None = None
 ) -> ReplayProgress:
-    """How the metadata partition of `TP` stands."""
     return ReplayProgress(PLACE, position, target, 0, log_end, 0.0)
 
 
 def loading(**options: int) -> Gate:
-    """A gate that knows the topic, answers for all, and holds an empty shard that is not ready."""
     gate = Gate(**options)
     gate.connect(COUNT)
     gate.assign(Assignment.everything())
@@ -57,7 +55,6 @@ def opened() -> Gate:
 
 
 def refusal(gate: Gate) -> NotReady:
-    """What a question about `TP` meets."""
     with pytest.raises(NotReady) as caught:
         gate.admit(TP)
     return caught.value

@@ -51,8 +51,6 @@ ALL = pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS.keys())
 
 
 class Asked:
-    """Reads over a gate and one shard, which hold a finished and an open copy."""
-
     def __init__(self, *, is_open: bool = True) -> None:
         self.shard = PythonShard(PLACE)
         for event in (started("a"), finished("a"), started("b", 100, 199)):
