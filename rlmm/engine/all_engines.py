@@ -1,8 +1,7 @@
 """
-What is done for all engines of a process at a time: their snapshots, and the closing of their logs.
+All engines of a process at a time: their snapshots, and the closing of their logs.
 
-Invariant: however that goes for one of them, it is done for the others; a disk that hangs costs
-them nothing, and no failure is lost.
+Invariant: a failure or a disk that hangs stops no other engine, and every failure is logged.
 """
 
 from __future__ import annotations

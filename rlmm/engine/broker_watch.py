@@ -1,9 +1,9 @@
 """
-`assignment = cluster:N`: what a broker leads and follows, asked of the cluster again and again.
+The watch on a broker (`assignment = cluster:N`): asks the cluster what that broker leads and
+follows.
 
-For services beside a broker that has no plugin of ours. An answer that does not come, or not whole,
-changes nothing: what is assigned stays assigned, and before the first answer nobody knows what is.
-So the first answer is asked for again soon, every later one at the interval.
+For services beside a broker without our plugin. A failed or incomplete answer changes nothing. The
+watch repeats the first question soon, and later ones at the interval.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
-Tiered topics whose brokers were told to stop copying, and for how long they have not.
+The watch on copying: which tiered topics have `remote.log.copy.disable`, and for how long.
 
-Jobs that tier a live cluster stop copying for minutes, and retention with it. One that died in
-between leaves disks that grow, and nothing on the broker says so: whoever follows the cluster asks,
-and warns when it takes long. How long is counted from when it was first seen here: a restart begins
-anew. An answer that does not come changes nothing.
+Jobs that tier a live cluster stop copying, and with it retention, for minutes. One that died in
+between leaves disks that grow, and no broker reports it. The time counts from when this process saw
+the topic first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-Waiting until an answer is as fresh as it was asked to be, for every way in which questions come.
+Freshness of an answer: waits for events before a question is asked.
 
-Invariant: one question has one deadline, over everything that it waits for.
+Invariant: one question has one deadline, over all that it waits for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-The log of an engine is opened, which a disk that hangs may hold up for ever.
+The opening of an engine's log, which a disk that hangs may delay for ever.
 
-A log that is still being opened has a stand-in: its engine begins, says that the log is not
-reached, and where that is, and goes on as soon as it is there. Invariant: all that is taken for a
-log, its folder of snapshots included, is let go of by the stack that it was opened with.
+Until its log is open an engine works on a stand-in, which is not reached and names what it waits
+for. Invariant: closing the stack frees all that was taken for the log, its folder of snapshots
+included.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-What one engine of a process is built from: its plan, and the ways to open a log.
+The plan of one engine, and the ways to open a log.
 
-Values and constructors only. Invariant: making a plan opens nothing; all that can fail of the log
-or the disk fails when the plan's log is opened.
+Invariant: making a plan opens nothing; errors of log and disk come from opening the plan's log.
 """
 
 from __future__ import annotations

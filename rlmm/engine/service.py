@@ -1,9 +1,8 @@
 """
-The engines of one process: each is built from a plan, and its parts run beside all others.
+The service: the engines of one process, each built from a plan.
 
-One more may be added at any time. What is wrong with one that came late ends that one alone, which
-is then missing, by name; all that was configured from the start stands and falls together. No log
-is ever followed twice.
+Engines may be added at any time. An error of one that was added late ends that one alone, which is
+then missing, by name; engines of the configuration run or fail together. No log is followed twice.
 """
 
 from __future__ import annotations

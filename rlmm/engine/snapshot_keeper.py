@@ -1,8 +1,7 @@
 """
-Snapshots of whatever topic an engine follows now: between the pump and the snapshot folder.
+The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic.
 
-Pump and snapshots do not know each other. Here the states of the one are handed to the other, and
-when the topic turns out to be another one, its snapshots are, too.
+Pump and snapshots do not know each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How an engine as a whole stands, in figures: what its parts say of themselves, put together."""
+"""Statistics of an engine as a whole, and its readiness."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """
-The parts of a process: each runs until it is cancelled, all under one task group.
+The task group of a process: its parts run until they are cancelled.
 
-More may be added while they run, and some be ended. A part that fails ends all of them by its name;
-so does one that comes to an end by itself, which none ever should. One that was ended does neither,
-however it takes that.
+Parts may be added and ended meanwhile. A part that fails ends all others, and so does one that
+returns; its error carries its name. One that was ended with its owner does neither.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-Long listings, made on the event loop so that everybody else has a turn in between.
-
-Nothing here is admitted or answered: that is `PartitionQueries`, at every step anew where a step is
-an answer.
-"""
+"""Listings of any length, made on the event loop with turns for other tasks in between."""
 
 from __future__ import annotations
 

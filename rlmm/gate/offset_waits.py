@@ -1,8 +1,7 @@
 """
-Waiting until a metadata partition is read up to an offset, without polling.
+Waits of readers until a metadata partition is read up to an offset, without polling.
 
-Waiters stand in a heap by offset; whoever moves the position wakes those it passed. A waiter that
-is cancelled leaves nothing behind and disturbs no other.
+Readers stand in a heap by offset; `advance` wakes those below the position.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Every question that is answered, in the words of Kafka's manager.
+Reads: every question of Kafka's `RemoteLogMetadataManager`, answered with immutable values.
 
-Check and answer are one step: no `await` stands between them, so nothing can change in between, and
-an answer was right at one moment. Answers are immutable values.
+No `await` stands between check and answer, so an answer was true at one moment.
 """
 
 from __future__ import annotations

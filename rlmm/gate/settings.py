@@ -1,4 +1,4 @@
-"""What can be chosen about answering, and why each default is what it is. Pure."""
+"""Settings of answering. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gate has let in and refused, and who waits, in figures; and their counting."""
+"""Statistics of gates, questions and waits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-The process: builds every part, runs them under one task group, and ends them in order.
+The run of the process: opens the logs, runs the parts under one task group, ends them in order.
 
-What is built from what can be read here from top to bottom. A part that fails ends the process by
-name; a signal ends it in order and within a deadline, and what would not end is named, too.
+A failed part ends the process with an error that names it; a signal ends it in order and within a
+deadline, and an error names what hangs.
 """
 
 from __future__ import annotations

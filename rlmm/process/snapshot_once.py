@@ -1,7 +1,5 @@
 """
-Engines for one purpose: each reads up to the end of its log, its snapshots are written, it is over.
-
-One deadline is for all; what goes wrong with one of them is told of that one.
+Snapshots without a service: each engine reads its log to the end, and its snapshots are written.
 """
 
 from __future__ import annotations

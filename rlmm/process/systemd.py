@@ -1,9 +1,8 @@
 """
-systemd's notify protocol: whoever supervises the process is told how it stands.
+systemd's notify protocol: datagrams to the socket that `NOTIFY_SOCKET` names.
 
-Datagrams to the socket that `NOTIFY_SOCKET` names; without it nothing is ever sent. Timers of the
-event loop do it, so that the watchdog hears nothing once the loop no longer turns. Invariant:
-nothing here waits, and nothing that goes wrong here is anybody else's trouble.
+Timers of the event loop send them, so that the watchdog gets none once the loop hangs. Invariant:
+nothing here waits or raises.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a configuration to what is built from it. Opens nothing."""
+"""The wiring of the process: builds plans and servers from a configuration. Opens nothing."""
 
 from __future__ import annotations
 

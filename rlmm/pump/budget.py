@@ -1,10 +1,9 @@
 """
-The memory budget: first an alert, then nothing more is taken; never an out-of-memory kill as the
-first sign.
+The memory budget: raises an alert first, and then has the service take nothing more, so that the
+kernel never kills it.
 
-What counts is the resident memory of the process, and what there is: the machine's memory, or the
-limits of the control groups of the process, of both versions. A limit of an outer group kills as
-surely as its own. What cannot be read sets no limit.
+Counts the resident memory of the process against the machine's memory or the limits of its control
+groups, of both versions and of every outer group. A limit that cannot be read counts as none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 Where a log goes on behind a batch that cannot be trusted. Pure.
 
-What a damaged header says of its own offsets is not believed: a wrong number would skip history.
-What stands behind it is: the next sound batch of the same record set, else the offset at which the
-log itself says that the set ends.
+A damaged header may give wrong offsets, and a wrong number would skip history. So the next sound
+batch of the record set counts, or else the end that the log gives for the set.
 """
 
 from __future__ import annotations

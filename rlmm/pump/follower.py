@@ -1,9 +1,10 @@
 """
-The task that reads one metadata partition: log -> replay -> whoever listens.
+The follower of one metadata partition: a task that reads the log, applies it by `replay` and
+reports.
 
-Everything that is decided is decided in `replay`; here is the order of calls, the waiting, and what
-each error of the log means. A follower is made for one assignment and never used again: what is
-assigned anew gets a new one, behind a closed gate.
+`replay` decides; the follower orders the calls, waits, and handles each error of the log. A
+follower serves one assignment: a partition that is assigned again gets a new one, behind a closed
+gate.
 """
 
 from __future__ import annotations

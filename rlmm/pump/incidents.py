@@ -1,8 +1,8 @@
 """
-What was not simply applied, within bounds: rejected events, undecodable records, remarks.
+Incidents, within bounds: rejected events, undecodable records, remarks.
 
-Counters live in the shards and are exact; here is what an operator wants to look at. The oldest go
-first, and how many went is counted.
+Counters of the shards are exact; incidents are for operators to look at. The oldest are dropped
+first, and counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-How the log is reached: asked who it is until it answers, with pauses, and nothing gives up.
+The connection of the pump to its log: asks for the identity until the log answers, with pauses.
 
-A pause ends early where the log is silent and somebody has a sign of life of it; what a refusal or
-an absent topic needs is done by people, and comes no sooner for being asked for more often.
+A pause ends early where no broker answered and one shows signs of life; only people can repair a
+refusal or an absent topic.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
-The pump as a whole: reaches the log, keeps followers in step with what is assigned, asks for ends.
+The pump: reaches the log, begins and ends followers by the assignment, asks for log end offsets.
 
-An assignment takes effect in one step, without waiting for anything: what is no longer wanted is
-ended at once, what is new begins, each partition by itself. Every call of `reconcile` has a
-generation; callers can wait until it is settled.
+An assignment takes effect in one step, without waiting. Every call of `reconcile` has a generation;
+callers can wait until it has taken effect.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-The reading of one metadata partition, as decisions. Pure: record sets, bounds and the time in,
-reports and facts out.
+The replay of one metadata partition, as decisions. Pure: takes record sets, bounds and the time,
+returns reports and facts.
 
-One judgement covers lag, stall and loss: an end of the log that was seen some time ago must be
-reached by now. While that holds, later records are not waited for and readiness does not flap; when
-it does not, it makes no difference whether the reader, the log or the network is to blame.
+One rule covers lag, stall and loss: the follower must reach each log end offset within a limit of
+time after it was seen. Later records are not waited for, so readiness does not flap; and it makes
+no difference whether the reader, the log or the network is slow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be chosen about reading and writing the log, and why the defaults are these. Pure."""
+"""Settings of reading and writing the log. Pure."""
 
 from __future__ import annotations
 

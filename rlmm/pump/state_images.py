@@ -1,4 +1,4 @@
-"""The image of a state, taken out of it while others have their turns in between."""
+"""State images, copied out of a shard while other tasks have turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How reading goes, in figures. Values only: whoever counts has them made."""
+"""Statistics of reading: values only."""
 
 from __future__ import annotations
 

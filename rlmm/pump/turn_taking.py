@@ -1,13 +1,12 @@
 """
-One slice of work in each turn of the event loop, whoever's it is.
+Turns of followers: one slice of work in each turn of the event loop.
 
-Fifty partitions that are replayed at once would otherwise do fifty slices before anybody else gets
-a turn. Slices are done in the order in which they were asked for, a few of one partition in a row,
-since what one slice touched the next one finds in the processor's caches; so none starves.
+Fifty partitions in replay would otherwise do fifty slices before another task has a turn. Slices
+are done in the order of the requests, a few of one partition in a row, since the next one finds in
+the processor's caches what the last one touched.
 
-State that stays is set apart now and then, where the process allows it: a full pass of Python's
-cycle collector would walk all of it, half a second at a million segments, and nobody gets a turn
-meanwhile.
+Where the process allows it, state is hidden from Python's cycle collector now and then: a full pass
+over a million segments stops the event loop for half a second.
 """
 
 from __future__ import annotations

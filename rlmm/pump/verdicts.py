@@ -1,13 +1,11 @@
 """
-How a writer hears what became of exactly its event.
+Verdicts on events for the writers that wait for them.
 
-For one reading of the log: where the state is given up and read anew, offsets need not mean what
-they meant, so whoever waits is told that, and those who come later have listeners of their own.
-
-A log tells the offset of an event only after it stored it, and by then the reader may have passed
-it. So a writer begins to listen before it appends: while any append is under way, what was not
-simply applied is kept; once the offset is known, the verdict is found there or waited for. Every
-offset that a reader has passed without saying anything of it was applied.
+A log gives the offset of an event only after it stored it, and the follower may have passed it by
+then. So a writer begins to listen before it appends: while any append is under way, entries of
+reports are kept; with the offset the verdict is found there or waited for. Every passed offset
+without an entry was applied. When the state is read anew, offsets may mean other events: waiting
+writers fail, and later ones have another object.
 """
 
 from __future__ import annotations

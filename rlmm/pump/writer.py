@@ -1,9 +1,9 @@
 """
-Writing: validate, append, and hear what became of exactly this event.
+The writer of events: validates, appends, and waits for the verdict.
 
-What can be refused is refused before anything is stored: what is wrong in itself first, then what
-is not assigned, then what the state machine would refuse. Afterwards nothing is silent: a verdict,
-or an error that says that the event is in the log and where.
+Refuses as much as possible with nothing stored: malformed events first, then unassigned ones, then
+those that the state machine would reject. Afterwards the caller gets a verdict, or an error with
+the place of the event.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """
-One broker: its starts, and what it has.
+The starts of one broker, and its partitions, leaders and followers alike.
 
-Leaders and followers are alike. A broker that was started again has said nothing yet; what it had
-stays in force until that start says what it has, and only then takes over. Where it says that in
-several pieces, what it has not named yet is kept until it has, or for a time. Invariant: of two
-starts of one broker the one that came first never takes anything from the other once that has
-spoken.
+A restarted broker has reported nothing; the partitions of the start before stay in force until its
+first report. Where it reports in several pieces, partitions that it has not mentioned are kept
+until it has, or for a time. Invariant: an earlier start takes nothing from a later one that has
+reported.
 """
 
 from __future__ import annotations

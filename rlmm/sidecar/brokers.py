@@ -1,10 +1,8 @@
 """
-What the brokers of a cluster said they lead and follow; and what the engine answers for because of
-it.
+The brokers of a cluster, and the assignment of its engine.
 
-What a broker has belongs to its id and outlives every connection. Invariant: where the engine's
-assignment follows the brokers it is the union of what they have, and of what is kept for those that
-were started again and have not said all yet.
+Partitions belong to a broker's id and outlive its connections. Invariant: an assignment that
+follows brokers is the union of their partitions, and of those kept for restarted brokers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
-The engines of the process as the frame server sees them; and clusters that brokers tell of.
+The discovery of clusters that brokers report, and the engines of the process.
 
-A cluster that is learned gets an engine of its own, beside those of the configuration, and is there
-again after a restart. Invariant: learned is only who answered at the address that was told, by the
-id that was told; no more are learned than are allowed, and none from who may not speak for a
-broker. Nothing that is told changes anything about an engine that reaches its cluster.
+A learned cluster gets an engine of its own, also after a restart. Invariants: a cluster is learned
+only when it answered at the reported address, with the reported id, within the limit, and from a
+client that may speak for a broker; a report changes nothing for an engine that reaches its cluster.
 """
 
 from __future__ import annotations

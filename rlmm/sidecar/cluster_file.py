@@ -1,8 +1,8 @@
 """
-Clusters that brokers told of, in a small file of the data folder: id and address of each.
+The file of learned clusters in the data folder: id and address of each.
 
-Invariant: the file is what was written last, whole, or what was written before. What is no such
-file is refused by name and left as it is: somebody has to look.
+Invariant: it is whole, of the last write or of the one before. A malformed file is refused and left
+for operators to look at.
 """
 
 from __future__ import annotations

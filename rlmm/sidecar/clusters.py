@@ -1,10 +1,9 @@
 """
-Which engine answers a client: by the cluster that its hello names.
+The clusters of clients: finds the engine by the cluster id of a hello.
 
-Engines are somebody else's; here is only which one is meant. Invariant: a client is never answered
-from another cluster than the one it named. While a log is not reached nobody knows whose it is, and
-nobody is sent away; but of a cluster that was learned that is known. What brokers have outlives the
-engine that answers them for it.
+Invariant: a client is never answered from another cluster than it named. While the cluster of a log
+is not known, clients get `NotReady`. The partitions of brokers outlive the engine that answers
+them.
 """
 
 from __future__ import annotations

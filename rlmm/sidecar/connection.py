@@ -1,10 +1,8 @@
 """
-One connection: bytes in, requests answered in their turn, one write of all answers.
+One connection: receives requests, answers them in turns, and writes the answers together.
 
-How much one client may hold up others is bounded here: a turn ends after so many requests, bytes of
-answers or milliseconds; the rest stands in line and nothing more is read meanwhile. Answers that
-are not taken stop the reading, too. Invariant: what is read from the socket is answered, refused,
-or the connection is at its end.
+A turn ends after a number of requests, bytes of answers or milliseconds; until the rest is answered
+nothing more is read, nor while the client does not take its answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Addresses that are told of clusters: which may be tried now, and what the last try came to.
+Trials of addresses that brokers report: which may be tried now, and the last result.
 
-Decides alone; whoever tries says how it went. Invariant: of one cluster one address is tried at a
-time, and none again before its pause is over, however often it is told.
+Invariant: one address of a cluster is tried at a time, and none again before its pause is over.
 """
 
 from __future__ import annotations

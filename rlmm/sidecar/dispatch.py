@@ -1,9 +1,9 @@
 """
-From a method and its arguments to the value that answers it: a table of small functions.
+The dispatch of reads: a table of functions from method and arguments to an answer. Nothing waits
+here.
 
-Each reads its arguments and asks at once; nothing waits here. Invariant of the order in which a
-request is judged: what is wrong in it is said before what its sender may, and that before what is
-assigned and whether it is ready.
+Invariant: a request is refused for its form first, then for the role of the client, then for
+assignment and readiness.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-The frame server as a part of the process: where it listens, who is connected, and its end.
+The listener of the frame server: its addresses, connections and end.
 
-Invariant: when `run` has ended there is no connection, no task and no socket file of it left.
+Invariant: after `run` no connection, task or socket file is left.
 """
 
 from __future__ import annotations

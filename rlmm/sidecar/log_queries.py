@@ -1,10 +1,9 @@
 """
-The log itself, for who asks what happened: read from the log, never from the state.
+Queries of the log itself, never of the state.
 
-A read of the log may take long and costs brokers, disks and memory, so few are under way at a time,
-of one connection and of all; one more is refused. Who waits for records that are still to come
-waits where readers of `at_least` do, and is not counted. Invariant: nothing is read here from
-another topic than the one that was asked for.
+Reads may take long and cost brokers, disks and memory, so only a few run at a time, for one
+connection and for all. A client that waits for new records waits as readers of `at_least` do, and
+does not count. Invariant: nothing is read from another topic than the request names.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
-What operators look at: the user partitions of a metadata partition, and the state image of one.
+Queries of operators: the user partitions of a metadata partition, and the state image of one.
 
-Both may take longer than a turn, so they are made in several. Invariant: what is answered was so at
-one moment at which it could be asked for. Whoever makes it admits once more when all is there, and
-waits for nothing from then on until it is taken out of the state.
+Both are made in several turns of the event loop. Invariant: an answer was true at one moment at
+which it was admitted: the gate admits once more at the end, and nothing awaits after that.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-One client: who it is, which engine it is answered from, and what it may ask.
+The session of one client: its engine, and its requests.
 
-Everything is answered or refused at once, but for what has to wait: that comes as a coroutine.
-Roles are judged behind what is wrong in a request and before what is assigned. Before a client has
-said who it is, it may nothing, and is not told which methods there are.
+Requests are answered or refused at once; one that has to wait gives a coroutine. Roles are checked
+after the form of a request and before the assignment. Before hello a client may do nothing, and
+learns of no methods.
 """
 
 from __future__ import annotations

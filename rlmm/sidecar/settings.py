@@ -1,4 +1,4 @@
-"""What can be chosen about the frame server, and why each default is what it is. Pure."""
+"""Settings of the frame server. Pure."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
 """
-What comes in by plain sockets, taken for all connections by one look at the system, and what is
-answered at once.
+Reads of plain sockets, by one epoll for all connections.
 
-The event loop's own way makes several objects and calls for each socket that has something, which
-costs more than the answer. Here one descriptor stands for all of them in the loop, and each turn
-takes what is there. Answers go out a few at a time: a client that is woken by each of them sends
-the next request and sleeps again, and waking it costs as much as a third of an answer. What is
-encrypted, and every system without epoll, keeps the loop's own way. Invariants: who is paused, or
-has left, is not read from, not even in the turn in which that happens; no answer outlives its turn.
+The event loop makes several objects and calls for each readable socket, which cost more than the
+answer. Here the loop sees one descriptor for all. Answers go out a few at a time: to wake a client
+for each of them costs a third of an answer. TLS, and systems without epoll, use the event loop.
+Invariants: a paused or closed socket is not read from, even in the same turn; every answer is
+written in its turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What came in by the socket and what became of it, in figures; and their counting."""
+"""Statistics of the frame server, and their counters."""
 
 from __future__ import annotations
 

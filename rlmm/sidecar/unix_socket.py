@@ -1,7 +1,6 @@
 """
-The file of a Unix socket: made with its mode before anybody can connect, and never in the place of
-one where somebody listens. Everything blocks, for a moment or for as long as a disk hangs: to be
-called by a thread, never by the event loop.
+The Unix socket and its file: made with its mode before a client can connect, and never in place of
+one that another process listens at. Blocks: to be called in a thread.
 """
 
 from __future__ import annotations

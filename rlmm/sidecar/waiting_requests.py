@@ -1,9 +1,8 @@
 """
-Requests that may wait: writes, reads with `at_least` or `linearizable`, waiting for readiness.
+Requests that wait: writes, reads with `at_least` or `linearizable`, waits for readiness.
 
-Each is a task of its connection and dies with it: then the wait is over, and what was stored stays
-stored. No more of them than are allowed exist at a time, nor may they keep more memory; none holds
-up what came behind it.
+Each is a task of its connection and ends with it; stored events stay stored. Their number and
+memory are limited, and none delays the requests behind it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-A set of files as one plain tar, out and in. Knows nothing of what is in them.
+An archive of files as one plain tar, written and read.
 
-What comes in is a stranger's: only plain files are seen, their names are only shown, and no length
-that a tar claims is allocated.
+A tar may be from outside: only plain files are read, their names are only shown, and lengths that
+it claims allocate nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """
-Which snapshots exist, and where.
+The catalog of snapshots, by their paths.
 
     <root>/<cluster id>/<topic id>/<metadata partition>/<position, 20 digits>.snapshot
 
-One folder for each log there ever was, so that no two can be mistaken for each other; names sort
-as positions do. Beside a snapshot there may stand `.tmp`, which a crash left behind, and `.void`,
-which was set aside. Nothing here opens a file. Everything blocks.
+Each log has a folder of its own; names sort by position. `.tmp` files are left of a crash, `.void`
+ones were set aside. Opens no file. Blocks.
 """
 
 from __future__ import annotations

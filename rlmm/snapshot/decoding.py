@@ -1,11 +1,10 @@
 """
-The bytes of a file back to its header and images, piece by piece. Pure: bytes come through a
-function that the caller gives.
+The decoding of a file to its header and images, piece by piece. Pure: a function of the caller
+reads the bytes.
 
-Nothing is believed. Every length is checked against what is left of the file and against the
-format's limits before anything is allocated by it, a block inflates into a buffer of at most
-1 MiB, and a file into at most 64 times its size. Whatever is wrong is `SnapshotCorrupt` or
-`SnapshotUnsupported`.
+Trusts nothing: every length is checked against the rest of the file and the limits of the format
+before it allocates anything, a block inflates into at most 1 MiB, and a file into at most 64 times
+its size. Raises `SnapshotCorrupt` or `SnapshotUnsupported`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-A header and the images of a shard to the bytes of a file, piece by piece. Pure.
+The encoding of a header and images into the bytes of a file, piece by piece. Pure.
 
-Never more in memory than one image and one block, whatever the size of the file. Images are made
-only when their turn comes.
+Holds one image and one block at a time; makes each image when it is due.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-One snapshot on disk: opened, verified, read.
+The files of snapshots: opened, verified, read. Blocks.
 
-Here the errors of the format get the path they are about. `OSError` stays what it is: the disk did
-not give the file, which says nothing about what is in it. Everything blocks.
+Errors of the format get the path of the file. `OSError` passes: it says nothing about the content.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """
-What is in a snapshot folder: every file with what it says it is, or with why it is not used.
-
-Changes nothing. Everything blocks.
+The check of a snapshot folder: each file with its header, or with the reason why it is not used.
+Changes nothing. Blocks.
 """
 
 from __future__ import annotations

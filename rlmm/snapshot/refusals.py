@@ -1,6 +1,4 @@
-"""
-Why a snapshot is not used: counted by kind, and the latest named. Nothing is refused in silence.
-"""
+"""Refusals of snapshots: counted by kind, and the latest named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be chosen about snapshots, and why each default is what it is. Pure."""
+"""Settings of snapshots. Pure."""
 
 from __future__ import annotations
 

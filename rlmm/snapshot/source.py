@@ -1,8 +1,8 @@
 """
-What the snapshot writer asks of whoever holds the shards.
+The source of a snapshot: values and a protocol of the module that holds the shards.
 
-Values and a protocol only. The moment that counts is that of `freeze`: what is applied afterwards
-is not in the parts, however late they are made into bytes.
+The moment of `freeze` counts: later events are not in the parts, however late they are made into
+bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-The snapshots of one log: the newest one that is good and fits, and the next.
+The store of one log's snapshots: restores the newest that is good and fits, and writes the next.
 
-Files are read in one thread and written in another, never on the event loop; what becomes of them
-is kept account of on the loop.
+One thread reads files and another one writes them; the counts are kept on the event loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-What the threads do for a store: one snapshot found and read, one written. Everything blocks.
+The I/O of a store: finds and reads one snapshot, writes one. Blocks.
 
-Keeps no account; what happened is returned. Restoring and writing may run beside each other.
+Restoring and writing may run at the same time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-Whole sets of snapshots out to a backup and in from one.
+The transfer of whole sets of snapshots, to a backup and back.
 
-An export is a folder laid out as a snapshot folder is, or the same as one plain tar. What comes in
-is a stranger's: every file is examined to the last row, and all must be of one log, before the
-first is installed. Nothing that is there is overwritten or removed. Everything blocks.
+An export is laid out as a snapshot folder, or as the same in one plain tar. An import examines
+every file to its last row, and requires that all are of one log, before it installs the first. It
+never overwrites or removes a file. Blocks.
 """
 
 from __future__ import annotations

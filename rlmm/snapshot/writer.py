@@ -1,10 +1,9 @@
 """
-The task that keeps snapshots up to date, without anybody waiting for it.
+The writer of snapshots: a task that keeps them up to date.
 
-What is due is judged per metadata partition: its position against that of its newest snapshot. Each
-has its own time within the interval, so that the disk gets a little all the time instead of
-everything at once, and one is written after the other. A failure is counted and costs nothing but
-the snapshot: the partition has its next turn after the interval.
+A metadata partition is due when its position has moved since its newest snapshot. Each has its own
+time within the interval, which spreads the load on the disk. A failure is counted, and the
+partition is due again after the interval.
 """
 
 from __future__ import annotations

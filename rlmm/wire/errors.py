@@ -1,11 +1,9 @@
 """
-Errors on the wire: `[code, message, retriable, fields]`, and back to the class they were.
+Errors on the wire: `[code, message, retriable, fields]`, to and from their classes.
 
-Every class of `rlmm.errors` travels with everything it says, but for `NEVER_SENT`: no service
-asks a store of objects, or runs units of work, and of files HTTP alone tells. A code that this side
-does not know is one of a newer version: it comes back as the nearest class that is known, under its
-own code and with what was said about asking again.
-Invariant: reading what `error_value` gives makes an equal error.
+Every class of `rlmm.errors` is sent with all its fields, but for `NEVER_SENT`. A code of a newer
+version gives the nearest known class, with that code and its `retriable`. Invariant: reading what
+`error_value` gives makes an equal error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
 Messages: requests `[id, method, args]`, answers `[id, nil, result]`, refusals `[id, error, nil]`.
 
-What the arguments and results mean is not known here. Reading is strict, since whatever reached the
-socket comes in: no extension types, no invalid UTF-8, no repeated or odd keys of maps, nothing
-behind the message, and no memory for lengths that the payload does not have. Invariant: reading
-raises `ProtocolError` and nothing else.
+Reading is strict, since anything may reach the socket: no extension types, no invalid UTF-8, no
+repeated or odd keys of maps, nothing behind the message, and no memory for lengths that the payload
+does not have. Invariant: reading raises `ProtocolError` and nothing else.
 """
 
 from __future__ import annotations

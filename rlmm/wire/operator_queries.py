@@ -1,8 +1,8 @@
 """
-What operators look at, on the wire: user partitions in figures, state images in pieces, the log.
+Operators' queries on the wire: summaries of user partitions, state images in pieces, the log.
 
-As in `rlmm.wire.values`, each form is written and read here. Invariant: a page of user partitions
-goes on behind a key that nobody but this module makes.
+Each form is written and read here. Invariant: only this module makes the key that a page begins
+behind.
 """
 
 from __future__ import annotations

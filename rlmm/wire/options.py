@@ -1,8 +1,7 @@
 """
-Options: the map that may stand behind the arguments of a call.
+Options: the map that may follow the arguments of a call.
 
-An option that is not known is refused by name. To pass over one would be to answer another question
-than was asked: a client that asks for a fresh answer must not get any.
+An unknown option is refused by name: a client that asks for a fresh answer must not get any other.
 """
 
 from __future__ import annotations

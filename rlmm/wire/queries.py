@@ -1,8 +1,7 @@
 """
-Questions on the wire: look-ups by the dozen, pages of a listing, read tokens, and their answers.
+Queries on the wire: look-ups, pages of a listing, read tokens, and their answers.
 
-As in `rlmm.wire.values`, each form is written and read here. Invariant: a page is asked for with
-what the one before was answered with, and nobody but this module knows what that means.
+Each form is written and read here. Invariant: only this module knows what the key of a page means.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-The short way from a row of the pure engine to the bytes that are sent, without an object between.
+Rows of the pure-Python engine to the bytes that are sent, without an object in between.
 
-Not needed for anything: an engine that has no rows gives a `SegmentMetadata`, and `segment_value`
-makes the same of it. Invariant: both ways give the same bytes.
+Engines without rows give a `SegmentMetadata` to `segment_value`. Invariant: both give the same
+bytes.
 """
 
 from __future__ import annotations

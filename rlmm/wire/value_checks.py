@@ -1,8 +1,8 @@
 """
-What a single value must look like, and how it is named in a refusal.
+Checks of single values, and the texts of refusals.
 
-Types are exact: a truth value is no number, a text no bytes. Values from outside are never printed
-whole, since they may be large or nested; numbers are, since they help.
+Types are exact: a boolean is no number, a text no bytes. A refusal shows numbers, but no other
+value from outside, which may be large or nested.
 """
 
 from __future__ import annotations

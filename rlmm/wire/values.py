@@ -1,9 +1,9 @@
 """
-Values on the wire: partitions, segments, events, and what became of a write.
+Values on the wire: partitions, segments, events, answers to writes.
 
-Each comes as a pair: `x_value` gives what is packed, `read_x` what was meant, or `InvalidArgument`
-that names what is wrong. Both sides read with the same functions. Invariant: reading what `x_value`
-gives makes an equal value, and a value that was read could be held by a broker.
+Each comes as a pair, used by both sides: `x_value` gives what is packed; `read_x` reads it, or
+raises `InvalidArgument` that names the fault. Invariant: reading what `x_value` gives makes an
+equal value, which a broker could hold.
 """
 
 from __future__ import annotations
