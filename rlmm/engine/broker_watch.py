@@ -98,8 +98,8 @@ class BrokerWatch:
             )
             if not found:
                 _log.warning(
-                    "broker %d has no partition of a tiered topic that is shown to us, so nothing "
-                    "is assigned: Kafka hides topics from who has no DESCRIBE on them",
+                    "broker %d has no partition of a tiered topic that this service may see, so "
+                    "nothing is assigned: Kafka hides topics from clients without DESCRIBE",
                     self._broker_id,
                 )
         self._answers += 1

@@ -98,7 +98,7 @@ class CopyWatch:
             _log.warning(
                 "%d tiered topics are not copied by their brokers for %.0f s or longer, so disks "
                 "grow: %s. Where a job has left that, `rlmm tier status` shows its window, and "
-                "`rlmm tier adopt resume` or `abort` closes it; else it was somebody who set "
+                "`rlmm tier adopt resume` or `abort` closes it; else an operator has set "
                 "remote.log.copy.disable",
                 len(late),
                 self._warn_s,

@@ -10,10 +10,10 @@ from rlmm.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """What a reader is told, and how long one may wait."""
+    """Hints to refused readers, and limits of waiting ones."""
 
     retry_after_ms: int = 1_000
-    """Hint to who is refused: brokers ask again at once otherwise, thousands of times a second."""
+    """Hint in a refusal: brokers ask again at once otherwise, thousands of times a second."""
     retry_after_ms_max: int = 10_000
     """Longest hint, where much is left to be read."""
     wait_timeout_ms: int = 5_000

@@ -76,7 +76,7 @@ async def serve(
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, _ask, asked, number)
             signals.callback(loop.remove_signal_handler, number)
-        # Who asks while all ends kills nobody: what was done with the signal before is done again.
+        # The signal must not kill the process while it ends: restore the handler of before.
         signals.callback(signal.signal, SNAPSHOT_SIGNAL, signal.getsignal(SNAPSHOT_SIGNAL))
         loop.add_signal_handler(SNAPSHOT_SIGNAL, service.wants_snapshots.set)
         signals.callback(loop.remove_signal_handler, SNAPSHOT_SIGNAL)
@@ -255,4 +255,4 @@ async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> Non
         raise StopTimedOut(msg)
     left = left_behind()
     if left:
-        _log.warning("nobody waits for what hangs in threads: %s", ", ".join(left))
+        _log.warning("threads that hang are left behind: %s", ", ".join(left))

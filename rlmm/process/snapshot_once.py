@@ -44,7 +44,7 @@ async def _written(plan: EnginePlan, wait_s: float, end_s: float) -> SnapshotOut
         return await _write(plan, wait_s, end_s)
     except TimeoutError:
         obstacle: RlmmError = NotReady(f"the log was not opened in {wait_s:g} s")
-    except Exception as error:  # noqa: BLE001 - the others are told of all the same
+    except Exception as error:  # noqa: BLE001 - the others have results
         first = first_of(error)
         if isinstance(first, RlmmError):
             obstacle = first

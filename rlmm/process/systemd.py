@@ -162,7 +162,7 @@ class SupervisorNotices:
     def reloading(self) -> Iterator[None]:
         """Show the process as reloading as long as the block runs."""
         if self._socket is None or not self._is_ready:
-            yield  # who does not take requests yet must not say after it that it does
+            yield  # READY behind it would be wrong before requests are taken
             return
         now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000
         self._socket.send("RELOADING=1", f"MONOTONIC_USEC={now_us}")

@@ -182,7 +182,7 @@ class Follower:
         self._around.listener.set_shard(self.partition, shard)
         self._tell(PartitionReassigned(NotReadyReason.REPLAYING))
         self._around.waits.advance(self.partition, shard.position)
-        # Where there is nothing to read nothing is told: there are fifty of these.
+        # At debug where there is nothing to read: fifty partitions would log it.
         _log.log(
             logging.INFO if shard.position < bounds.next_offset else logging.DEBUG,
             "metadata partition %d: reading from offset %d, target %d, log start %d",

@@ -194,7 +194,7 @@ class Replay:
                 return FellBehind(NotReadyReason.BEHIND, detail)
         age_ms = (now_s - self._heard_s) * 1_000
         if age_ms > limits.end_age_ms_max:
-            detail = f"for {age_ms / 1_000:.0f} s nobody could say where the log ends"
+            detail = f"for {age_ms / 1_000:.0f} s no broker has answered the log end offset"
             return FellBehind(NotReadyReason.END_UNKNOWN, detail)
         return None
 

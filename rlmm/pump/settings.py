@@ -26,8 +26,8 @@ class PumpSettings:
     lag_ms_max: int = 30_000
     """A partition is stale when an end seen this long ago is not reached."""
     end_age_ms_max: int = 60_000
-    """A partition is stale when nobody could say for this long where it ends: brokers restart
-    within it, an outage does not."""
+    """A partition is stale when no broker answered its log end offset for this long: brokers
+    restart within it, an outage lasts longer."""
     undecodable_share_max: float = 0.01
     """Share of undecodable records in a history above which a partition does not become ready; 1
     lets any history in."""

@@ -54,7 +54,7 @@ class VerdictWaits:
 
     def end_append(self, append: int) -> None:
         del self._appending[append]
-        # Nobody who appends now can have an event before where the reader stood when he began.
+        # No append under way has an event before the position at its beginning.
         low = next(iter(self._appending.values()), self._position)
         needless = bisect_right(self._kept, low, key=lambda entry: entry.next_offset)
         del self._kept[:needless]

@@ -233,7 +233,7 @@ class ProcessEngines:
         assert self._service is not None
         kept = self._learned.get(cluster_id)
         is_missing = kept is not None and cluster_id not in self._engines
-        # Whatever is told of one that is not followed, it may be where it always was.
+        # A cluster that is not followed may be at its old address, whatever brokers report.
         first = [kept] if kept is not None and is_missing else []
         troubles: list[Exception] = []
         for address in dict.fromkeys([*first, told, *reversed(self._told.get(cluster_id, []))]):

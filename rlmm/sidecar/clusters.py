@@ -78,7 +78,7 @@ class Clusters:
             assert cluster_id is not None
             raise self._absent(cluster_id)
         if self._engines.name_of(found) in self._brokers:
-            self.brokers(found)  # what they had holds, also before one of them is heard
+            self.brokers(found)  # their partitions count before one of them speaks
         return found
 
     def hear_broker(self, cluster_id: str | None) -> None:
@@ -170,7 +170,7 @@ class Clusters:
         self._let_go()
         for engine in self._engines.all():
             if self._engines.name_of(engine) in self._brokers:
-                with suppress(RlmmError):  # it is tried again, and told to who asks
+                with suppress(RlmmError):  # it is tried again, and clients get the error
                     self.brokers(engine)
         for brokers in self._brokers.values():
             brokers.settle(now_s)

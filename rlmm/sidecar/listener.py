@@ -238,7 +238,7 @@ class Sidecar:
         tasks = [task for task in tasks if not task.done()]
         if tasks:
             await asyncio.wait(tasks, timeout=max(0.0, deadline_s - loop.time()))
-        await asyncio.sleep(0)  # what has just ended is told in the next turn
+        await asyncio.sleep(0)  # requests that have just ended are answered in the next turn
         while self._has_lines() and loop.time() < deadline_s:  # noqa: ASYNC110 - waits for turns
             await asyncio.sleep(0)
         for connection in list(self._connections):

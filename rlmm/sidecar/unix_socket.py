@@ -86,7 +86,7 @@ def _require_free(path: Path) -> None:
             probe.connect(str(path))
         except (ConnectionRefusedError, FileNotFoundError):
             return
-        except OSError:  # somebody is there, and busy; or nobody may know
+        except OSError:  # a process listens and is busy, or this user may not connect
             pass
     msg = f"sidecar.unix_path {path} is in use by another process; choose another"
     raise FolderInUse(msg)

@@ -168,7 +168,7 @@ class WaitingRequests:
                     self.release(request_id)
                 self._tell(request_id, method, task)
             elif not task.cancelled():
-                task.exception()  # nobody is there to be told
+                task.exception()  # marks it as seen: the client is gone
 
         task.add_done_callback(end)
 

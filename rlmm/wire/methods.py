@@ -34,7 +34,7 @@ class Method:
     is_write: bool = False
     """Whether an event is stored."""
     is_safe_to_repeat: bool = True
-    """Whether it may be sent again when nobody knows what became of it."""
+    """Whether a client may send it again after a lost answer."""
 
     @property
     def may_wait(self) -> bool:

@@ -161,5 +161,5 @@ async def test_serve_when_its_file_has_become_a_pipe_then_can_be_stopped_all_the
             assert await served.end(signal.SIGTERM) == 0
         finally:
             os.close(pipe)
-    assert "nobody waits for what hangs in threads: configuration" in served.messages
+    assert "threads that hang are left behind: configuration" in served.messages
     assert served.messages[-1] == "stopped"
