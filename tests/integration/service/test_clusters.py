@@ -41,16 +41,6 @@ SETTINGS = EngineSettings(
 )
 DEADLINE_S = 30.0
 """Reached only when something is broken."""
-TWO = """
-[snapshot]
-free_bytes_min = 0
-
-[clusters.east]
-log.num_partitions = 2
-
-[clusters.west.log]
-num_partitions = 3
-"""
 
 
 def plan(name: str, topic: MemoryTopic) -> EnginePlan:
@@ -100,13 +90,6 @@ async def kept_positions(folder: Path) -> list[int]:
 def identity(engine: Engine) -> LogIdentity:
     assert engine.identity is not None
     return engine.identity
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "rlmm.toml"
-    file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
-    return file
 
 
 async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_the_other(

@@ -10,10 +10,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from rlmm.library.remote_log_metadata import open_metadata
-from rlmm.snapshot.folder_check import stored_below
+from tests.integration.service.conftest import TWO
+from tests.integration.service.test_clusters import kept_positions
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started, tp
 from tests.support.serving import serving
@@ -23,29 +22,6 @@ if TYPE_CHECKING:
 
     from tests.kafka.fixtures import FreshKafka
     from tests.support.serving import Serving
-
-TWO = """
-[snapshot]
-free_bytes_min = 0
-
-[clusters.east]
-log.num_partitions = 2
-
-[clusters.west.log]
-num_partitions = 3
-"""
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "rlmm.toml"
-    file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
-    return file
-
-
-async def kept_positions(folder: Path) -> list[int]:
-    found = await asyncio.to_thread(lambda: list(stored_below(folder)))
-    return [stored.position for stored in found]
 
 
 async def fill(folder: Path, name: str, partition_count: int) -> None:
