@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.history import RECORDS_PER_SET, history_partitions, record_sets, user_partition_count
 from rlmm.engine.engine import Engine
-from rlmm.engine.service import GROUND
+from rlmm.engine.service import PROCESS_PARTS
 from rlmm.errors import UnknownPartition
 from rlmm.kafka_client.settings import KafkaSettings
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
@@ -76,7 +76,7 @@ async def services(
 @asynccontextmanager
 async def _service(log: MetadataLog, snapshots: Path | None) -> AsyncIterator[RemoteLogMetadata]:
     """An engine as the service runs it, and the library's calls to ask it."""
-    engine = Engine(log, snapshots=snapshots, ground=GROUND)
+    engine = Engine(log, snapshots=snapshots, parts=PROCESS_PARTS)
     metadata = RemoteLogMetadata(engine, asyncio.create_task(engine.run()))
     try:
         yield metadata

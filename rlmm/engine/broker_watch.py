@@ -73,7 +73,7 @@ class BrokerWatch:
         while True:
             pause_s = self._refresh_s
             try:
-                await self._look()
+                await self._ask()
             except (LogUnavailable, LogNotPermitted, OverBudget) as error:
                 self._failures += 1
                 self._trouble = str(error)
@@ -87,7 +87,7 @@ class BrokerWatch:
                 )
             await asyncio.sleep(pause_s)
 
-    async def _look(self) -> None:
+    async def _ask(self) -> None:
         found = await self._cluster.tiered_partitions_of(self._broker_id, timeout_s=_ANSWER_S)
         self._reconcile(Assignment.of_user(found))
         if not self._answers or len(found) != self._partitions:

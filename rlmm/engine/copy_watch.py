@@ -79,7 +79,7 @@ class CopyWatch:
             except (LogUnavailable, LogNotPermitted) as error:
                 self._failed(str(error))
             else:
-                self._told(found, asyncio.get_running_loop().time())
+                self._take_answer(found, asyncio.get_running_loop().time())
             await asyncio.sleep(self.interval_s)
 
     def _failed(self, trouble: str) -> None:
@@ -88,9 +88,9 @@ class CopyWatch:
         self._failures += 1
         self._trouble = trouble
 
-    def _told(self, found: frozenset[str], now_s: float) -> None:
+    def _take_answer(self, found: frozenset[str], now_s: float) -> None:
         self._since_s = {topic: self._since_s.get(topic, now_s) for topic in found}
-        again = self._warned - found
+        copied_again = self._warned - found
         self._answers += 1
         self._heard_s, self._trouble = now_s, ""
         late = set(self.statistics().overdue(now_s))
@@ -104,8 +104,8 @@ class CopyWatch:
                 self._warn_s,
                 ", ".join(sorted(late)[:_SHOWN_MAX]) + (", ..." if len(late) > _SHOWN_MAX else ""),
             )
-        if again:
-            _log.info("copied again: %s", ", ".join(sorted(again)[:_SHOWN_MAX]))
+        if copied_again:
+            _log.info("copied again: %s", ", ".join(sorted(copied_again)[:_SHOWN_MAX]))
         self._warned = late
 
     def statistics(self) -> CopyingStatistics:

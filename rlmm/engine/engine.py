@@ -96,43 +96,43 @@ class Engine:
         assignment: Assignment | None = None,
         snapshots: Path | None = None,
         is_observer: bool = False,
-        ground: EngineParts | None = None,
+        parts: EngineParts | None = None,
     ) -> None:
         """*snapshots* is the folder where the engine keeps states; `None` keeps none."""
         settings = settings or EngineSettings()
-        ground = ground or EngineParts()
+        parts = parts or EngineParts()
         self._log = log
         self._settings = settings
         self._gate = Gate(
             retry_after_ms=settings.gate.retry_after_ms,
             retry_after_ms_max=settings.gate.retry_after_ms_max,
         )
-        self._barrier = OffsetWaits()
+        self._offset_waits = OffsetWaits()
         self.reads = PartitionQueries(self._gate)
         """Answers or refuses every question at once."""
         self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
-        self._budget = Budget(settings.memory, ground.measure_memory)
+        self._budget = Budget(settings.memory, parts.measure_memory)
         self._keeper: SnapshotKeeper | None = None
         if snapshots is not None:
             self._keeper = SnapshotKeeper(
-                snapshots, settings.snapshot, ground.make_shard, ground.clock,
-                ground.snapshot_disk, ground.set_apart,
+                snapshots, settings.snapshot, parts.make_shard, parts.clock,
+                parts.snapshot_disk, parts.set_apart,
             )  # fmt: skip
-        around = FollowerContext(
+        context = FollowerContext(
             log=log,
             settings=settings.pump,
-            clock=ground.clock,
+            clock=parts.clock,
             listener=self._gate,
-            waits=self._barrier,
+            waits=self._offset_waits,
             restore=self._keeper,
-            make_shard=ground.make_shard,
-            pace=TurnTaking(ground.set_apart),
+            make_shard=parts.make_shard,
+            pace=TurnTaking(parts.set_apart),
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),
-            confirm=ground.confirm,
+            confirm=parts.confirm,
         )
-        self._pump = Pump(around, assignment or Assignment.everything())
+        self._pump = Pump(context, assignment or Assignment.everything())
         if self._keeper is not None:
             self._keeper.keep(self._pump)
         self._writer = EventWriter(
@@ -183,7 +183,7 @@ class Engine:
             self._end = error, message
             self._gate.stop(error, message)
             self._pump.close(error, message)
-            self._barrier.fail_all(error, message)
+            self._offset_waits.fail_all(error, message)
 
     def wake(self) -> None:
         """Try to reach the log now, if the engine waits to; a broker of its cluster has spoken."""
@@ -285,15 +285,15 @@ class Engine:
         missing = self._missing(at_least)
         if not missing:
             return
-        if self._barrier.waiting >= self._settings.gate.waiting_max:
-            self._barrier.refused += 1
-            msg = f"{self._barrier.waiting} reads are waiting, gate.waiting_max allows no more"
+        if self._offset_waits.waiting >= self._settings.gate.waiting_max:
+            self._offset_waits.refused += 1
+            msg = f"{self._offset_waits.waiting} reads are waiting, gate.waiting_max allows no more"
             raise OverBudget(msg)
         try:
             while missing:
                 place, next_offset = missing.popitem()
                 if self._position(place) < next_offset:
-                    await self._barrier.wait(place, next_offset, deadline_s=deadline_s)
+                    await self._offset_waits.wait(place, next_offset, deadline_s=deadline_s)
                 missing = self._missing(at_least)  # what was reached may be read anew
         except TimeoutError:
             place, next_offset = min(self._missing(at_least).items(), default=(place, next_offset))
@@ -378,7 +378,7 @@ class Engine:
         restored, snapshots = kept or (None, None)
         return EngineStatistics(
             self._pump.identity, self._pump.assignment, self._pump.statistics(),
-            self._gate.statistics(), self._barrier.statistics(), self._writer.statistics(),
+            self._gate.statistics(), self._offset_waits.statistics(), self._writer.statistics(),
             self.incidents.statistics(), self._budget.statistics(), restored, snapshots,
             self._log.statistics(),
         )  # fmt: skip

@@ -65,7 +65,7 @@ class EnginePlan:
     is_named: bool = False
     """Whether the configuration names the engine; then its errors begin with the name."""
 
-    def tell_of(self, error: BaseException) -> None:
+    def name_in(self, error: BaseException) -> None:
         """Put the name of the cluster in front of *error*, where clusters have names."""
         name = f"clusters.{self.name}: "
         if self.is_named and isinstance(error, RlmmError) and not str(error).startswith(name):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rlmm.engines")
 
-GROUND = EngineParts(set_apart=gc.freeze)
+PROCESS_PARTS = EngineParts(set_apart=gc.freeze)
 """For engines in a process that runs nothing else."""
 
 
@@ -129,7 +129,7 @@ class Service:
                 found = await open_within(opened, plan, at)
                 self._require_open()
         except BaseException as error:
-            plan.tell_of(error)
+            plan.name_in(error)
             await self._put_down(plan.name)
             raise
         finally:
@@ -144,7 +144,7 @@ class Service:
             assignment=plan.assignment,
             snapshots=plan.snapshots,
             is_observer=plan.is_observer,
-            ground=replace(GROUND, confirm=partial(self._confirm, plan)),
+            parts=replace(PROCESS_PARTS, confirm=partial(self._confirm, plan)),
         )
         runs = {f"engine {plan.name}": engine.run}
         if plan.watch is not None:
@@ -305,7 +305,7 @@ class Service:
                 await run()
             except Exception as error:
                 first = first_of(error)
-                plan.tell_of(first)
+                plan.name_in(first)
                 if plan.name not in self._late or not isinstance(first, (RlmmError, OSError)):
                     raise  # of what was configured, or a fault of ours
                 self._drop(plan.name, str(first))

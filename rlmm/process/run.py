@@ -74,7 +74,7 @@ async def serve(
         on_made(service)
     with ExitStack() as signals:
         for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, _ask, asked, number)
+            loop.add_signal_handler(number, _request_stop, asked, number)
             signals.callback(loop.remove_signal_handler, number)
         # The signal must not kill the process while it ends: restore the handler of before.
         signals.callback(signal.signal, SNAPSHOT_SIGNAL, signal.getsignal(SNAPSHOT_SIGNAL))
@@ -84,7 +84,7 @@ async def serve(
         try:
             either: list[asyncio.Future[Any]] = [work, asked]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            _tell_why(service, work, asked)
+            _log_reason(service, work, asked)
         finally:
             if on_ending is not None:
                 on_ending()
@@ -194,7 +194,7 @@ def _threads() -> str:
     )
 
 
-def _tell_why(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
+def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
     """Log why the service ends, with a traceback for a bug."""
     if asked.done():
         _log.info("stopping: %s", asked.result())
@@ -217,7 +217,7 @@ def _cause(error: BaseException) -> RlmmError:
     return failed
 
 
-def _ask(asked: asyncio.Future[str], number: signal.Signals) -> None:
+def _request_stop(asked: asyncio.Future[str], number: signal.Signals) -> None:
     if not asked.done():
         asked.set_result(f"asked to by {number.name}")
 

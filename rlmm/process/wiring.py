@@ -143,7 +143,7 @@ def sidecar_of(
     config = configuration.config
     each = [*configuration.clusters.values()] or [config]
     is_observer = all(one.process.mode is ServiceMode.OBSERVER for one in each)
-    around = SessionContext(
+    context = SessionContext(
         config.sidecar,
         Clusters(engines, brokers_max=config.sidecar.brokers_max),
         door,
@@ -155,7 +155,7 @@ def sidecar_of(
     said = config.sidecar.unix_path
     path = config.process.data_dir / SOCKET_NAME if said is None else Path(said)
     may_fail = said is None and is_observer
-    return Sidecar(around, None if said == NO_SOCKET else path, may_do_without=may_fail)
+    return Sidecar(context, None if said == NO_SOCKET else path, may_do_without=may_fail)
 
 
 def _status_of(engine: Engine) -> dict[str, object]:

@@ -35,7 +35,7 @@ from rlmm.log.replay_progress import (
 from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.pump.replay import Replay, ReplayStart, beginning
-from rlmm.pump.state_images import taken_out
+from rlmm.pump.state_images import copy_parts
 from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdicts import VerdictWaits
 
@@ -85,13 +85,13 @@ class FollowerContext:
 
 
 class Follower:
-    def __init__(self, partition: int, around: FollowerContext) -> None:
+    def __init__(self, partition: int, context: FollowerContext) -> None:
         self.partition = partition
         self.verdicts = VerdictWaits(0)
         self.is_settled = False
         self.tally = Tally()
         """All offsets that the follower passed, also for states that were given up."""
-        self._around = around
+        self._context = context
         self._replay: Replay | None = None
         self._needs_beginning = True
         self._is_void = False
@@ -106,7 +106,7 @@ class Follower:
         self._damaged_reads = (-1, 0)
         """Position of a damaged batch, and how often the follower read it."""
         pauses = Pauses(
-            around.settings.retry_first_ms / 1_000, around.settings.retry_last_ms / 1_000
+            context.settings.retry_first_ms / 1_000, context.settings.retry_last_ms / 1_000
         )
         self._backoff = Backoff(pauses, asyncio.get_running_loop().time)
 
@@ -138,7 +138,7 @@ class Follower:
         except (LogNotPermitted, LogDamaged) as error:
             is_refused = isinstance(error, LogNotPermitted)
             self._needs_beginning = True
-            self._tell(
+            self._report_fact(
                 StateLost(
                     NotReadyReason.NOT_PERMITTED if is_refused else NotReadyReason.DAMAGED,
                     str(error),
@@ -162,26 +162,26 @@ class Follower:
                 self._is_void or beginning(shard.position, bounds) is not ReplayStart.RESUME
             ):
                 self._warn_of_gap(shard.position, bounds)
-                if self._around.restore is not None and shard.position >= bounds.log_start:
+                if self._context.restore is not None and shard.position >= bounds.log_start:
                     # Nobody can say how far back the log was cut: no kept state is to be trusted.
-                    await self._around.restore.set_aside_beyond(self.partition, bounds.log_start)
+                    await self._context.restore.set_aside_beyond(self.partition, bounds.log_start)
                 if before is not None:
                     before.inherit()  # it may not have come to it
                 shard, given_up = None, shard
             if shard is None or history is None:
-                shard = self._around.make_shard(self.partition, bounds.log_start)
+                shard = self._context.make_shard(self.partition, bounds.log_start)
                 history = ReplayHistory(first_offset=bounds.log_start)
                 if given_up is not None and given_up.position < bounds.log_start:
                     history.trimmed_before = bounds.log_start
-                self._around.incidents.forget(self.partition)
+                self._context.incidents.forget(self.partition)
             if before is None or shard is not before.shard:
-                self._hear_anew(shard.position)
-            self._replay = Replay(shard, history, bounds, asked_s, self._around.settings, given_up)
+                self._renew_verdicts(shard.position)
+            self._replay = Replay(shard, history, bounds, asked_s, self._context.settings, given_up)
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
-        self._around.listener.set_shard(self.partition, shard)
-        self._tell(PartitionReassigned(NotReadyReason.REPLAYING))
-        self._around.waits.advance(self.partition, shard.position)
+        self._context.listener.set_shard(self.partition, shard)
+        self._report_fact(PartitionReassigned(NotReadyReason.REPLAYING))
+        self._context.waits.advance(self.partition, shard.position)
         # At debug where there is nothing to read: fifty partitions would log it.
         _log.log(
             logging.INFO if shard.position < bounds.next_offset else logging.DEBUG,
@@ -191,7 +191,7 @@ class Follower:
         )  # fmt: skip
         self.judge()
 
-    def _hear_anew(self, position: int) -> None:
+    def _renew_verdicts(self, position: int) -> None:
         """Fail the writers that wait for a verdict of the old state."""
         self.verdicts.fail(
             OutcomeUnknown,
@@ -204,9 +204,9 @@ class Follower:
         """The follower's own state, or a restored one."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
-        if self._around.restore is None:
+        if self._context.restore is None:
             return None, None
-        found = await self._around.restore.restore(
+        found = await self._context.restore.restore(
             self.partition, bounds.log_start, bounds.next_offset
         )
         return (None, None) if found is None else (found.shard, found.history)
@@ -227,8 +227,8 @@ class Follower:
         )
 
     async def _ask_bounds(self) -> LogBounds:
-        timeout_s = self._around.settings.bounds_timeout_ms / 1_000
-        answers = await self._around.log.bounds([self.partition], timeout_s=timeout_s)
+        timeout_s = self._context.settings.bounds_timeout_ms / 1_000
+        answers = await self._context.log.bounds([self.partition], timeout_s=timeout_s)
         answer = answers[self.partition]
         if isinstance(answer, LogError):
             raise answer
@@ -238,8 +238,8 @@ class Follower:
     async def _read_once(self) -> None:
         replay = self._replay
         assert replay is not None, self.partition
-        around, settings = self._around, self._around.settings
-        record_set = await around.log.read(
+        context, settings = self._context, self._context.settings
+        record_set = await context.log.read(
             self.partition,
             replay.shard.position,
             timeout_s=settings.read_timeout_ms / 1_000,
@@ -247,13 +247,13 @@ class Follower:
         )
         self._heard_s = self._now()
         while record_set is not None and not self._needs_beginning:
-            if around.budget.is_exhausted:
-                await around.budget.wait_room()
-            await around.pace.turn(self.partition)
+            if context.budget.is_exhausted:
+                await context.budget.wait_room()
+            await context.pace.turn(self.partition)
             async with self._applying:
                 report = replay.absorb(record_set, settings.slice_events)
-            self._hear(report)
-            around.pace.applied(report.tally.applied)
+            self._pass_on(report)
+            context.pace.applied(report.tally.applied)
             if report.complete:
                 return
             if report.damage is not None:
@@ -268,7 +268,7 @@ class Follower:
         self._damaged_reads = position, reads
         where = f"metadata partition {self.partition}, offset {position}"
         what = f"{where}: a damaged batch ({damage.reason}: {damage.detail})"
-        if reads < self._around.settings.damage_reads:
+        if reads < self._context.settings.damage_reads:
             msg = f"{what}, it is read anew"
             raise LogUnavailable(msg)
         behind = offset_behind(record_set, damage, position)
@@ -282,33 +282,35 @@ class Follower:
         _log.error(
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
-        self._hear(report)
+        self._pass_on(report)
 
-    def _hear(self, report: Report) -> None:
+    def _pass_on(self, report: Report) -> None:
         self.tally.add(report.tally)
         if report.entries:
-            self._around.incidents.note(self.partition, report.entries, self._around.clock.now_ms())
-        self.verdicts.hear(report)
-        self._around.waits.advance(self.partition, report.next_offset)
+            self._context.incidents.note(
+                self.partition, report.entries, self._context.clock.now_ms()
+            )
+        self.verdicts.take_report(report)
+        self._context.waits.advance(self.partition, report.next_offset)
         replay = self._replay
         if replay is not None and not replay.is_at_ease:
             self.judge()
 
     # ------------------------------------------------------------------------- from outside
 
-    def hear_bounds(self, bounds: LogBounds, asked_s: float) -> None:
+    def take_bounds(self, bounds: LogBounds, asked_s: float) -> None:
         """Take the bounds that the pump asked for at *asked_s*."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
         before = replay.bounds.next_offset
-        if not replay.hear(bounds, asked_s):
+        if not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.next_offset} now")
 
     def _give_up(self, detail: str) -> None:
         """Drop the state, since the log holds other records, and read anew."""
         self._needs_beginning = self._is_void = True
-        self._tell(PartitionReassigned(NotReadyReason.LOADING, detail))
+        self._report_fact(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
         """Report the judgement on the state to the listener."""
@@ -318,11 +320,11 @@ class Follower:
         fact = replay.judge(self._now())
         if fact is None and not replay.is_caught_up:
             fact = FellBehind(NotReadyReason.REPLAYING, "")
-        if isinstance(fact, FellBehind) and self._around.budget.is_exhausted:
+        if isinstance(fact, FellBehind) and self._context.budget.is_exhausted:
             detail = fact.detail or "the memory limit is reached, nothing more is read"
             fact = FellBehind(NotReadyReason.OVER_BUDGET, detail)
         if fact is not None:
-            self._tell(fact)
+            self._report_fact(fact)
 
     @property
     def savable_position(self) -> int | None:
@@ -342,7 +344,7 @@ class Follower:
             replay = self._replay
             if replay is None or self._is_void or not replay.is_settled:
                 return None
-            parts = await taken_out(replay.shard.freezing(of), self._now)
+            parts = await copy_parts(replay.shard.freezing(of), self._now)
             return replay.shard.position, replay.history.copy(), parts
 
     def progress(self) -> ReplayProgress:
@@ -370,13 +372,13 @@ class Follower:
         """The last failure before the first state; `None` after it."""
         return None if self._beginnings else self._last_failure
 
-    def _tell(self, fact: Fact) -> None:
-        self._around.listener.take_fact(self.partition, fact, self.progress())
+    def _report_fact(self, fact: Fact) -> None:
+        self._context.listener.take_fact(self.partition, fact, self.progress())
 
     def _settle(self) -> None:
         if not self.is_settled:
             self.is_settled = True
-            self._around.changed.ring()
+            self._context.changed.ring()
 
     async def _pause(self, error: LogError) -> None:
         self._failures += 1

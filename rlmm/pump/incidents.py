@@ -90,12 +90,12 @@ class Incidents:
         Remember *entries*, but for exact repeats; logs the first that could not be decoded, with
         its bytes.
         """
-        is_told = False
+        is_logged = False
         for entry in entries:
             if isinstance(entry.verdict, Duplicate):
                 continue
-            if not is_told and isinstance(entry.verdict, Undecodable):
-                is_told = _tell(metadata_partition, entry, entry.verdict)
+            if not is_logged and isinstance(entry.verdict, Undecodable):
+                is_logged = _log_undecodable(metadata_partition, entry, entry.verdict)
             value, kind = entry.value, type(entry.verdict)
             self._events[kind][_reason_of(entry.verdict)] += entry.next_offset - entry.offset
             self._keep(
@@ -168,7 +168,7 @@ class Incidents:
         self._forgotten[kind] += 1
 
 
-def _tell(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
+def _log_undecodable(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
     """Log what is set aside, unless it belongs to a healthy history; whether it did."""
     if verdict.reason in COUNTED_APART:
         return False

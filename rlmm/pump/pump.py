@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 
 
 class Pump:
-    def __init__(self, around: FollowerContext, assignment: Assignment) -> None:
-        self._around = around
+    def __init__(self, context: FollowerContext, assignment: Assignment) -> None:
+        self._context = context
         self._assignment = assignment
         self._identity: LogIdentity | None = None
         self._followers: dict[int, Follower] = {}
@@ -56,14 +56,14 @@ class Pump:
         """Generations that could not be checked when they came, and the assignment before each."""
         self._refused: dict[int, str] = {}
         """Generations that the topic contradicted, and how."""
-        self._changed = around.changed
-        self._reaching = LogConnection(around, self._check)
+        self._changed = context.changed
+        self._connection = LogConnection(context, self._check)
         self._recreations = 0
         self._judged_s: float | None = None
         self._ended = Tally()
         """Offsets that ended followers passed."""
         self._closed: tuple[type[Unresolved], str] | None = None
-        around.listener.assign(assignment)
+        context.listener.assign(assignment)
 
     # ---------------------------------------------------------------------------- the task
 
@@ -76,24 +76,24 @@ class Pump:
         assignment does.
         """
         while True:
-            identity = await self._reaching.reach(is_first=not self._recreations)
+            identity = await self._connection.reach(is_first=not self._recreations)
             self._identity = identity
-            self._around.listener.connect(identity.partition_count)
-            if self._around.restore is not None:
-                self._around.restore.connect(identity)
+            self._context.listener.connect(identity.partition_count)
+            if self._context.restore is not None:
+                self._context.restore.connect(identity)
             try:
                 with bound(cluster_id=identity.cluster_id):
                     await self._follow()
             except* LogRecreated as errors:
                 self._recreations += 1
-                self._reaching.trouble = str(first_of(errors))
+                self._connection.trouble = str(first_of(errors))
                 cluster = {"cluster_id": identity.cluster_id}
-                _log.error("%s: everything is read anew", self._reaching.trouble, extra=cluster)
+                _log.error("%s: everything is read anew", self._connection.trouble, extra=cluster)
                 self._end_all(OutcomeUnknown, "the metadata topic is another one now")
             finally:
                 self._identity = None
             _stay_cancelled()
-            self._around.listener.disconnect(self._reaching.trouble)
+            self._context.listener.disconnect(self._connection.trouble)
 
     def close(self, error: type[Unresolved], message: str) -> None:
         """Fail the writers that wait for a verdict; the states stay for a last snapshot."""
@@ -104,7 +104,7 @@ class Pump:
 
     def wake(self) -> None:
         """Try to reach the log now, where the pump waits to: a broker has shown signs of life."""
-        self._reaching.wake()
+        self._connection.wake()
 
     def release(self) -> None:
         """Free all states after the end."""
@@ -123,7 +123,7 @@ class Pump:
             except InvalidArgument as error:
                 self._refused[generation] = str(error)
                 self._assignment = before
-                self._around.listener.assign(before)
+                self._context.listener.assign(before)
             else:
                 self._unchecked.clear()
         self._assignment.require_within(partition_count)
@@ -149,7 +149,7 @@ class Pump:
             await part()
         except LogRecreated as error:
             self._identity = None
-            self._around.listener.disconnect(str(error))
+            self._context.listener.disconnect(str(error))
             raise
         except Exception:
             self._tasks = None
@@ -157,7 +157,7 @@ class Pump:
 
     async def _ask_ends(self) -> None:
         """Ask for the bounds of every partition again and again, to notice a stall."""
-        settings = self._around.settings
+        settings = self._context.settings
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(settings.bounds_interval_ms / 1_000)
@@ -165,18 +165,18 @@ class Pump:
             if not partitions:
                 continue
             try:
-                answers = await self._around.log.bounds(
+                answers = await self._context.log.bounds(
                     partitions, timeout_s=settings.bounds_timeout_ms / 1_000
                 )
             except LogUnavailable as error:
-                self._reaching.trouble = str(error)
+                self._connection.trouble = str(error)
                 continue
             for partition, answer in answers.items():
                 follower = self._followers.get(partition)
                 if isinstance(answer, LogRecreated):
                     raise answer
                 if follower is not None and not isinstance(answer, LogError):
-                    follower.hear_bounds(answer, asked_s)
+                    follower.take_bounds(answer, asked_s)
 
     async def _judge_all(self) -> None:
         """Judge on a timer, also while no broker answers."""
@@ -185,13 +185,13 @@ class Pump:
                 follower.judge()
             self._judged_s = asyncio.get_running_loop().time()
             self._changed.ring()
-            await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
+            await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     async def _watch_memory(self) -> None:
         """Measure on a timer of its own: a measurement that hangs must not delay a judgement."""
         while True:
-            await self._around.budget.look()
-            await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
+            await self._context.budget.look()
+            await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     # -------------------------------------------------------------------------- assignment
 
@@ -213,13 +213,13 @@ class Pump:
             count = self._identity.partition_count
             wanted = assignment.metadata_partitions(count, self._assignment)
             if wanted - self._followers.keys():
-                self._around.budget.require_room(f"an assignment of {assignment}")
+                self._context.budget.require_room(f"an assignment of {assignment}")
         if assignment != self._assignment:
             self._generation += 1
             if self._identity is None and assignment.metadata:
                 self._unchecked.append((self._generation, self._assignment))
             self._assignment = assignment
-            self._around.listener.assign(assignment)
+            self._context.listener.assign(assignment)
             self._apply()
         return self._generation
 
@@ -260,9 +260,9 @@ class Pump:
                 f"metadata partition {partition} is not assigned to this service any more",
             )
         for partition in sorted(wanted - self._followers.keys()):
-            follower = Follower(partition, self._around)
+            follower = Follower(partition, self._context)
             self._followers[partition] = follower
-            self._around.listener.begin_partition(partition, follower.progress())
+            self._context.listener.begin_partition(partition, follower.progress())
             self._running[partition] = self._tasks.create_task(
                 self._guarded(follower.run),
                 name=f"pump: metadata partition {partition}",
@@ -275,8 +275,8 @@ class Pump:
         follower.close(error, message)
         self._ended.add(follower.tally)
         self._running.pop(partition).cancel()
-        self._around.listener.end_partition(partition)
-        self._around.waits.fail(
+        self._context.listener.end_partition(partition)
+        self._context.waits.fail(
             partition,
             AssignmentLost,
             f"metadata partition {partition} is not read by this service any more",
@@ -294,7 +294,7 @@ class Pump:
 
     @property
     def last_trouble(self) -> str:
-        return self._reaching.trouble
+        return self._connection.trouble
 
     @property
     def judged_s(self) -> float | None:
@@ -323,7 +323,7 @@ class Pump:
             tally.add(follower.tally)
         return PumpStatistics(
             self._identity is not None,
-            self._reaching.attempts,
+            self._connection.attempts,
             self.last_trouble,
             self._generation,
             self._recreations,

@@ -50,7 +50,7 @@ def beginning(position: int, bounds: LogBounds) -> ReplayStart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _LogEnd:
     """A log end offset, and when the pump asked for it."""
 
     at_s: float
@@ -79,7 +79,7 @@ class Replay:
         history."""
         self._settings = settings
         self._heard_s = now_s
-        self._unreached: deque[_Seen] = deque()
+        self._unreached: deque[_LogEnd] = deque()
         self._fell_behind = False
         self._refused: StateLost | None = None
         """Why the history was not accepted; good records after it make it no better."""
@@ -121,7 +121,7 @@ class Replay:
         self._count(report)
         return report
 
-    def hear(self, bounds: LogBounds, asked_s: float) -> bool:
+    def take_bounds(self, bounds: LogBounds, asked_s: float) -> bool:
         """
         Take the bounds that the pump asked for at *asked_s*; whether they follow from those before.
 
@@ -141,7 +141,7 @@ class Replay:
         if bounds.next_offset > self.shard.position:
             if len(self._unreached) >= _UNREACHED_MAX:
                 self._unreached.pop()
-            self._unreached.append(_Seen(asked_s, bounds.next_offset))
+            self._unreached.append(_LogEnd(asked_s, bounds.next_offset))
         return True
 
     def judge(self, now_s: float) -> Fact | None:

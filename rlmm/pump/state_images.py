@@ -18,7 +18,7 @@ Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
 """Position, history, and what makes the image of each user partition."""
 
 
-async def taken_out(
+async def copy_parts(
     steps: Iterator[Callable[[], bytes] | None], now: Callable[[], float]
 ) -> list[Callable[[], bytes]]:
     """All parts of *steps*; see `Shard.freezing`. Nothing may be applied meanwhile."""

@@ -79,7 +79,7 @@ class VerdictWaits:
             heappush(self._waiters, (offset, next(self._arrivals), waiter))
         return waiter
 
-    def hear(self, report: Report) -> None:
+    def take_report(self, report: Report) -> None:
         if self._appending:
             self._kept.extend(report.entries)
         self._position = report.next_offset

@@ -242,10 +242,10 @@ class EventWriter:
             left_s = max(0.001, deadline_s - loop.time())
             end.is_handed_over = True
             offset = await self._log.append(place, value, timeout_s=left_s)
-            heard = verdicts.listen(offset, append)
+            pending = verdicts.listen(offset, append)
         finally:
             verdicts.end_append(append)
-        verdict = await self._hear(heard, place, offset, deadline_s)
+        verdict = await self._wait_verdict(pending, place, offset, deadline_s)
         if isinstance(verdict, (Applied, Duplicate)):
             return WrittenEvent(place, offset, verdict)
         raise _rejected(event, verdict, (place, offset))
@@ -257,16 +257,16 @@ class EventWriter:
             async with asyncio.timeout(wait_s):
                 await for_it
 
-    async def _hear(
-        self, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
+    async def _wait_verdict(
+        self, pending: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
     ) -> Verdict:
         try:
             async with asyncio.timeout_at(deadline_s):
-                return await heard
+                return await pending
         except TimeoutError:
             msg = (
                 f"the event is stored at offset {offset} of metadata partition {place}, what "
-                "became of it was not heard in time: look at the state before repeating it"
+                "became of it was not known in time: look at the state before repeating it"
             )
             raise OutcomeUnknown(msg, stored_at=(place, offset)) from None
         except Unresolved as error:

@@ -124,7 +124,7 @@ class ProcessEngines:
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
         """See `Engines.accept`."""
         if self.of_cluster(cluster_id) is not None:
-            self._hear_address(cluster_id, bootstrap)
+            self._take_address(cluster_id, bootstrap)
             return
         served = ", ".join(self._names()) or "none yet"
         told = f"asked for is cluster {cluster_id}, served is {served}"
@@ -149,7 +149,7 @@ class ProcessEngines:
         why = f"it is asked for at {address}" if last is None else f"at {last[0]}: {last[1]}"
         raise _not_ready(f"the metadata of cluster {cluster_id} is not followed yet: {why}")
 
-    def _hear_address(self, cluster_id: str, bootstrap: str | None) -> None:
+    def _take_address(self, cluster_id: str, bootstrap: str | None) -> None:
         """Try another address of a learned cluster that its engine does not reach."""
         if cluster_id in self._engines:
             self._remember(cluster_id, bootstrap)

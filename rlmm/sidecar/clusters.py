@@ -81,7 +81,7 @@ class Clusters:
             self.brokers(found)  # their partitions count before one of them speaks
         return found
 
-    def hear_broker(self, cluster_id: str | None) -> None:
+    def wake_logs(self, cluster_id: str | None) -> None:
         """Retry logs that are, or may be, of the cluster now: one of its brokers has spoken."""
         known = None if cluster_id is None else self._engines.of_cluster(cluster_id)
         for engine in self._engines.all():

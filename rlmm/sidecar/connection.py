@@ -37,15 +37,34 @@ TURN_S: Final = 0.002
 
 class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
-        "_around", "_closing", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
-        "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
-        "_readers", "_session", "_transport", "_waits", "_whole_bytes_max", "blocked_s",
-        "closing_s", "heard_s",
+        "_closing",
+        "_context",
+        "_entered",
+        "_fd",
+        "_figures",
+        "_frame_bytes_max",
+        "_frames",
+        "_held_bytes",
+        "_is_last",
+        "_is_turn_due",
+        "_later",
+        "_left",
+        "_line",
+        "_loop",
+        "_peer_of",
+        "_readers",
+        "_session",
+        "_transport",
+        "_waits",
+        "_whole_bytes_max",
+        "blocked_s",
+        "closing_s",
+        "heard_s",
     )  # fmt: skip
 
     def __init__(
         self,
-        around: SessionContext,
+        context: SessionContext,
         peer_of: Callable[[asyncio.Transport], Peer],
         entered: Callable[[ClientConnection], bool],
         left: Callable[[ClientConnection], None],
@@ -55,19 +74,19 @@ class ClientConnection(asyncio.BufferedProtocol):
         *entered* returns whether there is room for the connection; *left* is called at its end.
         Without *readers* the event loop reads the socket.
         """
-        self._around = around
-        self._figures = around.figures
+        self._context = context
+        self._figures = context.figures
         self._peer_of = peer_of
         self._entered = entered
         self._left = left
         self._readers = readers or BY_LOOP
         self._fd = NO_FILE
         self._loop = asyncio.get_running_loop()
-        self._frames = FrameReader(around.settings.frame_bytes_max)
-        self._frame_bytes_max = around.settings.frame_bytes_max
-        self._whole_bytes_max = HEAD_BYTES + around.settings.frame_bytes_max
-        self._session = ClientSession(around)
-        self._waits = WaitingRequests(around.settings, around.figures, self._tell)
+        self._frames = FrameReader(context.settings.frame_bytes_max)
+        self._frame_bytes_max = context.settings.frame_bytes_max
+        self._whole_bytes_max = HEAD_BYTES + context.settings.frame_bytes_max
+        self._session = ClientSession(context)
+        self._waits = WaitingRequests(context.settings, context.figures, self._answer_waiting)
         self._transport: Any = None
         self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
         """Requests in line: frames as they came, and reads that have waited."""
@@ -89,7 +108,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        settings = self._around.settings
+        settings = self._context.settings
         transport.set_write_buffer_limits(high=settings.write_buffer_bytes_max)
         if not self._entered(self):
             self._figures.refused += 1
@@ -100,10 +119,10 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """All connections share one buffer: what is in it is taken at once."""
-        return self._around.buffer
+        return self._context.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._take(bytes(self._around.buffer[:nbytes]))
+        self._take(bytes(self._context.buffer[:nbytes]))
 
     def _take(self, data: bytes) -> None:
         if self._closing:
@@ -184,7 +203,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._closing or self.blocked_s is not None:
             return
         line, answers = self._line, []
-        settings = self._around.settings
+        settings = self._context.settings
         count, size, end_s = settings.pipeline_max, settings.write_buffer_bytes_max, 0.0
         while line:
             answer = self._answered(line.popleft())
@@ -204,7 +223,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._closing:
             self.close()
         elif not line and self._frames.is_broken:
-            self._tell_broken()
+            self._refuse_broken()
 
     def _wait_for_turn(self) -> None:
         self._pause_reading()
@@ -267,7 +286,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._figures.answered["hello"] += 1
         return answer_frame(request_id, value)
 
-    def _tell(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
+    def _answer_waiting(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
         """Answer a request that has waited."""
         self.heard_s = self._loop.time()
         try:
@@ -291,9 +310,9 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
         """Log a bug and refuse the request."""
         _log.error("a request failed: %s", method, exc_info=error)
-        told = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
-        self._figures.refuse(method, told)
-        return refusal_frame(request_id, told)
+        refusal = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
+        self._figures.refuse(method, refusal)
+        return refusal_frame(request_id, refusal)
 
     def _write_later(self) -> None:
         if self._later and not self._transport.is_closing():
@@ -359,7 +378,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             return "greeting"
         return "waiting" if self._waits else "idle"
 
-    def _tell_broken(self) -> None:
+    def _refuse_broken(self) -> None:
         try:
             self._frames.feed(b"")
         except ProtocolError as error:
@@ -374,5 +393,5 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         if held_bytes > HELLO_BYTES_MAX and not is_known:
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
-        elif not self._figures.has_room(self._around.settings, is_known=is_known):
+        elif not self._figures.has_room(self._context.settings, is_known=is_known):
             self.abort("memory" if is_known else "greeting")

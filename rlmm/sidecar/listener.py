@@ -51,23 +51,23 @@ class Sidecar:
     """The frame server. Listens as long as `run` runs."""
 
     def __init__(
-        self, around: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
+        self, context: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
     ) -> None:
         """
         *unix_path* is the path of the Unix socket; `None` opens none. Where the server *may do
         without*, it logs a path that cannot be used.
         """
         self._may_do_without = may_do_without
-        self._around = around
+        self._context = context
         self._unix_path = unix_path
         self._connections: set[ClientConnection] = set()
-        self._connections_max = around.settings.connections_max
+        self._connections_max = context.settings.connections_max
         self._is_ending = False
         self._gone = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
         self._readers: SocketReaders | None = None
         self._handshakes: Handshakes | None = None
-        self._door_generation = around.door.generation
+        self._door_generation = context.door.generation
         self.listening = asyncio.Event()
         self.addresses: list[tuple[str, int]] = []
 
@@ -77,7 +77,7 @@ class Sidecar:
 
         Raises `ConfigError` where it cannot listen at an address of the settings.
         """
-        self._connections_max = files_for(self._around.settings.connections_max)
+        self._connections_max = files_for(self._context.settings.connections_max)
         self._readers = readers()
         servers: list[asyncio.Server] = []
         unix: UnixSocket | None = None
@@ -85,8 +85,8 @@ class Sidecar:
             unix = await self._open_unix()
             if unix is not None:
                 servers.append(await self._listen_unix(unix))
-            if self._around.settings.address is not None:
-                servers.append(await self._listen_tcp(*self._around.settings.address))
+            if self._context.settings.address is not None:
+                servers.append(await self._listen_tcp(*self._context.settings.address))
             self._look_after_all()
             self.listening.set()
             await asyncio.Event().wait()
@@ -115,7 +115,7 @@ class Sidecar:
         try:
             return await in_own_thread(
                 "sidecar: socket",
-                partial(UnixSocket, self._unix_path, self._around.settings.mode, _BACKLOG),
+                partial(UnixSocket, self._unix_path, self._context.settings.mode, _BACKLOG),
             )
         except ConfigError as error:
             if not self._may_do_without:
@@ -134,8 +134,8 @@ class Sidecar:
         return server
 
     async def _listen_tcp(self, host: str, port: int) -> asyncio.Server:
-        hello_s = self._around.settings.hello_timeout_ms / 1_000
-        shaking = self._handshakes = self._around.door.handshakes("sidecar", hello_s)
+        hello_s = self._context.settings.hello_timeout_ms / 1_000
+        shaking = self._handshakes = self._context.door.handshakes("sidecar", hello_s)
         taken_by = self._readers if shaking is None else None
         connect = partial(self._connection, tcp_peer, taken_by)
         make: Callable[[], asyncio.BaseProtocol] = connect
@@ -160,7 +160,7 @@ class Sidecar:
     def _connection(
         self, peer_of: Callable[[asyncio.Transport], Peer], taken_by: SocketReaders | None
     ) -> ClientConnection:
-        return ClientConnection(self._around, peer_of, self._enter, self._leave, taken_by)
+        return ClientConnection(self._context, peer_of, self._enter, self._leave, taken_by)
 
     def _enter(self, connection: ClientConnection) -> bool:
         if len(self._connections) >= self._connections_max or self._is_ending:
@@ -179,11 +179,11 @@ class Sidecar:
         """
         Cut off clients that are silent, or do not take their answers, for too long; periodically.
         """
-        settings = self._around.settings
+        settings = self._context.settings
         loop = asyncio.get_running_loop()
         self._send_away_who_is_unwelcome()
         now_s = loop.time()
-        self._around.clusters.look_after(now_s)
+        self._context.clusters.look_after(now_s)
         slow_s, hello_s = settings.slow_client_ms / 1_000, settings.hello_timeout_ms / 1_000
         idle_s = settings.idle_timeout_ms / 1_000
         for connection in list(self._connections):
@@ -203,7 +203,7 @@ class Sidecar:
 
     def _send_away_who_is_unwelcome(self) -> None:
         """End connections whose role was taken away."""
-        generation = self._around.door.generation
+        generation = self._context.door.generation
         if generation != self._door_generation:
             self._door_generation = generation
             for connection in list(self._connections):
@@ -216,8 +216,8 @@ class Sidecar:
         )
         for connection in self._connections:
             states[connection.state] += 1
-        clusters = self._around.clusters
-        return self._around.figures.statistics(
+        clusters = self._context.clusters
+        return self._context.figures.statistics(
             states, self._connections_max, clusters.brokers_statistics(), clusters.takeovers
         )
 
@@ -226,7 +226,7 @@ class Sidecar:
     async def _end(self) -> None:
         """Let requests under way end; refuse the rest, and close all connections."""
         loop = asyncio.get_running_loop()
-        stop_s = self._around.settings.stop_timeout_ms / 1_000
+        stop_s = self._context.settings.stop_timeout_ms / 1_000
         deadline_s = loop.time() + stop_s
         for connection in self._connections:
             connection.stop_reading()

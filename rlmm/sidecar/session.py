@@ -79,13 +79,21 @@ class ClientSession:
     """The requests of one client, from its hello on."""
 
     __slots__ = (
-        "_around", "_bounds", "_client", "_engine", "_reads", "broker", "hello", "image",
-        "log_reads", "meter",
+        "_bounds",
+        "_client",
+        "_context",
+        "_engine",
+        "_reads",
+        "broker",
+        "hello",
+        "image",
+        "log_reads",
+        "meter",
     )  # fmt: skip
 
-    def __init__(self, around: SessionContext) -> None:
-        self._around = around
-        self._bounds = RequestLimits.of(around.settings)
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+        self._bounds = RequestLimits.of(context.settings)
         self.hello: ClientHello | None = None
         """`None` before hello."""
         self._engine: Engine | None = None
@@ -97,13 +105,13 @@ class ClientSession:
         """The start of the broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
         """Called for each request of a client with a rate limit; raises `TooBusy`."""
-        self.image = OpenImage(around.settings, around.figures)
+        self.image = OpenImage(context.settings, context.figures)
         self.log_reads = 0
         """Calls of the log that are under way for the client."""
 
     @property
     def figures(self) -> FrameServerCounters:
-        return self._around.figures
+        return self._context.figures
 
     @property
     def is_known(self) -> bool:
@@ -119,13 +127,13 @@ class ClientSession:
     @property
     def is_welcome(self) -> bool:
         """Whether the client would be let in still."""
-        return self._client is None or self._around.door.is_valid(self._client)
+        return self._client is None or self._context.door.is_valid(self._client)
 
     def leave(self) -> None:
         self.image.close()
         self._leave_broker()
         if self._client is not None:
-            self._around.door.limits.leave(self._client)
+            self._context.door.limits.leave(self._client)
 
     # ------------------------------------------------------------------------------- hello
 
@@ -136,13 +144,13 @@ class ClientSession:
         METHODS["hello"].require_count(args)
         hello = read_hello(args[0])
         version = agree(hello.versions)
-        door = self._around.door
+        door = self._context.door
         client = door.identify(peer, hello.token)
         client.require_broker(hello.broker_id)
         door.limits.enter(client)
         self.hello, self._client, self.meter = hello, client, door.limits.meter(client)
         try:
-            self._show_life()
+            self._wake_log()
             engine = self.engine()
         except NotReady:
             identity = None
@@ -151,16 +159,16 @@ class ClientSession:
             raise
         else:
             identity = engine.identity
-        settings = self._around.settings
+        settings = self._context.settings
         return hello_answer_value(
             HelloAnswer(
                 version,
-                self._around.server,
+                self._context.server,
                 None if identity is None else identity.cluster_id,
                 None if identity is None else identity.topic_id,
                 None if identity is None else identity.partition_count,
                 client.role.value,
-                self._around.mode,
+                self._context.mode,
                 ServiceLimits(
                     settings.frame_bytes_max,
                     settings.pipeline_max,
@@ -180,7 +188,7 @@ class ClientSession:
             return self._engine
         hello = self.hello
         assert hello is not None
-        clusters = self._around.clusters
+        clusters = self._context.clusters
         may_teach = self.client.role.may(Role.BROKER)
         engine = clusters.find(hello.cluster_id, hello.bootstrap, may_teach=may_teach)
         is_right = clusters.require_right(engine, hello.cluster_id)
@@ -192,16 +200,16 @@ class ClientSession:
             self._reads = self._reads_of(engine)
         return engine
 
-    def _show_life(self) -> None:
+    def _wake_log(self) -> None:
         """A broker that speaks is a sign of life of its cluster."""
         assert self.hello is not None
         if self.hello.broker_id is not None:
-            self._around.clusters.hear_broker(self.hello.cluster_id)
+            self._context.clusters.wake_logs(self.hello.cluster_id)
 
     def _leave_broker(self) -> None:
         start, self.broker = self.broker, None
         if start is not None:
-            self._around.clusters.leave(start)
+            self._context.clusters.leave(start)
 
     def is_left_behind(self) -> bool:
         """Forget an engine that was taken off; whether there was one."""
@@ -211,7 +219,7 @@ class ClientSession:
         return True
 
     def is_served(self, engine: Engine) -> bool:
-        return self._around.clusters.is_served(engine)
+        return self._context.clusters.is_served(engine)
 
     def reads(self) -> PartitionQueries:
         return self._reads or self._reads_of(self.engine())
@@ -291,23 +299,23 @@ class ClientSession:
         said = args[1] if _has_options(method, args) else None
         timeout_ms = read_wait_options(said, self._bounds.timeout_ms_max)
         if timeout_ms is None:
-            timeout_ms = self._around.settings.ready_timeout_ms
+            timeout_ms = self._context.settings.ready_timeout_ms
         self._require(method)
         return waiting.wait_ready(self, partition, timeout_ms / 1_000)
 
     def _assign(self, method: Method, args: Args) -> object:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
-        self._show_life()
+        self._wake_log()
         engine, start = self._speaking(method)
-        brokers = self._around.clusters.brokers(engine)
+        brokers = self._context.clusters.brokers(engine)
         return brokers.assign(start, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
         partitions = read_stop(args, self._bounds)
         self._require(method)
         engine, start = self._speaking(method)
-        return self._around.clusters.brokers(engine).stop(start, partitions)
+        return self._context.clusters.brokers(engine).stop(start, partitions)
 
     def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
         """The engine and the broker start of this client."""
@@ -324,8 +332,8 @@ class ClientSession:
     def _status(self, method: Method, args: Args) -> object:
         self._require(method)
         engine = self.engine()
-        brokers = self._around.clusters.shown(engine)
-        return in_milliseconds({**self._around.status(engine), "brokers": brokers})
+        brokers = self._context.clusters.shown(engine)
+        return in_milliseconds({**self._context.status(engine), "brokers": brokers})
 
     # ------------------------------------------------------------------------------- looking
 

@@ -62,7 +62,7 @@ def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         return FlushResult(tuple(partitions))
 
     monkeypatch.setattr(Engine, "flush", flush)
-    monkeypatch.setattr("rlmm.engine.service.GROUND", EngineParts(measure_memory=no_memory))
+    monkeypatch.setattr("rlmm.engine.service.PROCESS_PARTS", EngineParts(measure_memory=no_memory))
 
 
 def plan(name: str) -> EnginePlan:

@@ -84,7 +84,7 @@ class Around:
         if self.verdict is not None:
             entry = Entry(offset, offset + 1, self.verdict)
             entries = () if self.verdict == APPLIED else (entry,)
-            self.verdicts.hear(Report(PLACE, offset, offset + 1, True, Tally(), 0, entries))
+            self.verdicts.take_report(Report(PLACE, offset, offset + 1, True, Tally(), 0, entries))
         return offset
 
     def follower(self, partition: int) -> Around:

@@ -55,7 +55,7 @@ class Read:
         self.replay.absorb(record_set(next_offset=position), 1)
 
     def hear(self, next_offset: int, at_s: float) -> bool:
-        return self.replay.hear(LogBounds(0, next_offset), at_s)
+        return self.replay.take_bounds(LogBounds(0, next_offset), at_s)
 
     def judge(self, at_s: float) -> Fact | None:
         return self.replay.judge(at_s)
