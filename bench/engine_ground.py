@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.history import RECORDS_PER_SET, history_partitions, record_sets, user_partition_count
 from rlmm.engine.engine import Engine
+from rlmm.engine.service import PROCESS_PARTS
 from rlmm.errors import UnknownPartition
 from rlmm.kafka_client.settings import KafkaSettings
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
@@ -23,7 +24,6 @@ from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
-from rlmm.process.run import GROUND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -72,7 +72,7 @@ async def services(
 
 @asynccontextmanager
 async def _service(log: MetadataLog, snapshots: Path | None) -> AsyncIterator[RemoteLogMetadata]:
-    engine = Engine(log, snapshots=snapshots, ground=GROUND)
+    engine = Engine(log, snapshots=snapshots, parts=PROCESS_PARTS)
     metadata = RemoteLogMetadata(engine, asyncio.create_task(engine.run()))
     try:
         yield metadata

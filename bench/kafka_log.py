@@ -106,7 +106,7 @@ async def write(bootstrap: str, records: int, per_batch: int) -> Written:
                 request = ProduceRequest(
                     topic, identity.topic_id, event.metadata_partition, batch, 30_000
                 )
-                sent.append(connection.send(request))
+                sent.append(connection.call(request))
                 values.clear()
             if len(sent) >= _IN_FLIGHT:
                 await all_stored(sent)

@@ -4,18 +4,15 @@ process.
 
 May be imported by `rlmm.http`, `rlmm.library`, `rlmm.process`, `rlmm.sidecar`.
 
-- `all_engines`: What is done for all engines of a process at a time.
-- `broker_watch`: `assignment = cluster:N`.
-- `copy_watch`: Tiered topics whose brokers were told to stop copying, and for how long they have
-  not.
-- `engine`: One cluster's engine.
-- `freshness`: Waiting until an answer is as fresh as it was asked to be, for every way in which
-  questions come.
-- `log_opening`: The log of an engine is opened, which a disk that hangs may hold up for ever.
-- `plan`: What one engine of a process is built from.
-- `relay`: Between the pump and everybody who has to hear of it.
-- `service`: The engines of one process.
-- `snapshot_keeper`: Snapshots of whatever topic an engine follows now.
-- `statistics`: How an engine as a whole stands, in figures.
-- `task_group`: The parts of a process.
+- `all_engines`: Flushes and closes all engines of a process at a time.
+- `broker_watch`: Keeps an assignment equal to one broker's (`assignment = cluster:N`).
+- `copy_watch`: Warns of tiered topics whose brokers were told to stop copying.
+- `engine`: One cluster's engine: connects its parts.
+- `freshness`: Waits until an answer is as fresh as a question demands.
+- `log_opening`: Opens the log of an engine, and stands in for one that takes long.
+- `plan`: What an engine is built from, and the ways to open a log.
+- `service`: The engines of one process; adds and removes them while it runs.
+- `snapshot_keeper`: Connects the pump's states with the snapshots of the topic it follows.
+- `statistics`: Statistics and readiness of an engine as a whole.
+- `task_group`: Runs the parts of a process; the first failure ends them all.
 """

@@ -1,8 +1,7 @@
 """
-What is done for all engines of a process at a time: their snapshots, and the closing of their logs.
+All engines of a process at a time: their snapshots, and the closing of their logs.
 
-Invariant: however that goes for one of them, it is done for the others; a disk that hangs costs
-them nothing, and no failure is lost.
+Invariant: a failure or a disk that hangs stops no other engine, and every failure is logged.
 """
 
 from __future__ import annotations
@@ -26,21 +25,19 @@ _log = logging.getLogger("rlmm.all_engines")
 
 
 async def flush_all(engines: Mapping[str, Engine]) -> dict[str, FlushResult]:
-    """Write a snapshot of everything that changed; what became of it, by engine."""
+    """Write a snapshot of everything that changed, in all engines at a time; return the results."""
     engines = dict(engines)
     done = await asyncio.gather(*map(_flush, engines, engines.values()), return_exceptions=True)
     return _all_of(dict(zip(engines, done, strict=True)), "while its snapshots were written")
 
 
 async def close_all(opened: Mapping[str, AsyncExitStack]) -> None:
-    """Close what each engine stood on."""
     opened = dict(opened)
     done = await asyncio.gather(*map(close_one, opened, opened.values()), return_exceptions=True)
     _all_of(dict(zip(opened, done, strict=True)), "while it was closed")
 
 
 async def close_one(cluster: str, opened: AsyncExitStack) -> None:
-    """Close what an engine stood on; its lines carry its name."""
     with bound(cluster=cluster):
         await opened.aclose()
 
@@ -63,7 +60,7 @@ async def _flush(name: str, engine: Engine) -> FlushResult:
 
 
 def _all_of(results: Mapping[str, Result | BaseException], when: str) -> dict[str, Result]:
-    """What was done for each engine; failures are told, each of them, and the first is raised."""
+    """Log each failure and raise the first; else return the results."""
     failed = [(name, one) for name, one in results.items() if isinstance(one, BaseException)]
     for name, error in failed:
         _log.error("%s: %s: %r", name, when, error, extra={"cluster": name})

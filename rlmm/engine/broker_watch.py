@@ -1,9 +1,9 @@
 """
-`assignment = cluster:N`: what a broker leads and follows, asked of the cluster again and again.
+The watch on a broker (`assignment = cluster:N`): asks the cluster what that broker leads and
+follows.
 
-For services beside a broker that has no plugin of ours. An answer that does not come, or not whole,
-changes nothing: what is assigned stays assigned, and before the first answer nobody knows what is.
-So the first answer is asked for again soon, every later one at the interval.
+For services beside a broker without our plugin. A failed or incomplete answer changes nothing. The
+watch repeats the first question soon, and later ones at the interval.
 """
 
 from __future__ import annotations
@@ -26,35 +26,31 @@ _log = logging.getLogger("rlmm.broker_watch")
 
 _ANSWER_S = 30.0
 _FIRST_PAUSE_S = 1.0
-"""After the first failed question; doubled up to the interval, as long as nothing was answered."""
+"""Pause after the first failed question; doubles up to the interval until the first answer."""
 
 
 @runtime_checkable
 class BrokerAssignmentSource(Protocol):
-    """Who can be asked: the `kafka` log."""
+    """A log that can ask its cluster: the `kafka` log."""
 
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
-    ) -> frozenset[TopicIdPartition]:
-        """The user partitions of tiered topics that a broker leads or follows."""
+    ) -> frozenset[TopicIdPartition]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WatchStatistics:
-    """What the cluster said."""
-
     broker_id: int
     answers: int
     failures: int
     partitions: int
     last_trouble: str
-    """Of the last question; empty where it was answered."""
+    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
-    """When the cluster answered last, by the event loop's clock."""
 
 
 class BrokerWatch:
-    """Keeps an assignment what one broker's is, as long as `run` runs."""
+    """Keeps an assignment equal to one broker's, as long as `run` runs."""
 
     def __init__(
         self,
@@ -72,13 +68,12 @@ class BrokerWatch:
         self._heard_s: float | None = None
 
     async def run(self) -> None:
-        """Ask, and assign what is told, until cancelled."""
         pauses = Pauses(_FIRST_PAUSE_S, self._refresh_s)
         first = Backoff(pauses, asyncio.get_running_loop().time)
         while True:
             pause_s = self._refresh_s
             try:
-                await self._look()
+                await self._ask()
             except (LogUnavailable, LogNotPermitted, OverBudget) as error:
                 self._failures += 1
                 self._trouble = str(error)
@@ -92,7 +87,7 @@ class BrokerWatch:
                 )
             await asyncio.sleep(pause_s)
 
-    async def _look(self) -> None:
+    async def _ask(self) -> None:
         found = await self._cluster.tiered_partitions_of(self._broker_id, timeout_s=_ANSWER_S)
         self._reconcile(Assignment.of_user(found))
         if not self._answers or len(found) != self._partitions:
@@ -103,8 +98,8 @@ class BrokerWatch:
             )
             if not found:
                 _log.warning(
-                    "broker %d has no partition of a tiered topic that is shown to us, so nothing "
-                    "is assigned: Kafka hides topics from who has no DESCRIBE on them",
+                    "broker %d has no partition of a tiered topic that this service may see, so "
+                    "nothing is assigned: Kafka hides topics from clients without DESCRIBE",
                     self._broker_id,
                 )
         self._answers += 1

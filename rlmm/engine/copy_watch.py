@@ -1,10 +1,9 @@
 """
-Tiered topics whose brokers were told to stop copying, and for how long they have not.
+The watch on copying: which tiered topics have `remote.log.copy.disable`, and for how long.
 
-Jobs that tier a live cluster stop copying for minutes, and retention with it. One that died in
-between leaves disks that grow, and nothing on the broker says so: whoever follows the cluster asks,
-and warns when it takes long. How long is counted from when it was first seen here: a restart begins
-anew. An answer that does not come changes nothing.
+Jobs that tier a live cluster stop copying, and with it retention, for minutes. One that died in
+between leaves disks that grow, and no broker reports it. The time counts from when this process saw
+the topic first.
 """
 
 from __future__ import annotations
@@ -24,35 +23,32 @@ _log = logging.getLogger("rlmm.copy_watch")
 _ANSWER_S = 30.0
 _INTERVAL_S_MAX = 300.0
 _LOOKS_OF_WARNING = 4
-"""How often is asked within the time after which is warned, where that is short."""
+"""Questions within the time after which the watch warns, where that is short."""
 _SHOWN_MAX = 10
 
 
 @runtime_checkable
 class CopySettingsSource(Protocol):
-    """Who can be asked: the `kafka` log."""
+    """A log that can ask its cluster: the `kafka` log."""
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """The tiered topics that brokers were told not to copy."""
+        """The tiered topics with `remote.log.copy.disable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyingStatistics:
-    """What the cluster said."""
-
     answers: int
     failures: int
     last_trouble: str
-    """Of the last question; empty where it was answered."""
+    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
-    """When the cluster answered last, by the event loop's clock."""
     not_copied_since_s: Mapping[str, float]
-    """Tiered topics that are not copied, by name, with when that was first seen, by that clock."""
+    """Tiered topics that are not copied, each with the time of the event loop when the watch saw it
+    first."""
     warn_s: float
-    """After how long one is worth a warning."""
 
     def overdue(self, now_s: float) -> list[str]:
-        """The topics that have not been copied for so long."""
+        """The topics that have not been copied for `warn_s` or longer."""
         return sorted(
             topic
             for topic, since_s in self.not_copied_since_s.items()
@@ -77,14 +73,13 @@ class CopyWatch:
         return min(_INTERVAL_S_MAX, self._warn_s / _LOOKS_OF_WARNING)
 
     async def run(self) -> None:
-        """Ask, and warn, until cancelled."""
         while True:
             try:
                 found = await self._cluster.topics_not_copied(timeout_s=_ANSWER_S)
             except (LogUnavailable, LogNotPermitted) as error:
                 self._failed(str(error))
             else:
-                self._told(found, asyncio.get_running_loop().time())
+                self._take_answer(found, asyncio.get_running_loop().time())
             await asyncio.sleep(self.interval_s)
 
     def _failed(self, trouble: str) -> None:
@@ -93,9 +88,9 @@ class CopyWatch:
         self._failures += 1
         self._trouble = trouble
 
-    def _told(self, found: frozenset[str], now_s: float) -> None:
+    def _take_answer(self, found: frozenset[str], now_s: float) -> None:
         self._since_s = {topic: self._since_s.get(topic, now_s) for topic in found}
-        again = self._warned - found
+        copied_again = self._warned - found
         self._answers += 1
         self._heard_s, self._trouble = now_s, ""
         late = set(self.statistics().overdue(now_s))
@@ -103,14 +98,14 @@ class CopyWatch:
             _log.warning(
                 "%d tiered topics are not copied by their brokers for %.0f s or longer, so disks "
                 "grow: %s. Where a job has left that, `rlmm tier status` shows its window, and "
-                "`rlmm tier adopt resume` or `abort` closes it; else it was somebody who set "
+                "`rlmm tier adopt resume` or `abort` closes it; else an operator has set "
                 "remote.log.copy.disable",
                 len(late),
                 self._warn_s,
                 ", ".join(sorted(late)[:_SHOWN_MAX]) + (", ..." if len(late) > _SHOWN_MAX else ""),
             )
-        if again:
-            _log.info("copied again: %s", ", ".join(sorted(again)[:_SHOWN_MAX]))
+        if copied_again:
+            _log.info("copied again: %s", ", ".join(sorted(copied_again)[:_SHOWN_MAX]))
         self._warned = late
 
     def statistics(self) -> CopyingStatistics:

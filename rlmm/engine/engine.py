@@ -1,8 +1,6 @@
 """
-One cluster's engine: a log, a pump, a gate and snapshots, put together.
-
-The one place that knows how they meet. Pump, gate and snapshots do not know each other: what the
-pump tells is heard here and passed on. An engine is a value; a process may hold several.
+The engine of one cluster: connects a log, a pump, a gate and snapshots, which do not know each
+other. A process may hold several engines.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
-from rlmm.engine.relay import Relay
 from rlmm.engine.snapshot_keeper import SnapshotKeeper
 from rlmm.engine.statistics import EngineStatistics, EngineStatus, standing_of
 from rlmm.errors import (
@@ -55,9 +52,12 @@ if TYPE_CHECKING:
     from rlmm.base.clock import Clock
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity, MetadataLog
+    from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
     from rlmm.pump.budget import MemoryUsage
+    from rlmm.pump.state_images import Image
+    from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.atomic import SnapshotDisk
 
 _log = logging.getLogger("rlmm.engine")
@@ -65,8 +65,6 @@ _log = logging.getLogger("rlmm.engine")
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """The settings of one engine, by the part that they belong to."""
-
     pump: PumpSettings = field(default_factory=PumpSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     write: WriteSettings = field(default_factory=WriteSettings)
@@ -74,28 +72,22 @@ class EngineSettings:
     snapshot: SnapshotSettings = field(default_factory=SnapshotSettings)
 
 
-def _leave_collector_alone() -> None:
-    """The process is somebody else's: what its collector looks at is not ours to choose."""
-
-
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What an engine stands on; a test or a simulation puts something else there."""
+    """Parts that an engine is built on; tests and simulations replace some."""
 
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
     measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
-    set_apart: Callable[[], None] = _leave_collector_alone
-    """Takes what exists out of the sight of Python's cycle collector; see `TurnTaking`."""
+    set_apart: Callable[[], None] = lambda: None
+    """Hides existing objects from Python's cycle collector (see `TurnTaking`); not by default,
+    since the process may be another program's."""
     confirm: Callable[[LogIdentity], None] = anything_goes
-    """Raises `ConfigError` where that log is not to be followed; asked as soon as it tells who it
-    is."""
+    """Raises `ConfigError` where the log of that identity is not to be followed."""
 
 
 class Engine:
-    """Follows one log and answers from it, as long as `run` runs."""
-
     def __init__(
         self,
         log: MetadataLog,
@@ -104,66 +96,57 @@ class Engine:
         assignment: Assignment | None = None,
         snapshots: Path | None = None,
         is_observer: bool = False,
-        ground: EngineParts | None = None,
+        parts: EngineParts | None = None,
     ) -> None:
-        """*snapshots* is the folder where states are kept; `None` keeps none."""
+        """*snapshots* is the folder where the engine keeps states; `None` keeps none."""
         settings = settings or EngineSettings()
-        ground = ground or EngineParts()
+        parts = parts or EngineParts()
         self._log = log
         self._settings = settings
         self._gate = Gate(
             retry_after_ms=settings.gate.retry_after_ms,
             retry_after_ms_max=settings.gate.retry_after_ms_max,
         )
-        self._barrier = OffsetWaits()
+        self._offset_waits = OffsetWaits()
         self.reads = PartitionQueries(self._gate)
-        """Every question, answered or refused at once; for callers on the event loop."""
+        """Answers or refuses every question at once."""
         self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
-        """What was not simply applied."""
-        self._budget = Budget(settings.memory, ground.measure_memory)
+        self._budget = Budget(settings.memory, parts.measure_memory)
         self._keeper: SnapshotKeeper | None = None
         if snapshots is not None:
             self._keeper = SnapshotKeeper(
-                snapshots, settings.snapshot, ground.make_shard, ground.clock,
-                ground.snapshot_disk, ground.set_apart,
+                snapshots, settings.snapshot, parts.make_shard, parts.clock,
+                parts.snapshot_disk, parts.set_apart,
             )  # fmt: skip
-        around = FollowerContext(
+        context = FollowerContext(
             log=log,
             settings=settings.pump,
-            clock=ground.clock,
-            listener=Relay(self._gate, self._barrier, self._keeper),
+            clock=parts.clock,
+            listener=self._gate,
+            waits=self._offset_waits,
             restore=self._keeper,
-            make_shard=ground.make_shard,
-            pace=TurnTaking(ground.set_apart),
+            make_shard=parts.make_shard,
+            pace=TurnTaking(parts.set_apart),
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),
-            confirm=ground.confirm,
+            confirm=parts.confirm,
         )
-        self._pump = Pump(around, assignment or Assignment.everything())
+        self._pump = Pump(context, assignment or Assignment.everything())
         if self._keeper is not None:
             self._keeper.keep(self._pump)
         self._writer = EventWriter(
             log, self._pump, self._gate, self._budget, settings.write, is_observer=is_observer
         )
-        self.write = self._writer.write
-        """Store an event and hear what became of it."""
-        self.store = self._writer.store
-        """As `write`, also where the user partition is not assigned here."""
         self.past = HistoryReader(log)
-        """The log itself, for who asks what happened; whatever of it is followed."""
-        self.wake = self._pump.wake
-        """A broker of the log's cluster has spoken: who waits to reach the log tries it now."""
-        self.freeze = self._pump.freeze
-        """The state of a metadata partition, or of one user partition there, at one position."""
         self._end: tuple[type[Unresolved], str] | None = None
 
     # ---------------------------------------------------------------------------- the task
 
     async def run(self) -> None:
         """
-        Follow the log until cancelled. Whatever ends it, everything is refused from then on, by a
-        named error: a frozen state is never served as current.
+        Follow the log until cancelled. After that the engine refuses everything, whatever ended it:
+        it never serves a state that is not read on.
         """
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -184,30 +167,30 @@ class Engine:
             raise
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        """
-        Write a snapshot of every partition that changed since its last one; failures are in the
-        result. After `run` has ended it is the last one: a restart then replays nothing.
-        """
+        """Write a snapshot of every partition that changed; failures are in the result."""
         if self._keeper is None:
-            return FlushResult(
-                obstacle=ConfigError("there is no folder of snapshots: none are kept")
-            )
+            error = ConfigError("there is no folder of snapshots: none are kept")
+            return FlushResult(obstacle=error)
         return await self._keeper.flush(partitions)
 
     def not_open(self) -> list[int]:
-        """The assigned metadata partitions that are not answered from now."""
+        """The assigned metadata partitions that the engine does not answer from."""
         return self._gate.not_open()
 
     def refuse(self, error: type[Unresolved], message: str) -> None:
-        """Answer and take nothing from now on; who waits is told why. The first reason holds."""
+        """Answer and take nothing from now on; waiting calls raise *error*. The first one holds."""
         if self._end is None:
             self._end = error, message
             self._gate.stop(error, message)
             self._pump.close(error, message)
-            self._barrier.fail_all(error, message)
+            self._offset_waits.fail_all(error, message)
+
+    def wake(self) -> None:
+        """Try to reach the log now, if the engine waits to; a broker of its cluster has spoken."""
+        self._pump.wake()
 
     def release(self) -> None:
-        """After the end, let go of all that was read, whoever holds the engine still."""
+        """After the end, free all state, also while callers hold the engine still."""
         self._pump.release()
         self._gate.disconnect("all that was read is given up")
 
@@ -218,15 +201,14 @@ class Engine:
         return self._pump.assignment
 
     def reconcile(self, assignment: Assignment) -> int:
-        """Answer for exactly *assignment* from now on; returns its generation. See `Pump`."""
+        """Answer for exactly *assignment* from now on; returns its generation."""
         self._require_running()
         return self._pump.reconcile(assignment)
 
     async def wait_settled(self, generation: int, *, timeout_s: float) -> dict[int, str]:
         """
-        Wait until *generation* has taken effect; what stands in the way, by metadata partition.
-
-        At the deadline `NotReady` is raised: then the log has not been reached.
+        Wait until *generation* has taken effect; see `Pump.wait_settled`. Raises `NotReady` at the
+        deadline: then the log has not been reached.
         """
         try:
             async with asyncio.timeout(self.limit_s(timeout_s)):
@@ -236,7 +218,7 @@ class Engine:
             raise NotReady(msg, reason="connecting") from None
 
     async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float) -> None:
-        """Wait until questions about *partition* are answered; raises what a question would."""
+        """Raises as a question about *partition* would, at the deadline."""
         try:
             async with asyncio.timeout(self.limit_s(timeout_s)):
                 await self._gate.wait_open(partition)
@@ -245,9 +227,8 @@ class Engine:
 
     async def wait_all_ready(self, *, timeout_s: float) -> list[int]:
         """
-        Wait until every assigned metadata partition is answered from; those that are not at the
-        deadline are returned. Raises `NotReady` when the log has not even been reached, or nobody
-        has said what is assigned.
+        Wait until every assigned metadata partition is open; returns those that are not at the
+        deadline. Raises `NotReady` while the log or the assignment is not known.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(self.limit_s(timeout_s)):
@@ -262,10 +243,24 @@ class Engine:
         return self._gate.not_open()
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition where the events of *partition* live."""
         return self._gate.place_of(partition)
 
+    # ------------------------------------------------------------------------------ writes
+
+    async def write(self, event: Event, *, timeout_s: float | None = None) -> WrittenEvent:
+        """Store *event* and return its verdict; see `EventWriter.write`."""
+        return await self._writer.write(event, timeout_s=timeout_s)
+
+    async def store(
+        self, event: Event, *, timeout_s: float | None = None
+    ) -> WrittenEvent | StoredNotAssigned:
+        """As `write`, also where the user partition is not assigned here."""
+        return await self._writer.store(event, timeout_s=timeout_s)
+
     # ------------------------------------------------------------------------------- reads
+
+    async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
+        return await self._pump.freeze(partition, of)
 
     async def wait_reached(
         self, at_least: Mapping[int, int], *, timeout_s: float | None = None
@@ -273,9 +268,9 @@ class Engine:
         """
         Wait until the events at these offsets, by metadata partition, are applied here.
 
-        Costs nothing while it waits. Raises `InvalidArgument` for a metadata partition that the
-        topic does not have, `NotAssigned` for one that is not read here, `NotReady` at the
-        deadline, and what ends the reading of the partition meanwhile.
+        Raises `InvalidArgument` for a metadata partition that the topic does not have,
+        `NotAssigned` for one that is not read here, `NotReady` at the deadline, and the error that
+        ends the reading of the partition meanwhile.
         """
         limit_s = self.limit_s(timeout_s)
         _require_offsets(at_least)
@@ -290,15 +285,15 @@ class Engine:
         missing = self._missing(at_least)
         if not missing:
             return
-        if self._barrier.waiting >= self._settings.gate.waiting_max:
-            self._barrier.refused += 1
-            msg = f"{self._barrier.waiting} reads are waiting, gate.waiting_max allows no more"
+        if self._offset_waits.waiting >= self._settings.gate.waiting_max:
+            self._offset_waits.refused += 1
+            msg = f"{self._offset_waits.waiting} reads are waiting, gate.waiting_max allows no more"
             raise OverBudget(msg)
         try:
             while missing:
                 place, next_offset = missing.popitem()
                 if self._position(place) < next_offset:
-                    await self._barrier.wait(place, next_offset, deadline_s=deadline_s)
+                    await self._offset_waits.wait(place, next_offset, deadline_s=deadline_s)
                 missing = self._missing(at_least)  # what was reached may be read anew
         except TimeoutError:
             place, next_offset = min(self._missing(at_least).items(), default=(place, next_offset))
@@ -326,7 +321,7 @@ class Engine:
         limit_s = self.limit_s(timeout_s)
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
-        places = {self._gate.require_assigned(partition) for partition in partitions}
+        places = set(map(self._gate.require_assigned, partitions))
         ends: dict[int, int] = {}
         for place, bounds in (await self._log.bounds(places, timeout_s=limit_s)).items():
             if isinstance(bounds, LogError):
@@ -335,7 +330,9 @@ class Engine:
         await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
 
     def read_token(self) -> dict[int, int]:
-        """The offset of the last event applied, by metadata partition: what `at_least` takes."""
+        """
+        The offset of the last event applied, by metadata partition; callers pass it as `at_least`.
+        """
         return {
             place: gated.shard.position - 1
             for place, gated in self._gate.shards().items()
@@ -343,13 +340,11 @@ class Engine:
         }
 
     def limit_s(self, timeout_s: float | None) -> float:
-        """How long a read may wait that says *timeout_s*."""
         if timeout_s is None:
             return self._settings.gate.wait_timeout_ms / 1_000
         return require_timeout(timeout_s) if timeout_s else 0.0  # 0: now, or not at all
 
     def _missing(self, at_least: Mapping[int, int]) -> dict[int, int]:
-        """Positions that are still to be reached."""
         return {
             place: offset + 1
             for place, offset in at_least.items()
@@ -372,11 +367,10 @@ class Engine:
 
     @property
     def identity(self) -> LogIdentity | None:
-        """Who the log is; `None` while it is not reached."""
         return self._pump.identity
 
     def standing(self) -> EngineStatus:
-        """As `statistics`, of readiness alone: costs a step for each metadata partition."""
+        """Readiness alone; costs a step for each metadata partition."""
         return standing_of(self._pump, self._gate)
 
     def statistics(self) -> EngineStatistics:
@@ -384,14 +378,13 @@ class Engine:
         restored, snapshots = kept or (None, None)
         return EngineStatistics(
             self._pump.identity, self._pump.assignment, self._pump.statistics(),
-            self._gate.statistics(), self._barrier.statistics(), self._writer.statistics(),
+            self._gate.statistics(), self._offset_waits.statistics(), self._writer.statistics(),
             self.incidents.statistics(), self._budget.statistics(), restored, snapshots,
             self._log.statistics(),
         )  # fmt: skip
 
 
 def _require_offsets(at_least: Mapping[int, int]) -> None:
-    """Refuse what is not the offset of an event; -1 stands before the first."""
     for place, offset in at_least.items():
         if type(offset) is not int or not -1 <= offset < INT64_MAX:
             msg = f"metadata partition {place}: {offset!r} is not the offset of an event"

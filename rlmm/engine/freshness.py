@@ -1,7 +1,7 @@
 """
-Waiting until an answer is as fresh as it was asked to be, for every way in which questions come.
+Freshness of an answer: waits for events before a question is asked.
 
-Invariant: one question has one deadline, over everything that it waits for.
+Invariant: one question has one deadline, over all that it waits for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 _LEAST_S = 0.001
-"""What is left to ask the log when all the time is used up: then it is its refusal that is told."""
+"""Time to ask the log in when the deadline has passed, so that the caller gets the log's
+refusal."""
 
 
 async def wait_fresh(
@@ -29,9 +30,8 @@ async def wait_fresh(
 ) -> None:
     """
     Wait until the events at the offsets of *at_least*, by metadata partition, are applied, and with
-    *linearizable* everything that the metadata partitions of *partitions* hold by now.
-
-    Raises what the engine does. `None` for *timeout_s*: as the engine is configured.
+    *linearizable* everything that the metadata partitions of *partitions* hold by now. `None` for
+    *timeout_s*: the engine's setting.
     """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + engine.limit_s(timeout_s)

@@ -1,9 +1,9 @@
 """
-The log of an engine is opened, which a disk that hangs may hold up for ever.
+The opening of an engine's log, which a disk that hangs may delay for ever.
 
-A log that is still being opened has a stand-in: its engine begins, says that the log is not
-reached, and where that is, and goes on as soon as it is there. Invariant: all that is taken for a
-log, its folder of snapshots included, is let go of by the stack that it was opened with.
+Until its log is open an engine works on a stand-in, which is not reached and names what it waits
+for. Invariant: closing the stack frees all that was taken for the log, its folder of snapshots
+included.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ async def open_within(
     opened: AsyncExitStack, plan: EnginePlan, at: Callable[[str], None]
 ) -> LogOpener:
     """
-    Open the log of *plan* and hold its folder of snapshots; *opened* closes both. *at* is told what
-    is waited for, before each step.
+    Open the log of *plan* and lock its folder of snapshots; *opened* closes both. Calls *at* before
+    each step with what it waits for.
     """
     held = ExitStack()
     opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
@@ -56,20 +56,21 @@ async def open_within(
 
 
 class OpeningLog:
-    """A `MetadataLog` that is not reached before it is open, and then the one that was opened."""
+    """A `MetadataLog` that is not reached before it is open, and from then on the opened one."""
 
     def __init__(
         self, opening: asyncio.Task[LogOpener], begin_s: float, what: Callable[[], str]
     ) -> None:
-        """*opening* since *begin_s*, by the event loop's clock; *what* says what it waits for."""
+        """
+        *opening* began at *begin_s*, by the event loop's clock; *what* names what it waits for.
+        """
         self._opening = opening
         self._what = what
         self._is_told = False
-        """Whether anybody knows that it is not open: who asks first is told so at once."""
+        """Whether a caller was refused before: the first one is refused at once."""
         self._begin_s = begin_s
 
     async def run(self) -> None:
-        """Open it, and run what runs beside it; raises what the opening fails of."""
         found = await self._opening
         _log.warning("it is open now, after %.0f s", self._age_s())
         await (asyncio.Event().wait() if found.run is None else found.run())
@@ -88,7 +89,7 @@ class OpeningLog:
         return opening.result().log
 
     async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
-        """The log, and what is left of the time; `LogUnavailable` when it is not open by then."""
+        """The log and the rest of the time; `LogUnavailable` when it is not open by then."""
         found = self._found()
         if found is not None:
             return found, timeout_s
@@ -123,7 +124,7 @@ class OpeningLog:
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """See `ReadsAside`; also for logs that are none."""
+        """See `HistoryReadSource`; also for logs that are none."""
         log, left_s = await self._reached(timeout_s)
         return await read_aside(log, partition, position, timeout_s=left_s, bytes_max=bytes_max)
 
@@ -138,19 +139,16 @@ class OpeningLog:
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        """See `BrokerAssignmentSource`; for logs that are one."""
         log, left_s = await self._reached(timeout_s)
         assert isinstance(log, BrokerAssignmentSource), log
         return await log.tiered_partitions_of(broker_id, timeout_s=left_s)
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """See `CopySettingsSource`; for logs that know it."""
         log, left_s = await self._reached(timeout_s)
         assert isinstance(log, CopySettingsSource), log
         return await log.topics_not_copied(timeout_s=left_s)
 
     def wake(self) -> None:
-        """See `Wakes`; also for logs that are none."""
         found = self._found()
         if found is not None:
             wake(found)
@@ -160,7 +158,7 @@ class OpeningLog:
         return LogStatistics() if found is None else found.statistics()
 
     async def close(self) -> None:
-        """See `MetadataLog`; an opening is given up."""
+        """Close the log, or give up opening it."""
         self._opening.cancel()
         await asyncio.wait([self._opening])
         found = self._found()

@@ -1,8 +1,7 @@
 """
-What one engine of a process is built from: its plan, and the ways to open a log.
+The plan of one engine, and the ways to open a log.
 
-Values and constructors only. Invariant: making a plan opens nothing; all that can fail of the log
-or the disk fails when the plan's log is opened.
+Invariant: making a plan opens nothing; errors of log and disk come from opening the plan's log.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogOpener:
-    """A log, and what has to run beside it."""
+    """A log, and a task that runs beside it."""
 
     log: MetadataLog
     run: Run | None = None
@@ -41,7 +40,7 @@ class LogOpener:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentWatch:
-    """A broker whose assignment is followed."""
+    """A broker whose assignment the engine follows."""
 
     broker_id: int
     refresh_s: float
@@ -49,8 +48,6 @@ class AssignmentWatch:
 
 @dataclass(frozen=True, slots=True)
 class EnginePlan:
-    """Everything that one engine is built from."""
-
     name: str
     open_log: Callable[[], Awaitable[LogOpener]]
     assignment: Assignment
@@ -58,18 +55,18 @@ class EnginePlan:
     snapshots: Path | None
     is_observer: bool
     watch: AssignmentWatch | None = None
-    """Whose assignment is followed; else it changes only when somebody says so."""
+    """Without it the assignment changes only by calls."""
     copying_warn_s: float | None = None
-    """After how long a tiered topic that is not copied is worth a warning; None: nobody asks."""
+    """Seconds after which a tiered topic that is not copied is worth a warning; `None`: never."""
     cluster_id: str | None = None
-    """Whose log it has to be, where that is known."""
+    """The cluster that the log must belong to, where that is known."""
     where: str = "its log"
-    """Which log that is, for people: a folder, an address."""
+    """The folder or address of the log, for messages."""
     is_named: bool = False
-    """Whether it was given its name, as one of several: then its errors begin with it."""
+    """Whether the configuration names the engine; then its errors begin with the name."""
 
-    def tell_of(self, error: BaseException) -> None:
-        """Where clusters have names, an error says which one it is about."""
+    def name_in(self, error: BaseException) -> None:
+        """Put the name of the cluster in front of *error*, where clusters have names."""
         name = f"clusters.{self.name}: "
         if self.is_named and isinstance(error, RlmmError) and not str(error).startswith(name):
             error.args = (f"{name}{error}", *error.args[1:])
@@ -78,7 +75,6 @@ class EnginePlan:
 async def open_files(
     folder: Path, partition_count: int | None, settings: LogSettings, *, is_observer: bool
 ) -> LogOpener:
-    """The embedded log in *folder*."""
     log = await FilesLog.open(
         folder, partition_count=partition_count, settings=settings, is_observer=is_observer
     )
@@ -86,7 +82,7 @@ async def open_files(
 
 
 async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> LogOpener:
-    """The metadata topic of a cluster; no empty one where *snapshots* has states of another."""
+    """Creates no topic where *snapshots* holds states of another one of the cluster."""
 
     async def remember(cluster_id: str) -> frozenset[str]:
         if snapshots is None:
@@ -98,6 +94,5 @@ async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> 
 
 
 async def open_memory(partition_count: int | None) -> LogOpener:
-    """A topic that is gone with the process."""
     topic = MemoryTopic() if partition_count is None else MemoryTopic(partition_count)
     return LogOpener(MemoryLog(topic))

@@ -1,9 +1,8 @@
 """
-The engines of one process: each is built from a plan, and its parts run beside all others.
+The service: the engines of one process, each built from a plan.
 
-One more may be added at any time. What is wrong with one that came late ends that one alone, which
-is then missing, by name; all that was configured from the start stands and falls together. No log
-is ever followed twice.
+Engines may be added at any time. An error of one that was added late ends that one alone, which is
+then missing, by name; engines of the configuration run or fail together. No log is followed twice.
 """
 
 from __future__ import annotations
@@ -23,14 +22,6 @@ from rlmm.engine.broker_watch import BrokerAssignmentSource, BrokerWatch
 from rlmm.engine.copy_watch import CopySettingsSource, CopyWatch
 from rlmm.engine.engine import Engine, EngineParts
 from rlmm.engine.log_opening import open_within
-from rlmm.engine.plan import (
-    AssignmentWatch,
-    EnginePlan,
-    LogOpener,
-    open_files,
-    open_kafka,
-    open_memory,
-)
 from rlmm.engine.task_group import TaskGroup
 from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
@@ -40,84 +31,65 @@ if TYPE_CHECKING:
 
     from rlmm.engine.broker_watch import WatchStatistics
     from rlmm.engine.copy_watch import CopyingStatistics
+    from rlmm.engine.plan import (
+        EnginePlan,
+        LogOpener,
+    )
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.snapshot.writer import FlushResult
 
     Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
-    """
-    Is told what became of snapshots that somebody asked for, by engine, and at which nanosecond of
-    `time.monotonic` that was begun: who asked before it has what was known then.
-    """
-
-__all__ = [
-    "GROUND",
-    "AssignmentWatch",
-    "EnginePlan",
-    "LogOpener",
-    "Service",
-    "ServiceStatistics",
-    "SnapshotOutcome",
-    "open_files",
-    "open_kafka",
-    "open_memory",
-]
+    """Takes the results of snapshots on request, by engine, and the time at which they began, in
+    nanoseconds of `time.monotonic`."""
 
 _log = logging.getLogger("rlmm.engines")
 
-GROUND = EngineParts(set_apart=gc.freeze)
-"""What engines stand on in a process that is all theirs."""
+PROCESS_PARTS = EngineParts(set_apart=gc.freeze)
+"""For engines in a process that runs nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutcome:
-    """What became of the snapshots of an engine that somebody asked for."""
-
     flushed: FlushResult
     not_ready: tuple[int, ...]
-    """Metadata partitions that were not read to where they are answered from."""
+    """Metadata partitions that were not open yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceStatistics:
-    """How a process stands."""
-
     uptime_s: float
     snapshots_asked: int
-    """How often somebody asked for snapshots; at once counts once."""
+    """Requests for snapshots; several at once count once."""
     engines: Mapping[str, EngineStatistics]
-    """By name."""
     watches: Mapping[str, WatchStatistics]
-    """By name of the engine, of those whose assignment follows a broker."""
+    """By engine, where the assignment follows a broker."""
     copying: Mapping[str, CopyingStatistics]
-    """By name of the engine, of those whose cluster is asked what its brokers do not copy."""
+    """By engine, where the cluster is asked which topics are not copied."""
 
 
 class Service:
-    """The engines of one process; one more may be added at any time."""
-
     def __init__(self, beside: Mapping[str, Run], report: Report | None = None) -> None:
         self.engines: dict[str, Engine] = {}
-        """By name."""
         self.wants_snapshots = asyncio.Event()
-        """Set by whoever asks for snapshots of everything that changed."""
+        """Set to have snapshots of everything that changed written."""
         self.expected: tuple[str, ...] = ()
-        """The engines that it begins with, by name, whether they are there already or not."""
+        """Names of the engines that the service begins with, open or not."""
         self.failure = ""
-        """What it ends of, unless that was asked for."""
+        """The error that ends the service, if one does."""
         self.on_dropped: Callable[[str, str], None] = lambda _name, _why: None
-        """Called with the name of an engine that was taken off, and why."""
+        """Called with the name of an engine that was taken off, and the reason."""
         self.opening: dict[str, str] = {}
-        """What is waited for while logs are opened, by name of the engine."""
+        """What each engine waits for while its log is opened."""
         self._missing: dict[str, str] = {}
-        """Engines that are to be there and are not, by name, and why."""
+        """The reasons why configured or learned engines are not there, by name."""
         self._opened: dict[str, AsyncExitStack] = {}
-        """What is closed with each engine, by its name; also of one that is being opened."""
+        """Closes all that an engine is built on; also of one that is being opened."""
         self._late: set[str] = set()
-        """Names of the engines that were added to a service that ran."""
+        """Engines that were added to a running service."""
         self._leaving: dict[str, asyncio.Task[None]] = {}
-        """Engines that were taken off and are not closed yet, by name."""
+        """Engines that were taken off and are not closed yet."""
         self._logs: dict[str, MetadataLog] = {}
         self._watches: dict[str, BrokerWatch] = {}
         self._copying: dict[str, CopyWatch] = {}
@@ -132,19 +104,18 @@ class Service:
 
     async def add(self, plan: EnginePlan) -> Engine:
         """
-        Build the engine of *plan*; in a service that runs it begins at once.
+        Build the engine of *plan*; in a running service it begins at once.
 
-        Raises `ConfigError` when there is one of its name, `Stopped` when the service ends, and
-        whatever opening the log fails of: that is the caller's to judge, and the other engines go
-        on. So they do where an engine that was added late fails of its log or its disk, or where
-        that log contradicts the configuration or is followed already; it is then taken off again.
+        Raises `ConfigError` when there is one of its name, `Stopped` when the service ends, and the
+        errors of opening the log. The service takes an engine that was added late off again where
+        its log or disk fails, or where its log contradicts the configuration or is followed
+        already.
         """
         return self.begin(plan, await self.open(plan))
 
     async def open(self, plan: EnginePlan) -> LogOpener:
         """
-        As `add`, without building the engine, which `begin` does: several may be opened. One of the
-        name that is being taken off is waited for.
+        Open the log of *plan* for `begin`; waits for an engine of the name that is being taken off.
         """
         await self._left(plan.name)
         self._require_open()
@@ -158,7 +129,7 @@ class Service:
                 found = await open_within(opened, plan, at)
                 self._require_open()
         except BaseException as error:
-            plan.tell_of(error)
+            plan.name_in(error)
             await self._put_down(plan.name)
             raise
         finally:
@@ -166,7 +137,6 @@ class Service:
         return found
 
     def begin(self, plan: EnginePlan, found: LogOpener) -> Engine:
-        """Build the engine of *plan*, whose log is open."""
         self._require_open()
         engine = Engine(
             found.log,
@@ -174,7 +144,7 @@ class Service:
             assignment=plan.assignment,
             snapshots=plan.snapshots,
             is_observer=plan.is_observer,
-            ground=replace(GROUND, confirm=partial(self._confirm, plan)),
+            parts=replace(PROCESS_PARTS, confirm=partial(self._confirm, plan)),
         )
         runs = {f"engine {plan.name}": engine.run}
         if plan.watch is not None:
@@ -207,9 +177,9 @@ class Service:
 
     def engine_of(self, cluster_id: str) -> Engine | None:
         """
-        The engine whose log is that of the cluster; `None` while none is known to be.
+        The engine whose log is that of the cluster, if one is known to be.
 
-        Raises `ConfigError` where that can be said of two, which follow different topics.
+        Raises `ConfigError` where two are, which follow different topics.
         """
         if cluster_id == UNKNOWN_CLUSTER_ID:
             return None
@@ -224,23 +194,20 @@ class Service:
         return self.engines[found[0]] if found else None
 
     async def remove(self, name: str, why: str) -> None:
-        """
-        Take off an engine that was added late, and wait until all it stood on is closed; where it
-        was taken off already, that is waited for alone.
-        """
+        """Take off an engine that was added late, if it still runs, and wait until it is closed."""
         if name in self._late:
             self._drop(name, why, logging.INFO)
         await self._left(name)
 
     def miss(self, name: str, why: str) -> None:
-        """An engine of this name is to be there, and is not: nothing is ready until it is."""
+        """Keep the service from being ready until there is an engine of this name."""
         self._missing[name] = why
 
     @property
     def missing(self) -> dict[str, str]:
         """
-        Engines that are to be there and are not, by name, and why: those that were taken off, or
-        could not be opened. Not those whose log, by the cluster id for a name, another one follows.
+        The reasons why engines are not there, by name. Leaves out those whose log, by the cluster
+        id for a name, another engine follows.
         """
         if not self._missing:
             return {}
@@ -248,7 +215,7 @@ class Service:
         return {name: why for name, why in self._missing.items() if name not in served}
 
     def is_reached(self, name: str) -> bool:
-        """Whether the log of an engine has told who it is, and answered when it was asked last."""
+        """Whether the log of an engine has told its identity, and answered the last question."""
         engine = self.engines.get(name)
         if engine is None or engine.identity is None:
             return False
@@ -256,31 +223,25 @@ class Service:
         return bool(getattr(self._logs[name].statistics(), "is_connected", True))
 
     async def run(self) -> None:
-        """Run all parts until cancelled; the first that fails ends the others."""
         await self._parts.run()
 
     async def flush(self) -> dict[str, FlushResult]:
-        """
-        Write a snapshot of everything that changed; what became of it, by engine. All at a time:
-        a disk that hangs costs the others nothing.
-        """
+        """Write a snapshot of everything that changed, in all engines at a time."""
         return await flush_all(self.engines)
 
     async def close(self) -> None:
-        """Close every log, and let go of every folder of snapshots; one failure stops no other."""
+        """Close every log and unlock every folder of snapshots; one failure stops no other."""
         await close_all(self._opened)
 
     def refuse(self, message: str) -> None:
-        """
-        Every engine answers and takes nothing from now on, and none is added; who waits is told.
-        """
+        """Have every engine answer and take nothing from now on, and add none."""
         self._end = self._end or message
         for engine in self.engines.values():
             engine.refuse(Stopped, message)
 
     @property
     def end(self) -> str:
-        """Why nothing is answered any more; empty while all goes on."""
+        """The reason why nothing is answered any more; empty while the service runs."""
         return self._end
 
     def statistics(self) -> ServiceStatistics:
@@ -314,8 +275,8 @@ class Service:
 
     def _confirm(self, plan: EnginePlan, identity: LogIdentity) -> None:
         """
-        Refuse another log than was meant, and one that is followed already; of two engines the
-        later one has to go.
+        Refuse another log than *plan* means, and one that is followed already; of two engines the
+        later one goes.
         """
         name = plan.name
         if plan.cluster_id not in {None, identity.cluster_id}:
@@ -338,19 +299,18 @@ class Service:
             self._drop(other, msg)
 
     async def _within(self, plan: EnginePlan, run: Run) -> None:
-        """Run a part of an engine: every line that it logs carries the engine's name."""
+        """Run a part of an engine; its log lines carry the engine's name."""
         with bound(cluster=plan.name):
             try:
                 await run()
             except Exception as error:
                 first = first_of(error)
-                plan.tell_of(first)
+                plan.name_in(first)
                 if plan.name not in self._late or not isinstance(first, (RlmmError, OSError)):
                     raise  # of what was configured, or a fault of ours
                 self._drop(plan.name, str(first))
 
     def _drop(self, name: str, why: str, level: int = logging.ERROR) -> None:
-        """Take off an engine that was added late; the others go on."""
         _log.log(level, "%s is not followed any more: %s", name, why, extra={"cluster": name})
         self._late.remove(name)
         self._watches.pop(name, None)
@@ -366,13 +326,13 @@ class Service:
         self.on_dropped(name, why)
 
     async def _left(self, name: str) -> None:
-        """Wait until what an engine stood on that was taken off is closed."""
+        """Wait until an engine that was taken off is closed."""
         leaving = self._leaving.get(name)
         if leaving is not None:
             await asyncio.wait([leaving])
 
     async def _put_down(self, name: str, engine: Engine | None = None) -> None:
-        """Close what an engine stood on; however that ends, nobody else is concerned."""
+        """Close all that an engine was built on; logs a failure."""
         if engine is not None:
             engine.release()  # it may be out of the collector's sight, and never found again
         try:

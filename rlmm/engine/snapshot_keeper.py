@@ -1,8 +1,7 @@
 """
-Snapshots of whatever topic an engine follows now: between the pump and the snapshot folder.
+The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic.
 
-Pump and snapshots do not know each other. Here the states of the one are handed to the other, and
-when the topic turns out to be another one, its snapshots are, too.
+Pump and snapshots do not know each other.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ _log = logging.getLogger("rlmm.keeper")
 
 
 class ShardStates(Protocol):
-    """Whoever holds the shards: the pump."""
+    """The pump, for a module that does not know it."""
 
     def positions(self) -> Mapping[int, int]:
-        """Metadata partition -> position, of every state that may be kept now."""
+        """Metadata partition -> position, of every state that may be saved now."""
 
     async def freeze(
         self, partition: int
@@ -48,8 +47,6 @@ class ShardStates(Protocol):
 
 
 class SnapshotKeeper:
-    """Keeps the states of one engine in a folder, and gives them back."""
-
     def __init__(
         self,
         root: Path,
@@ -59,7 +56,7 @@ class SnapshotKeeper:
         disk: SnapshotDisk,
         set_apart: Callable[[], None],
     ) -> None:
-        """*set_apart* takes a state that was given back out of the collector's sight."""
+        """*set_apart* hides a restored state from the cycle collector."""
         self._root = root
         self._settings = settings
         self._make_shard = make_shard
@@ -72,14 +69,12 @@ class SnapshotKeeper:
         self._changed = Doorbell()
         self._cluster_id = ""
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
-        """Why there is no writer, where there is none."""
+        """The reason why there is no writer."""
 
     def keep(self, states: ShardStates) -> None:
-        """These are the states to keep."""
         self._states = states
 
-    def connected(self, identity: LogIdentity) -> None:
-        """The log is *identity*; from now on its snapshots are read and written."""
+    def connect(self, identity: LogIdentity) -> None:
         self._cluster_id = identity.cluster_id
         try:
             self._store = SnapshotStore(
@@ -100,7 +95,6 @@ class SnapshotKeeper:
         self._changed.ring()
 
     async def run(self) -> None:
-        """Write what changes, until cancelled."""
         while True:
             writer = self._writer
             if writer is None:
@@ -110,7 +104,6 @@ class SnapshotKeeper:
                 await self._write_with(writer)
 
     async def _write_with(self, writer: SnapshotWriter) -> None:
-        """Write what changes, until there is another writer."""
         async with asyncio.TaskGroup() as tasks:
             writing = tasks.create_task(writer.run(), name="snapshots")
             while self._writer is writer:
@@ -118,7 +111,10 @@ class SnapshotKeeper:
             writing.cancel()
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        """Write what changed, now; failures are in the result, and why nothing can be written."""
+        """
+        Write what changed; failures, and what keeps everything from being written, are in the
+        result.
+        """
         if self._writer is None:
             return FlushResult(obstacle=self._obstacle)
         with bound(cluster_id=self._cluster_id):
@@ -128,9 +124,8 @@ class SnapshotKeeper:
         self, partition: int, log_start: int, next_offset: int
     ) -> RestoredSnapshot | None:
         """
-        The newest state of *partition* that is good.
-
-        Also one that the start of the log has passed: its watermarks are worth keeping.
+        Return the newest good state of *partition*, even one that the log start offset has passed:
+        its watermarks are worth keeping.
         """
         del log_start
         if self._store is None:
@@ -140,16 +135,14 @@ class SnapshotKeeper:
         return found
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        """The log was cut: no snapshot beyond *next_offset* is ever used again."""
+        """Never use a snapshot beyond *next_offset* again."""
         if self._store is not None:
             await self._store.set_aside_beyond(partition, next_offset)
 
     def positions(self) -> Mapping[int, int]:
-        """Metadata partition -> position, of every state that may be kept now."""
         return {} if self._states is None else self._states.positions()
 
     async def freeze(self, partition: int) -> ShardImages | None:
-        """The state of *partition* as it is at one moment."""
         image = None if self._states is None else await self._states.freeze(partition)
         if image is None:
             return None
@@ -157,7 +150,7 @@ class SnapshotKeeper:
         return ShardImages(partition, position, history, parts)
 
     def statistics(self) -> tuple[StoreStatistics, SnapshotWriterStatistics] | None:
-        """What was restored, and what was written; `None` while no log is known."""
+        """`None` while no log is known."""
         if self._store is None or self._writer is None:
             return None
         return self._store.statistics(), self._writer.statistics()

@@ -1,4 +1,4 @@
-"""How an engine as a whole stands, in figures: what its parts say of themselves, put together."""
+"""Statistics of an engine as a whole, and its readiness."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """How an engine stands. Costs a step for each user partition, whatever they hold."""
+    """Costs a step for each user partition, whatever it holds."""
 
     identity: LogIdentity | None
     """`None` while the log is not reached."""
@@ -38,20 +38,19 @@ class EngineStatistics:
     incidents: IncidentStatistics
     memory: BudgetStatistics
     restored: StoreStatistics | None
-    """`None` while no log is known, or where no snapshots are kept."""
+    """`None` while no log is known, or without a folder of snapshots."""
     snapshots: SnapshotStatistics | None
     log: LogStatistics
-    """Each kind of log has figures of its own."""
+    """Each kind of log has its own."""
 
     @property
     def gates(self) -> Mapping[int, GateState]:
-        """The state of each assigned metadata partition."""
         return {place: gate.state for place, gate in self.gate.partitions.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """What an engine can be asked now, and what it waits for."""
+    """How ready an engine is, and what it waits for."""
 
     identity: LogIdentity | None
     """`None` while the log is not reached."""
@@ -61,10 +60,9 @@ class EngineStatus:
     judged_s: float | None
     """The pump's heartbeat, by the event loop's clock."""
     gates: Mapping[int, ShardGateStatistics]
-    """By metadata partition, of those that are assigned."""
     progress: Mapping[int, ReplayProgress]
     shards: Mapping[int, Shard]
-    """The states that there are; live."""
+    """Live."""
 
     @property
     def places(self) -> frozenset[int]:
@@ -75,7 +73,6 @@ class EngineStatus:
 
     @property
     def not_open(self) -> list[int]:
-        """Those of them that are not."""
         return sorted(
             place
             for place in self.places
@@ -84,12 +81,11 @@ class EngineStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all that is assigned is answered from; never before that is known."""
+        """Whether the assignment is known and all of it open."""
         return self.identity is not None and self.assignment.is_known and not self.not_open
 
 
 def standing_of(pump: Pump, gate: Gate) -> EngineStatus:
-    """How the engine stands that reads by *pump* and answers by *gate*."""
     gates = gate.statistics().partitions
     followers = {place: pump.follower(place) for place in gates}
     return EngineStatus(

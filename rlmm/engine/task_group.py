@@ -1,9 +1,8 @@
 """
-The parts of a process: each runs until it is cancelled, all under one task group.
+The task group of a process: its parts run until they are cancelled.
 
-More may be added while they run, and some be ended. A part that fails ends all of them by its name;
-so does one that comes to an end by itself, which none ever should. One that was ended does neither,
-however it takes that.
+Parts may be added and ended meanwhile. A part that fails ends all others, and so does one that
+returns; its error carries its name. One that was ended with its owner does neither.
 """
 
 from __future__ import annotations
@@ -25,32 +24,30 @@ Result = TypeVar("Result")
 _log = logging.getLogger("rlmm.parts")
 
 _GIVING_UP_SHARE = 0.05
-"""Share of a time in which work may give up what it has begun."""
+"""Share of a time in which cancelled work may end."""
 
 
 class TaskGroup:
-    """Runs parts, each of which has a name and may have an owner, as long as `run` runs."""
+    """Runs parts, each with a name and perhaps an owner, as long as `run` runs."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, str, Run]] = []
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._ended: set[asyncio.Task[None]] = set()
-        """Parts that were cancelled with their owner."""
         self._end = ""
 
     @property
     def is_running(self) -> bool:
-        """Whether a part that is added begins at once."""
         return self._group is not None
 
     def require_open(self) -> None:
-        """Raises `Stopped` where a part that is added would never run."""
+        """Raises `Stopped` where an added part would never run."""
         if self._end:
             raise Stopped(self._end)
 
     def add(self, name: str, run: Run, owner: str = "") -> None:
-        """Run this part as well, now or as soon as all run. Raises `Stopped` when that is over."""
+        """Run this part as well, now or once all run. Raises `Stopped` when the group has ended."""
         self.require_open()
         if self._group is None:
             self._waiting.append((name, owner, run))
@@ -61,8 +58,8 @@ class TaskGroup:
 
     def end(self, owner: str, then: Run) -> asyncio.Task[None] | None:
         """
-        Cancel the parts of *owner*, even who calls, and do *then* when they are over: the task is
-        done when that is. Where all parts are ending, `None`: then nothing is done.
+        Cancel the parts of *owner*, even the caller's, and do *then* when they have ended: the task
+        is done after that. Returns `None`, and does nothing, while all parts are ending.
         """
         tasks = [task for task in self._tasks.pop(owner, []) if not task.done()]
         self._ended.update(tasks)
@@ -79,7 +76,6 @@ class TaskGroup:
         return self._group.create_task(clear(), name=f"end of {owner}")
 
     async def run(self) -> None:
-        """Run all parts until cancelled; the first that fails ends the others."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -98,7 +94,7 @@ class TaskGroup:
         self._end = self._end or why
 
     async def _named(self, name: str, run: Run) -> None:
-        """Run a part; what it fails of carries its name out, and nothing is begun beside it."""
+        """Run a part; its errors carry its name, and no part is added after one."""
         try:
             await run()
         except Exception as error:
@@ -119,8 +115,8 @@ async def in_time(
     work: Coroutine[None, None, Result], name: str, timeout_s: float
 ) -> Result | None:
     """
-    Do *work*; `None` when it is not done in time. It is asked to give up a little earlier, and not
-    waited for beyond: what hangs in a thread then is told by name.
+    Do *work*; `None` when it is not done in time. Cancels it a little earlier, and does not wait
+    longer for it; logs the names of threads that hang.
     """
     grace_s = timeout_s * _GIVING_UP_SHARE
     task = asyncio.create_task(work, name=name)

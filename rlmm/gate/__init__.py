@@ -1,14 +1,16 @@
 """
-The gate: every question passes it, and only what is known to be current is answered.
+The gate: every question passes it, and it admits only what is known to be current.
 
-`state` decides per metadata partition whether it is open, `admission` who may ask, `reads` answers,
-`barrier` lets readers wait. It knows nothing of how the log is read.
+The gate does not know how the log is read; the pump reports to it.
 
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.http`, `rlmm.library`, `rlmm.metrics`,
 `rlmm.sidecar`, `rlmm.state_sources`.
 
-- `listings`: Long listings, made on the event loop so that everybody else has a turn in between.
-- `offset_waits`: Waiting until a metadata partition is read up to an offset, without polling.
-- `settings`: What can be chosen about answering, and why each default is what it is.
-- `statistics`: What the gate has let in and refused, and who waits, in figures.
+- `admission`: Admits questions by assignment and by the state of each metadata partition.
+- `listings`: Long listings, made in pieces between turns of the event loop.
+- `offset_waits`: Readers that wait for an offset, without polling.
+- `reads`: The questions, in the terms of Kafka's `RemoteLogMetadataManager`.
+- `settings`: Hints and limits for readers.
+- `state`: The state machine of one metadata partition's gate.
+- `statistics`: Counters of answers, refusals and waits.
 """

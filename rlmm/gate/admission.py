@@ -1,15 +1,15 @@
 """
-Who may ask now: user partitions, what this service was given, and the state of its gates.
+Admission of questions: by what is assigned to this service, and by the state of its gates.
 
-Four answers that a caller must tell apart: `NotAssigned` (ask somebody else), `NotReady` (ask
-again), `UnknownPartition` (nothing was ever stored), and an answer, be it empty. Who does not know
-yet what is his says that he is not ready, and sends nobody away. Nothing here
-awaits, and nothing may between an admission and the answer made from it: that is what makes the
-answer true.
+A caller must tell four answers apart: `NotAssigned` (ask another service), `NotReady` (ask again),
+`UnknownPartition` (nothing was ever stored), and an answer, be it empty. A service that does not
+know its assignment yet answers `NotReady`. Nothing here awaits, and nothing may await between an
+admission and the answer made from it: that makes the answer true.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
 
+_log = logging.getLogger("rlmm.relay")
+
 _PLACES_MAX = 100_000
-"""User partitions whose metadata partition is remembered instead of computed."""
+"""User partitions whose metadata partition is cached."""
 
 
 class GatedShard:
-    """One metadata partition as the gate sees it: its shard, its gate, and how far it is read."""
+    """The shard of one metadata partition, its gate, and how far the pump has read it."""
 
     __slots__ = ("gate", "progress", "shard")
 
@@ -43,15 +45,11 @@ class GatedShard:
         self.gate = ShardGate()
         self.shard: Shard | None = None
         self.progress = progress
-        """As it was told last; the shard's own position is newer."""
+        """Of the last fact; the shard's own position is newer."""
 
 
 class Gate:
-    """
-    All gates of one engine.
-
-    Told of assignments, facts and shards by who reads the log; asked by whoever answers a question.
-    """
+    """All gates of one engine. The pump reports to it (see `ReplayListener`), queries ask it."""
 
     def __init__(self, *, retry_after_ms: int = 1_000, retry_after_ms_max: int = 10_000) -> None:
         self._retry_after_ms = retry_after_ms
@@ -64,18 +62,15 @@ class Gate:
         self._end: tuple[type[Unresolved], str] | None = None
         self._bell = Doorbell()
         self._admitted: dict[bytes, Shard] = {}
-        """
-        Who was let in since anything changed, by the key of the user partition: to whoever asks
-        again the same is said at the cost of one look into a table.
-        """
+        """The shards that were admitted since the last change, by key of the user partition: the
+        next question about one costs a single look-up."""
         self._admitted_stored: dict[bytes, Shard] = {}
         self.outcomes = QuestionOutcomes()
-        """What became of questions; counted by who answers them."""
+        """Counted by `PartitionQueries`."""
 
-    # ------------------------------------------------------------------------------- being told
+    # --------------------------------------------------------------------- reports of the pump
 
     def connect(self, partition_count: int) -> None:
-        """The topic is known, with so many partitions. All that was known of another is void."""
         self._partition_count = partition_count
         self._places.clear()
         self._shards.clear()
@@ -83,7 +78,6 @@ class Gate:
         self._bell.ring()
 
     def disconnect(self, detail: str) -> None:
-        """The topic is not known, or not any more; *detail* says what stands in the way."""
         self._partition_count = None
         self._connecting = detail
         self._places.clear()
@@ -91,56 +85,68 @@ class Gate:
         self._forget()
 
     def assign(self, assignment: Assignment) -> None:
-        """From now on this is what may be asked for."""
         self._assignment = assignment
         self._forget()
         self._bell.ring()
 
-    def begin(self, partition: int, progress: ReplayProgress) -> None:
-        """Metadata partition *partition* is assigned; it is closed until it has caught up."""
+    def begin_partition(self, partition: int, progress: ReplayProgress) -> None:
+        """Keep questions about *partition* out until it has caught up."""
         self._shards[partition] = GatedShard(progress)
         self._forget()
 
-    def end(self, partition: int) -> None:
-        """Metadata partition *partition* is not assigned any more."""
+    def end_partition(self, partition: int) -> None:
         self._shards.pop(partition, None)
         self._forget()
         self._bell.ring()
 
-    def hold(self, partition: int, shard: Shard) -> None:
-        """Answers for *partition* come from *shard*; nothing, where it is not assigned any more."""
+    def set_shard(self, partition: int, shard: Shard) -> None:
+        """Answer from *shard*; ignored where *partition* is not assigned any more."""
         gated = self._shards.get(partition)
         if gated is not None:
             gated.shard = shard
             self._forget()
 
-    def meet(self, partition: int, fact: Fact, progress: ReplayProgress) -> bool:
-        """Take a fact into account; whether the gate's state changed."""
+    def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
         gated = self._shards.get(partition)
         if gated is None:
-            return False
+            return
         gated.progress = progress
         if isinstance(fact, PartitionReassigned) and fact.why is NotReadyReason.LOADING:
-            gated.shard = None  # it is given up, its position means nothing
+            gated.shard = None  # the follower gave it up, its position means nothing
             self._forget()
-        changed = gated.gate.meet(fact)
-        if changed:
+        if gated.gate.meet(fact):
             self._forget()
             self._bell.ring()
-        return changed
+            self._log_change(partition, gated.gate, progress.position)
+
+    def _log_change(self, partition: int, gate: ShardGate, position: int) -> None:
+        where = {"metadata_partition": partition, "offset": position}
+        if gate.state is GateState.OPEN:
+            count, is_open = len(self._shards), len(self._shards) - len(self.not_open())
+            _log.log(
+                logging.INFO if is_open == count or gate.openings > 1 else logging.DEBUG,
+                "metadata partition %d is answered from, at offset %d: %d of %d are",
+                partition, position, is_open, count,
+                extra=where,
+            )  # fmt: skip
+        elif gate.state is not GateState.REPLAYING:
+            _log.warning(
+                "metadata partition %d is not answered from any more (%s, %s): %s",
+                partition, gate.state, gate.why, gate.detail,
+                extra=where,
+            )  # fmt: skip
 
     def stop(self, error: type[Unresolved], message: str) -> None:
-        """Refuse everything from now on: what is frozen is never served as current."""
+        """Refuse everything from now on: a state that is not read on is never served."""
         self._end = error, message
         self._forget()
         self._bell.ring()
 
     def _forget(self) -> None:
-        """Something changed: who is let in is to be judged anew."""
         self._admitted.clear()
         self._admitted_stored.clear()
 
-    # ------------------------------------------------------------------------------- being asked
+    # -------------------------------------------------------------------------- admission
 
     @property
     def assignment(self) -> Assignment:
@@ -151,16 +157,12 @@ class Gate:
         return self._shards
 
     def state(self, partition: int) -> GateState | None:
-        """The state of metadata partition *partition*; `None` where it is not assigned."""
+        """`None` where *partition* is not assigned."""
         gated = self._shards.get(partition)
         return None if gated is None else gated.gate.state
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """
-        The metadata partition of *partition*.
-
-        Raises `NotReady` while nobody knows how many there are, and what ended all.
-        """
+        """The metadata partition of *partition*; `NotReady` while their number is not known."""
         if self._end is not None:
             error, message = self._end
             raise error(message)
@@ -178,7 +180,7 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """The metadata partition of *partition*, or `NotAssigned`, or why nobody knows yet."""
+        """As `place_of`; `NotAssigned` where this service does not answer for *partition*."""
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
             if not self._assignment.is_known:
@@ -191,7 +193,6 @@ class Gate:
         return place
 
     def is_assigned(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* is answered for, or `NotReady` while nobody knows."""
         try:
             self.require_assigned(partition)
         except NotAssigned:
@@ -200,7 +201,7 @@ class Gate:
 
     def admit(self, partition: TopicIdPartition) -> Shard:
         """
-        The shard that answers for *partition* now, or the error that says why there is none.
+        The shard that answers for *partition* now; raises the reason where there is none.
 
         The shard may know nothing of *partition*; see `require_known`.
         """
@@ -214,7 +215,7 @@ class Gate:
         return _noted(self._admitted, partition, gated.shard)
 
     def admit_stored(self, partition: TopicIdPartition) -> Shard:
-        """As `admit`, and also what is not assigned where its metadata partition is open anyway."""
+        """As `admit`; admits what is not assigned, too, where its metadata partition is open."""
         admitted = self._admitted_stored.get(partition.key)
         if admitted is not None:
             return admitted
@@ -224,10 +225,7 @@ class Gate:
         return _noted(self._admitted_stored, partition, gated.shard)
 
     def admit_place(self, place: int) -> Shard:
-        """
-        The shard of metadata partition *place*, or the error that says why there is none; what of
-        it may be seen is still to be judged.
-        """
+        """The shard of metadata partition *place*; callers judge which of it may be seen."""
         gated = self._shards.get(place)
         if gated is None and self._end is None:
             raise self.not_read(place)
@@ -236,26 +234,23 @@ class Gate:
         return gated.shard
 
     def is_open(self, place: int) -> bool:
-        """Whether metadata partition *place* is answered from."""
         return self._end is None and self.state(place) is GateState.OPEN
 
     @property
     def knows_places(self) -> bool:
-        """Whether the topic is known, and what is assigned."""
         return self._partition_count is not None and self._assignment.is_known
 
     async def wait_assigned(self) -> None:
-        """Wait until the topic is known, and what is assigned, or all ends."""
+        """Returns, too, when all ends."""
         while not self.knows_places and self._end is None:
             await self._bell.wait()
 
     async def wait_all_open(self) -> None:
-        """Wait until every assigned metadata partition is answered from, or all ends."""
+        """Returns, too, when all ends."""
         while self._end is None and (not self.knows_places or self.not_open()):
             await self._bell.wait()
 
     def not_open(self) -> list[int]:
-        """The assigned metadata partitions that are not answered from."""
         return [
             partition
             for partition, gated in self._shards.items()
@@ -264,7 +259,7 @@ class Gate:
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
         """
-        Wait until questions about *partition* are answered, or it is not assigned, or all ends.
+        Wait until questions about *partition* are admitted; raises `NotAssigned` or the end.
 
         The caller sets the deadline, and has the reason from `admit` when it passes.
         """
@@ -277,7 +272,7 @@ class Gate:
                 return
 
     def refusal(self, place: int) -> RlmmError:
-        """The error that a question about metadata partition *place* meets while it is closed."""
+        """The error for a question about metadata partition *place* while it is closed."""
         if self._end is not None:
             error, message = self._end
             return error(message)
@@ -286,7 +281,7 @@ class Gate:
         return self._not_ready(None, place, self._shards.get(place))
 
     def not_read(self, place: int) -> RlmmError:
-        """The error of who waits for metadata partition *place*, which nobody reads here."""
+        """The error for a wait on metadata partition *place*, which this service does not read."""
         if not self.knows_places:
             return self.refusal(place)
         count = self._partition_count
@@ -296,13 +291,13 @@ class Gate:
         return NotAssigned(msg, metadata_partition=place)
 
     def not_assigned_yet(self) -> NotReady:
-        """The refusal of whatever needs to know the topic and the assignment, while it is not."""
+        """The refusal while the topic or the assignment is not known."""
         if self._partition_count is None:
             return self.not_connected()
         return self._awaiting(None, None)
 
     def not_connected(self, partition: TopicIdPartition | None = None) -> NotReady:
-        """The refusal of a question, about *partition* or any, while the topic is not known."""
+        """The refusal, of a question about *partition* or any, while the topic is not known."""
         msg = f"{partition or 'nothing'} is {'not ' if partition else ''}ready: {self._connecting}"
         return NotReady(
             msg,
@@ -312,7 +307,7 @@ class Gate:
         )
 
     def _awaiting(self, partition: TopicIdPartition | None, place: int | None) -> NotReady:
-        """Nobody may be sent away by who does not know yet what is his."""
+        """Not `NotAssigned`: a service that does not know its assignment sends no caller away."""
         what = partition or ("nothing" if place is None else f"metadata partition {place}")
         is_not = "is" if what == "nothing" else "is not"
         return NotReady(
@@ -333,16 +328,16 @@ class Gate:
             detail = gated.gate.detail
             if gated.shard is not None:
                 position = gated.shard.position
-                told = gated.progress
-                target = told.high_watermark if why is NotReadyReason.BEHIND else told.target
-        asked = (
-            f"metadata partition {place}"
-            if partition is None
-            else (f"{partition} in metadata partition {place}")
-        )
+                progress = gated.progress
+                target = (
+                    progress.high_watermark if why is NotReadyReason.BEHIND else progress.target
+                )
+        subject = f"metadata partition {place}"
+        if partition is not None:
+            subject = f"{partition} in {subject}"
         stand = "position not known" if position is None else f"position {position}"
         goal = "target not known" if target is None else f"target {target}"
-        msg = f"{asked} is not ready ({why}): {stand}, {goal}{': ' if detail else ''}{detail}"
+        msg = f"{subject} is not ready ({why}): {stand}, {goal}{': ' if detail else ''}{detail}"
         return NotReady(
             msg,
             reason=why,
@@ -354,18 +349,19 @@ class Gate:
         )
 
     def _hint(self, position: int | None, target: int | None) -> int:
-        """When to ask again: the more is left, the later, within bounds."""
+        """When to ask again, within bounds: the more records are left, the later."""
         if position is None or target is None or target <= position:
             return self._retry_after_ms
         left_ms = (target - position) // 100  # at some 100,000 records a second
         return min(max(self._retry_after_ms, left_ms), self._retry_after_ms_max)
 
     def statistics(self) -> GateStatistics:
-        """How every gate stands, and what became of questions."""
         return self.outcomes.statistics(
             {
-                place: ShardGateStatistics(gate.state, gate.why, gate.detail, gate.openings)
-                for place, gate in ((place, held.gate) for place, held in self._shards.items())
+                place: ShardGateStatistics(
+                    gated.gate.state, gated.gate.why, gated.gate.detail, gated.gate.openings
+                )
+                for place, gated in self._shards.items()
             }
         )
 
@@ -379,10 +375,9 @@ def _noted(table: dict[bytes, Shard], partition: TopicIdPartition, shard: Shard)
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:
     """
-    Raise `UnknownPartition` unless something of *partition* is there to be told.
+    Raise `UnknownPartition` unless *shard* holds an event of *partition*.
 
-    A partition whose deletion is finished is gone, as in Kafka; what was added behind its end is
-    there all the same.
+    A partition whose deletion is finished is unknown, as in Kafka, but for segments added later.
     """
     if not shard.knows(partition):
         msg = f"{partition}: no event of it was ever stored"

@@ -1,9 +1,4 @@
-"""
-Long listings, made on the event loop so that everybody else has a turn in between.
-
-Nothing here is admitted or answered: that is `PartitionQueries`, at every step anew where a step is
-an answer.
-"""
+"""Listings of any length, made on the event loop with turns for other tasks in between."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ PIECE: Final = 250
 async def whole_listing(
     reads: PartitionQueries, partition: TopicIdPartition, epoch: int | None
 ) -> list[SegmentMetadata]:
-    """The listing as it is when this is called, however much changes while it is made."""
+    """The listing of this moment, however much changes while it is made."""
     listing = reads.listing(partition, epoch)
     found: list[SegmentMetadata] = []
     while (piece := listing.take(PIECE)) is not None:
@@ -40,7 +35,7 @@ async def next_page(
     after: PageKey | None,
     limit: int,
 ) -> Page:
-    """The page behind *after*, as it is when it is given; empty only where it is the last."""
+    """The page after *after*; empty only where it is the last."""
     while True:
         page = reads.page(partition, epoch, after=after, limit=limit)
         if page.segments or page.is_last:

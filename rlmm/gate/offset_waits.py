@@ -1,8 +1,7 @@
 """
-Waiting until a metadata partition is read up to an offset, without polling.
+Waits of readers until a metadata partition is read up to an offset, without polling.
 
-Waiters stand in a heap by offset; whoever moves the position wakes those it passed. A waiter that
-is cancelled leaves nothing behind and disturbs no other.
+Readers stand in a heap by offset; `advance` wakes those below the position.
 """
 
 from __future__ import annotations
@@ -15,31 +14,29 @@ from rlmm.errors import Unresolved
 from rlmm.gate.statistics import BarrierStatistics
 
 _Waiter = tuple[int, int, "asyncio.Future[None]"]
-"""Offset, order of arrival, who waits."""
+"""Offset, order of arrival, future of the reader."""
 
 
 class _Line:
-    """Who waits for one metadata partition, and how many of them have left since."""
+    """The waiting readers of one metadata partition."""
 
     __slots__ = ("left", "waiters")
 
     def __init__(self) -> None:
         self.waiters: list[_Waiter] = []
-        """A heap; who has left stays in it until his turn comes, or until half of all have left."""
+        """A heap; a reader that was cancelled stays in it until its offset comes up, or half of all
+        have left."""
         self.left = 0
 
 
 class OffsetWaits:
-    """Positions that somebody waits for, of all metadata partitions of one engine."""
-
     def __init__(self) -> None:
         self._lines: dict[int, _Line] = {}
         self._arrivals = count()
         self.waiting = 0
-        """How many wait now."""
         self._released = self._timed_out = self._cancelled = self._failed = 0
         self.refused = 0
-        """How many were not let in; counted by who does not let them in."""
+        """Counted by the caller."""
 
     async def wait(
         self, partition: int, next_offset: int, *, deadline_s: float | None = None
@@ -73,7 +70,7 @@ class OffsetWaits:
                 self._leave(partition)
 
     def advance(self, partition: int, position: int) -> None:
-        """Everything below *position* is applied."""
+        """Wake the readers of offsets below *position*."""
         line = self._lines.get(partition)
         if line is None:
             return
@@ -88,19 +85,16 @@ class OffsetWaits:
             del self._lines[partition]
 
     def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
-        """The position that somebody waits for may never come."""
         line = self._lines.pop(partition, None)
         for _, _, waiter in () if line is None else line.waiters:
             if not waiter.done():
                 waiter.set_exception(error(message))
 
     def fail_all(self, error: type[Unresolved], message: str) -> None:
-        """As `fail`, for every metadata partition."""
         for partition in list(self._lines):
             self.fail(partition, error, message)
 
     def statistics(self) -> BarrierStatistics:
-        """Who waits, and how the others ended."""
         return BarrierStatistics(
             self.waiting,
             self._released,
@@ -111,7 +105,7 @@ class OffsetWaits:
         )
 
     def _leave(self, partition: int) -> None:
-        """Somebody waits no more. Costs little on average, however many wait or leave."""
+        """Amortized O(1) for each reader that leaves."""
         line = self._lines.get(partition)
         if line is None:
             return

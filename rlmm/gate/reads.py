@@ -1,8 +1,7 @@
 """
-Every question that is answered, in the words of Kafka's manager.
+Reads: every question of Kafka's `RemoteLogMetadataManager`, answered with immutable values.
 
-Check and answer are one step: no `await` stands between them, so nothing can change in between, and
-an answer was right at one moment. Answers are immutable values.
+No `await` stands between check and answer, so an answer was true at one moment.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Listing, Shard
 
 LOOKUPS_MAX = 10_000
-"""Look-ups in one call: more would hold up everybody else."""
+"""Look-ups in one call, which holds up the event loop."""
 PAGE_MAX = 1_000
-"""Segments in one page, for the same reason: some milliseconds."""
+"""Segments in one page: some milliseconds."""
 
 Lookup = tuple["TopicIdPartition", int, int]
 """User partition, leader epoch, offset."""
 
 
 class PartitionQueries:
-    """Answers what *gate* admits. What is wrong in a question itself is said first."""
+    """Answers what *gate* admits. Refuses a malformed question first."""
 
     def __init__(
         self, gate: Gate, admit: Callable[[TopicIdPartition], Shard] | None = None
     ) -> None:
-        """*admit* admits in the gate's place."""
+        """*admit* replaces the gate's."""
         self._gate = gate
         self._admit_shard = gate.admit if admit is None else admit
         self._outcomes = gate.outcomes
 
     def of_everyone(self) -> PartitionQueries:
-        """The same, for who may see all that is stored: what is not assigned is answered, too."""
+        """The same for readers who may see everything stored, assigned or not."""
         return PartitionQueries(self._gate, self._gate.admit_stored)
 
     def narrowed(self, require: Callable[[TopicIdPartition], None]) -> PartitionQueries:
-        """The same, for who may ask only about what *require* does not raise an error for."""
+        """The same for readers who may ask only where *require* raises nothing."""
 
         def admit(partition: TopicIdPartition) -> Shard:
             require(partition)
@@ -82,7 +81,7 @@ class PartitionQueries:
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
-        """As `segment_for`, as id and row: what most questions ask, at a third of the cost."""
+        """As `segment_for`, as id and row, at a third of the cost."""
         if type(epoch) is not int or not 0 <= epoch <= INT32_MAX:  # a call each is noticed here
             _require_epoch(epoch)
         if type(offset) is not int or not 0 <= offset <= INT64_MAX:
@@ -99,9 +98,7 @@ class PartitionQueries:
         return found
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
-        """
-        An answer to each look-up, in their order; what is refused has its error in its place.
-        """
+        """An answer for each look-up, in order; a refused one has its error in its place."""
         asked = list(lookups)
         if len(asked) > LOOKUPS_MAX:
             msg = f"{len(asked)} look-ups in one call, allowed are {LOOKUPS_MAX}"
@@ -115,26 +112,28 @@ class PartitionQueries:
         return answers
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """The segment, in whatever state, unless its deletion is finished."""
+        """The segment in any state, unless its deletion is finished."""
         return self._admit(segment_id.partition).segment(segment_id)
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
+        """
+        The first finished segment of *epoch* from *offset* on that may have aborted transactions.
+        """
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        """The largest offset of *epoch* that any finished copy reached; never decreases."""
         _require_epoch(epoch)
         return self._admit(partition).highest_offset(partition, epoch)
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
         """
-        As `segments`, or `segments_of_epoch`, as it is now, to be taken piece by piece: a large
-        partition takes a second to list, and nobody is to wait for that.
+        As `segments`, or `segments_of_epoch`, of this moment, to be taken piece by piece: to list a
+        large partition takes a second.
         """
         if epoch is not None:
             _require_epoch(epoch)
@@ -149,8 +148,7 @@ class PartitionQueries:
         limit: int = PAGE_MAX,
     ) -> Page:
         """
-        The segments behind *after*, *limit* at most: a listing for who can neither hold the whole
-        nor keep others waiting. See `Shard.page` for what the pages together are.
+        At most *limit* segments after *after*; see `Shard.page` for what the pages together are.
         """
         if epoch is not None:
             _require_epoch(epoch)
@@ -162,43 +160,40 @@ class PartitionQueries:
         return self._admit(partition).page(partition, epoch, after=after, limit=limit)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Every segment in whatever state, by rising start offset."""
+        """Every segment in any state, by rising start offset."""
         return self._admit(partition).segments(partition)
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Every segment that lists *epoch*, in whatever state, by rising start offset."""
+        """Every segment that lists *epoch*, in any state, by rising start offset."""
         _require_epoch(epoch)
         return self._admit(partition).segments_of_epoch(partition, epoch)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*; from a counter."""
+        """From a counter."""
         _require_epoch(epoch)
         return self._admit(partition).size_of_epoch(partition, epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
-        """Bytes of all segments of *partition*; from a counter."""
+        """From a counter."""
         return self._admit(partition).size(partition)
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
-        """The last partition-delete event, also where nothing else is left."""
+        """The last partition-delete event, even where nothing else is left."""
         return self._admit(partition, _require_heard_of).partition_delete(partition)
 
     def state_of(self, partition: TopicIdPartition) -> Shard:
-        """
-        The state that holds *partition*, if anything was ever heard of it, for who takes its image;
-        to be asked at once, and not to be changed.
-        """
+        """The shard that has events of *partition*, to be read at once and not changed."""
         return self._admit(partition, _require_heard_of)
 
     def place(self, place: int) -> Shard:
         """
-        The state of metadata partition *place*, to be gone through at once; of its user partitions
-        only those that are ready are to be told.
+        The shard of metadata partition *place*, to be read at once; only ready user partitions may
+        be shown.
         """
         return self._gate.admit_place(place)
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Whether questions about *partition* are answered now; False also where it is not ours."""
+        """False also where *partition* is not assigned here."""
         try:
             self._admit_shard(partition)
         except (NotAssigned, NotReady):
@@ -207,7 +202,7 @@ class PartitionQueries:
 
 
 def _require_heard_of(shard: Shard, partition: TopicIdPartition) -> None:
-    """As `require_known`, but what is deleted may still be asked how that went."""
+    """As `require_known`, but admits a deleted partition."""
     if not shard.knows(partition):
         require_known(shard, partition)
 

@@ -1,20 +1,19 @@
-"""What can be chosen about answering, and why each default is what it is. Pure."""
+"""Settings of answering. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
-
-_INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """What a reader is told, and how long one may wait."""
+    """Hints to refused readers, and limits of waiting ones."""
 
     retry_after_ms: int = 1_000
-    """Hint to who is refused: brokers ask again at once otherwise, thousands of times a second."""
+    """Hint in a refusal: brokers ask again at once otherwise, thousands of times a second."""
     retry_after_ms_max: int = 10_000
     """Longest hint, where much is left to be read."""
     wait_timeout_ms: int = 5_000
@@ -24,12 +23,7 @@ class GateSettings:
     """Reads that wait at a time; one more is refused at once."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in ("retry_after_ms", "retry_after_ms_max", "wait_timeout_ms", "waiting_max"):
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= _INT32_MAX:
-                msg = f"gate.{name} must be a whole number from 1 to {_INT32_MAX}, got {value!r}"
-                raise ConfigError(msg)
+        require_whole_numbers("gate.", self)
         if self.retry_after_ms_max < self.retry_after_ms:
             msg = (
                 f"gate.retry_after_ms_max must not be below gate.retry_after_ms, "

@@ -1,4 +1,4 @@
-"""What the gate has let in and refused, and who waits, in figures; and their counting."""
+"""Statistics of gates, questions and waits."""
 
 from __future__ import annotations
 
@@ -18,51 +18,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShardGateStatistics:
-    """Whether one metadata partition is answered from, and why not."""
-
     state: GateState
     why: NotReadyReason | None
     """`None` exactly while it is open."""
     detail: str
     openings: int
-    """How often it opened: once for each beginning, and once for each recovery."""
+    """Once for each beginning and each recovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateStatistics:
-    """Every gate, and what became of questions since the start."""
-
     partitions: Mapping[int, ShardGateStatistics]
-    """By metadata partition, of those that are assigned."""
     answered: int
-    """With whatever is true, be it that there is nothing."""
+    """With any answer, be it empty."""
     not_ready: Mapping[str, int]
     """By reason."""
     not_assigned: int
     unknown: int
-    """Nothing of the user partition was ever stored, or it is deleted."""
+    """No event of the user partition was ever stored, or it is deleted."""
     ended: int
-    """Asked when all had ended."""
+    """Refused after the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierStatistics:
-    """Who waits for an offset, and how those ended who waited since the start."""
+    """Readers that wait for an offset, and how earlier waits ended."""
 
     waiting: int
     released: int
-    """Their offset was reached."""
     timed_out: int
     cancelled: int
     failed: int
-    """The offset may never come: the assignment was lost, or all has ended."""
+    """The assignment was lost, or all has ended."""
     refused: int
-    """Not let in: too many waited."""
+    """Too many readers waited."""
 
 
 class QuestionOutcomes:
-    """Counts questions by what became of them."""
-
     __slots__ = ("_not_ready", "_others", "answered")
 
     def __init__(self) -> None:
@@ -77,7 +69,6 @@ class QuestionOutcomes:
             self._others[type(error)] += 1
 
     def statistics(self, partitions: Mapping[int, ShardGateStatistics]) -> GateStatistics:
-        """The counts, beside the gates."""
         not_assigned, unknown = self._others[NotAssigned], self._others[UnknownPartition]
         return GateStatistics(
             partitions,

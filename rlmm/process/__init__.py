@@ -1,11 +1,10 @@
 """
-The process that `rlmm serve` runs: built from a configuration, run under one task group, stopped in
-order.
+The process of `rlmm serve`: built from a configuration, run under one task group, stopped in order.
 
 May be imported by `rlmm.cli`, `rlmm_demo`.
 
-- `run`: The process.
-- `snapshot_once`: Engines for one purpose.
-- `systemd`: systemd's notify protocol.
-- `wiring`: From a configuration to what is built from it.
+- `run`: Opens the logs, runs the parts, and ends them in order at a signal.
+- `snapshot_once`: Reads each log to its end, writes snapshots and ends.
+- `systemd`: Notifies systemd of readiness, status and liveness.
+- `wiring`: Builds plans and servers from a configuration; opens nothing.
 """

@@ -1,8 +1,8 @@
 """
-The process: builds every part, runs them under one task group, and ends them in order.
+The run of the process: opens the logs, runs the parts under one task group, ends them in order.
 
-What is built from what can be read here from top to bottom. A part that fails ends the process by
-name; a signal ends it in order and within a deadline, and what would not end is named, too.
+A failed part ends the process with an error that names it; a signal ends it in order and within a
+deadline, and an error names what hangs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.base.threads import OwnedThread, left_behind
 from rlmm.engine.log_opening import OpeningLog
-from rlmm.engine.service import (
-    GROUND,
-    AssignmentWatch,
+from rlmm.engine.plan import (
     EnginePlan,
     LogOpener,
-    Service,
-    ServiceStatistics,
-    open_files,
-    open_kafka,
-    open_memory,
 )
+from rlmm.engine.service import Service
 from rlmm.errors import (
     PartFailed,
     RlmmError,
@@ -40,35 +34,18 @@ if TYPE_CHECKING:
     from rlmm.engine.service import Report
     from rlmm.engine.task_group import Run
 
-
-__all__ = [
-    "GROUND",
-    "SNAPSHOT_SIGNAL",
-    "AssignmentWatch",
-    "EnginePlan",
-    "LogOpener",
-    "Service",
-    "ServiceStatistics",
-    "open_files",
-    "open_kafka",
-    "open_memory",
-    "pool_over",
-    "serve",
-]
-
 _log = logging.getLogger("rlmm.service")
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SNAPSHOT_SIGNAL = signal.SIGUSR1
-"""Asks for snapshots of everything that changed, now."""
 _PARTS_SHARE = 0.5
-"""Share of the deadline after which the last snapshots are written, whatever hangs by then."""
+"""Share of the deadline after which the last snapshots are written, even if parts still hang."""
 _EARLIER_S = 1.0
-"""What those that are named before one that cannot be opened have to fail as well and be told."""
+"""Time for earlier plans to fail, too, so that their errors are logged."""
 _OPENING_S = 5.0
-"""How long all else waits for a log to be opened. Recovery comes later: mostly it takes no time."""
+"""How long the service waits for a log to be opened. Recovery is not part of it."""
 _FLUSH_SHARE = 0.8
-"""Share of what is left then that snapshots may take; the rest closes the log."""
+"""Share of the rest that snapshots may take; the logs are closed in what is left."""
 
 
 async def serve(
@@ -82,13 +59,12 @@ async def serve(
     on_ending: Callable[[], None] | None = None,
 ) -> None:
     """
-    Run the engines of *plans*, and what has to run *beside* them, by name, until a signal asks to
-    stop or a part fails; either way everything is ended in order. Who is told when the service is
-    *made* can show it from then on, before any log is opened; who is told of its *ending* hears it
-    before anything is ended.
+    Run the engines of *plans*, and the parts *beside* them, by name, until a signal or a failed
+    part ends the service in order. Calls *on_made* before it opens any log, *on_started* when the
+    engines have begun, and *on_ending* before it ends anything.
 
-    Returns after an orderly stop. Raises what a part failed of, `PartFailed` where that is none of
-    our errors, and `StopTimedOut` with the names of what had not ended after *stop_s*.
+    Raises the error of a failed part, `PartFailed` for one that is not an `RlmmError`, and
+    `StopTimedOut` with the names of what had not ended after *stop_s*.
     """
     loop = asyncio.get_running_loop()
     asked: asyncio.Future[str] = loop.create_future()
@@ -98,9 +74,9 @@ async def serve(
         on_made(service)
     with ExitStack() as signals:
         for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, _ask, asked, number)
+            loop.add_signal_handler(number, _request_stop, asked, number)
             signals.callback(loop.remove_signal_handler, number)
-        # Who asks while all ends kills nobody: what was done with the signal before is done again.
+        # The signal must not kill the process while it ends: restore the handler of before.
         signals.callback(signal.signal, SNAPSHOT_SIGNAL, signal.getsignal(SNAPSHOT_SIGNAL))
         loop.add_signal_handler(SNAPSHOT_SIGNAL, service.wants_snapshots.set)
         signals.callback(loop.remove_signal_handler, SNAPSHOT_SIGNAL)
@@ -108,7 +84,7 @@ async def serve(
         try:
             either: list[asyncio.Future[Any]] = [work, asked]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            _tell_why(service, work, asked)
+            _log_reason(service, work, asked)
         finally:
             if on_ending is not None:
                 on_ending()
@@ -122,7 +98,6 @@ async def serve(
 async def _open_and_run(
     service: Service, plans: list[EnginePlan], on_started: Callable[[Service], None] | None
 ) -> None:
-    """Open every log, or begin without those that take long, and run."""
     for plan, found in zip(plans, await _opened(service, plans), strict=True):
         service.begin(plan, found)
     if on_started is not None:
@@ -132,9 +107,8 @@ async def _open_and_run(
 
 async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
     """
-    Open all logs at a time. Raises the error of the one that is named first, where several fail.
-
-    Nobody waits for long for a disk that hangs: what is not open by then has a stand-in.
+    Open all logs at a time; one that is not open in time gets a stand-in. Raises the error of the
+    first plan, where several fail.
     """
     if not plans:
         return []
@@ -162,7 +136,7 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
 def _found(
     service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
 ) -> LogOpener:
-    """The log, or its stand-in as long as it is not open."""
+    """The log, or its stand-in while it is not open."""
     if opening.done():
         return opening.result()
 
@@ -181,7 +155,7 @@ def _found(
 
 
 async def _give_up(openings: list[asyncio.Task[LogOpener]]) -> list[BaseException]:
-    """End those that are not done; what the others have failed of."""
+    """Cancel what is not done; return the errors of the rest."""
     errors = [error for error in map(_failure, openings) if error is not None]
     for each in openings:
         each.cancel()
@@ -197,9 +171,10 @@ def _failure(task: asyncio.Task[Any]) -> BaseException | None:
 
 async def pool_over(timeout_s: float) -> None:
     """
-    End the threads of the event loop's own pool; nothing can be done in one afterwards.
+    End the threads of the event loop's own pool.
 
-    Raises `StopTimedOut` with their names where one hangs: it would hold up the interpreter's end.
+    Raises `StopTimedOut` with their names where one hangs: it would hold up the end of the
+    interpreter.
     """
     ending = asyncio.get_running_loop().shutdown_default_executor()
     task = asyncio.create_task(ending, name="threads")
@@ -210,7 +185,7 @@ async def pool_over(timeout_s: float) -> None:
 
 
 def _threads() -> str:
-    """The threads that are not over, as far as they are ours, or would hold up the end."""
+    """Names of the threads that are ours, or would hold up the end of the interpreter."""
     return ", ".join(
         thread.name
         for thread in threading.enumerate()
@@ -219,8 +194,8 @@ def _threads() -> str:
     )
 
 
-def _tell_why(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
-    """Say why all ends; of a fault of ours also where it came up."""
+def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
+    """Log why the service ends, with a traceback for a bug."""
     if asked.done():
         _log.info("stopping: %s", asked.result())
         return
@@ -232,7 +207,7 @@ def _tell_why(service: Service, work: asyncio.Task[None], asked: asyncio.Future[
 
 
 def _cause(error: BaseException) -> RlmmError:
-    """What a part failed of, as an error of ours that names it."""
+    """The error of a failed part, as an `RlmmError` that names it."""
     first = first_of(error)
     if isinstance(first, RlmmError):
         return first
@@ -242,13 +217,13 @@ def _cause(error: BaseException) -> RlmmError:
     return failed
 
 
-def _ask(asked: asyncio.Future[str], number: signal.Signals) -> None:
+def _request_stop(asked: asyncio.Future[str], number: signal.Signals) -> None:
     if not asked.done():
         asked.set_result(f"asked to by {number.name}")
 
 
 async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> None:
-    """Stop answering, stop reading, write last snapshots, close the logs; name what hangs."""
+    """Stop answering, stop reading, write the last snapshots, close the logs; name what hangs."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + stop_s
     hanging: list[str] = []
@@ -280,4 +255,4 @@ async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> Non
         raise StopTimedOut(msg)
     left = left_behind()
     if left:
-        _log.warning("nobody waits for what hangs in threads: %s", ", ".join(left))
+        _log.warning("threads that hang are left behind: %s", ", ".join(left))

@@ -1,7 +1,5 @@
 """
-Engines for one purpose: each reads up to the end of its log, its snapshots are written, it is over.
-
-One deadline is for all; what goes wrong with one of them is told of that one.
+Snapshots without a service: each engine reads its log to the end, and its snapshots are written.
 """
 
 from __future__ import annotations
@@ -18,22 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import EnginePlan
+    from rlmm.engine.plan import EnginePlan
 
 _log = logging.getLogger("rlmm.once")
 
 READING_SHARE = 0.8
-"""Share of the time after which what is read by then is written, and the rest is not waited for."""
+"""Share of the time for reading; what is read by then is written."""
 
 
 async def write_snapshots_once(
     plans: Sequence[EnginePlan], wait_s: float
 ) -> dict[str, SnapshotOutcome]:
     """
-    Read what each of *plans* names, all at once, and write snapshots of it, within *wait_s* in all;
-    what became of them, by name. The plans are those of observers.
+    Read the log of each of *plans*, of observers, all at a time, and write snapshots within
+    *wait_s* in all.
 
-    Never raises for one of them: why nothing could be read is its obstacle.
+    Raises nothing for one of them: its obstacle is in its result.
     """
     end_s = asyncio.get_running_loop().time() + wait_s
     done = await asyncio.gather(*(_written(plan, wait_s, end_s) for plan in plans))
@@ -46,7 +44,7 @@ async def _written(plan: EnginePlan, wait_s: float, end_s: float) -> SnapshotOut
         return await _write(plan, wait_s, end_s)
     except TimeoutError:
         obstacle: RlmmError = NotReady(f"the log was not opened in {wait_s:g} s")
-    except Exception as error:  # noqa: BLE001 - the others are told of all the same
+    except Exception as error:  # noqa: BLE001 - the others have results
         first = first_of(error)
         if isinstance(first, RlmmError):
             obstacle = first
@@ -80,7 +78,7 @@ async def _write(plan: EnginePlan, wait_s: float, end_s: float) -> SnapshotOutco
 
 
 async def _flushed(engine: Engine, wait_s: float, end_s: float) -> FlushResult:
-    """One after the other, until the time is up; those that are left then have failed of that."""
+    """Flush one partition after the other; when the time is up the rest have failed."""
     written: list[int] = []
     unchanged: list[int] = []
     failed: dict[int, SnapshotError] = {}

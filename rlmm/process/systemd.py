@@ -1,9 +1,8 @@
 """
-systemd's notify protocol: whoever supervises the process is told how it stands.
+systemd's notify protocol: datagrams to the socket that `NOTIFY_SOCKET` names.
 
-Datagrams to the socket that `NOTIFY_SOCKET` names; without it nothing is ever sent. Timers of the
-event loop do it, so that the watchdog hears nothing once the loop no longer turns. Invariant:
-nothing here waits, and nothing that goes wrong here is anybody else's trouble.
+Timers of the event loop send them, so that the watchdog gets none once the loop hangs. Invariant:
+nothing here waits or raises.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE: Final = "WATCHDOG_USEC"
 WATCHDOG_PID_VARIABLE: Final = "WATCHDOG_PID"
 LOOK_FIRST_S: Final = 0.1
-"""How often it is looked whether the process takes requests, until it does."""
+"""How often the notices look whether the process takes requests, until it does."""
 LOOK_S: Final = 2.0
-"""How often it is looked, from then on, whether the status is another one."""
+"""How often they look for another status from then on."""
 EXTENSION_S: Final = 30.0
-"""So much more time is asked for while the process cannot take requests yet."""
+"""Extension of the start time-out that each notice asks for."""
 _EXTENSIONS = 6
-"""How often that is said within that time: one that is lost does no harm."""
+"""Notices within one extension, since one may get lost."""
 _STATUS_CHARACTERS_MAX = 500
 _USEC = 1_000_000
 
@@ -45,34 +44,29 @@ class _Engine(Protocol):
 
 
 class SupervisedProcess(Protocol):
-    """The service, as far as its supervisor is told of it."""
+    """The service, as the supervisor sees it."""
 
     @property
-    def engines(self) -> Mapping[str, _Engine]:
-        """By name, those whose log is open."""
+    def engines(self) -> Mapping[str, _Engine]: ...
 
     @property
-    def expected(self) -> tuple[str, ...]:
-        """Names of the engines that it begins with."""
+    def expected(self) -> tuple[str, ...]: ...
 
     @property
-    def missing(self) -> Mapping[str, str]:
-        """Engines that were added later and are not there now, by name, and why."""
+    def missing(self) -> Mapping[str, str]: ...
 
     @property
-    def failure(self) -> str:
-        """What it ends of, unless that was asked for."""
+    def failure(self) -> str: ...
 
     @property
-    def end(self) -> str:
-        """Why nothing is answered any more."""
+    def end(self) -> str: ...
 
 
 class NotifySocket:
-    """Takes lines to whoever listens at an address, or loses them; never waits, never raises."""
+    """Sends lines to a supervisor's socket, or loses them; never waits, never raises."""
 
     def __init__(self, address: str) -> None:
-        """*address* is a path, or a name that begins with `@` in the abstract name space."""
+        """*address* is a path, or begins with `@` for the abstract name space."""
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._is_told = False
         self._socket: socket.socket | None = None
@@ -86,7 +80,7 @@ class NotifySocket:
             self._tell(str(error))
 
     def send(self, *lines: str) -> bool:
-        """Send *lines* in one datagram; whether they were taken."""
+        """Send *lines* in one datagram; whether the supervisor took them."""
         if self._socket is None:
             return False
         try:
@@ -102,14 +96,13 @@ class NotifySocket:
             self._socket = None
 
     def _tell(self, trouble: str) -> None:
-        """Say once that nobody hears us: the service goes on without."""
         if not self._is_told:
             self._is_told = True
             _log.warning("the supervisor cannot be told how the service stands: %s", trouble)
 
 
 def watchdog_s(environ: Mapping[str, str]) -> float | None:
-    """Within which time the watchdog wants to hear from this process; `None`: never."""
+    """The interval of the watchdog; `None` without one."""
     text, pid = environ.get(WATCHDOG_VARIABLE, ""), environ.get(WATCHDOG_PID_VARIABLE)
     if not (text.isascii() and text.isdigit()) or int(text) == 0:
         return None
@@ -117,7 +110,7 @@ def watchdog_s(environ: Mapping[str, str]) -> float | None:
 
 
 class SupervisorNotices:
-    """What the supervisor is told of one process. Silent where nobody asked to be told."""
+    """Notifies the supervisor of the process; silent without a supervisor."""
 
     def __init__(
         self,
@@ -126,8 +119,8 @@ class SupervisorNotices:
         heartbeat_s_max: float,
     ) -> None:
         """
-        *is_open* says whether requests are taken. Where the partitions of an engine were not looked
-        at for *heartbeat_s_max* the watchdog hears nothing.
+        *is_open* returns whether requests are taken. The watchdog gets no notice where an engine
+        was not judged for *heartbeat_s_max*.
         """
         address = environ.get(SOCKET_VARIABLE)
         self._socket = NotifySocket(address) if address else None
@@ -141,12 +134,11 @@ class SupervisorNotices:
         self._extend_s = float("-inf")
 
     def begin(self, process: SupervisedProcess) -> None:
-        """This is the service; none of its logs needs to be open."""
         self._process = process
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Tell as long as the block; needs the running event loop."""
+        """Notify as long as the block runs; needs a running event loop."""
         if self._socket is None:
             yield
             return
@@ -168,9 +160,9 @@ class SupervisorNotices:
 
     @contextmanager
     def reloading(self) -> Iterator[None]:
-        """The configuration is read again as long as the block."""
+        """Show the process as reloading as long as the block runs."""
         if self._socket is None or not self._is_ready:
-            yield  # who does not take requests yet must not say after it that it does
+            yield  # READY behind it would be wrong before requests are taken
             return
         now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000
         self._socket.send("RELOADING=1", f"MONOTONIC_USEC={now_us}")
@@ -180,7 +172,6 @@ class SupervisorNotices:
             self._socket.send("READY=1")
 
     def _look(self) -> None:
-        """Say what is new, and look again."""
         assert self._socket is not None
         # Whatever comes up below, it is looked again.
         self._again(self._look, LOOK_S if self._is_ready else LOOK_FIRST_S)
@@ -202,7 +193,6 @@ class SupervisorNotices:
             self._status, self._is_ready = status, is_ready
 
     def _watch(self) -> None:
-        """Have the watchdog hear that the loop turns and the reading goes on; and again."""
         assert self._socket is not None
         assert self._watchdog_s is not None
         self._again(self._watch, self._watchdog_s / 2)
@@ -229,7 +219,7 @@ class SupervisorNotices:
 
 
 def status_of(process: ProcessStatus) -> str:
-    """How the process stands, on one line for people: how far, and what it waits for."""
+    """One line for operators: how far the process is, and what it waits for."""
     word = process.word
     if process.end or process.failure or process.opening or not process.engines:
         return f"{word}: {process.detail}"
@@ -256,5 +246,4 @@ def status_of(process: ProcessStatus) -> str:
 
 
 def _line(text: str) -> str:
-    """As one line of bounded length."""
     return " ".join(text.split())[:_STATUS_CHARACTERS_MAX]

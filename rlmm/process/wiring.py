@@ -1,4 +1,4 @@
-"""From a configuration to what is built from it. Opens nothing."""
+"""The wiring of the process: builds plans and servers from a configuration. Opens nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.config.loading import load
 from rlmm.config.process import AssignmentKind, LogKind, ServiceMode
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import AssignmentWatch, EnginePlan, open_files, open_kafka, open_memory
+from rlmm.engine.plan import AssignmentWatch, EnginePlan, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import FILE_NAME, NO_FILE
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from rlmm.config.loading import LoadedConfiguration
     from rlmm.config.sections import Config
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import LogOpener
+    from rlmm.engine.plan import LogOpener
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metrics.served_state import ServedState
 
 LOG_FOLDER = "log"
-"""Of the embedded log, in the data folder."""
+"""Folder of the embedded log, below the data folder."""
 SNAPSHOT_FOLDER = "snapshots"
 CLUSTERS_FOLDER = "clusters"
-"""In the data folder: a folder for each cluster, where the configuration names clusters."""
+"""Below the data folder: a folder for each named cluster."""
 
 
 def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
-    """The engine of each cluster, or the one that there is; open files are shared out to them."""
+    """One plan for each cluster, or the only one; they share the limit of open files."""
     clusters = configuration.clusters
     if not clusters:
         config = configuration.config
@@ -66,7 +66,7 @@ def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
 
 
 def observing(configuration: LoadedConfiguration) -> LoadedConfiguration:
-    """The same configuration, but nothing is written into any log, nor is one begun."""
+    """The same configuration as an observer, which writes into no log."""
 
     def observer(config: Config) -> Config:
         return replace(config, process=replace(config.process, mode=ServiceMode.OBSERVER))
@@ -76,13 +76,11 @@ def observing(configuration: LoadedConfiguration) -> LoadedConfiguration:
 
 
 def folder_of(config: Config, cluster: str | None = None) -> Path:
-    """Where log and snapshots of an engine stand."""
     folder = config.process.data_dir
     return folder if cluster is None else folder / CLUSTERS_FOLDER / cluster
 
 
 def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
-    """The engine that *config* describes: that of *cluster*, or the only one."""
     if config.kafka is not None and config.kafka.is_learned:
         raise ConfigError("kafka.bootstrap.servers must be set: no broker can tell them here")
     process = config.process
@@ -113,7 +111,7 @@ def _copying_warn_s(config: Config) -> float | None:
 
 
 def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
-    """The engine of a cluster that a broker told of, in all else as *config* says."""
+    """The engine of a cluster that a broker reported, in all else as *config* says."""
     assert config.kafka is not None, cluster_id
     kafka = replace(
         config.kafka, bootstrap_servers=servers, cluster_id=cluster_id, is_learned=False
@@ -123,7 +121,6 @@ def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> E
 
 
 def engines_of(configuration: LoadedConfiguration) -> ProcessEngines:
-    """The engines as the frame server sees them."""
     config = configuration.config
     clusters_max = config.sidecar.clusters_max or 0
     require_no_tables(configuration.clusters, clusters_max)
@@ -143,14 +140,10 @@ def _follows_brokers(configuration: LoadedConfiguration, name: str) -> bool:
 def sidecar_of(
     configuration: LoadedConfiguration, engines: ProcessEngines, door: Authenticator
 ) -> Sidecar:
-    """
-    The frame server that the configuration describes, behind the *door*; it opens nothing before it
-    runs.
-    """
     config = configuration.config
     each = [*configuration.clusters.values()] or [config]
     is_observer = all(one.process.mode is ServiceMode.OBSERVER for one in each)
-    around = SessionContext(
+    context = SessionContext(
         config.sidecar,
         Clusters(engines, brokers_max=config.sidecar.brokers_max),
         door,
@@ -162,17 +155,16 @@ def sidecar_of(
     said = config.sidecar.unix_path
     path = config.process.data_dir / SOCKET_NAME if said is None else Path(said)
     may_fail = said is None and is_observer
-    return Sidecar(around, None if said == NO_SOCKET else path, may_do_without=may_fail)
+    return Sidecar(context, None if said == NO_SOCKET else path, may_do_without=may_fail)
 
 
 def _status_of(engine: Engine) -> dict[str, object]:
-    """How an engine stands, for who asks by the frame protocol."""
     now_s = asyncio.get_running_loop().time()
     return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
 
 
 def token_file_of(configuration: LoadedConfiguration) -> Path | None:
-    """Where the service keeps the token that it makes for its own user; `None`: it makes none."""
+    """The file of the token that the service makes for its own user; `None`: it makes none."""
     config = configuration.config
     said = config.http.token_file
     if said == NO_FILE or config.http.address is None:
@@ -186,18 +178,14 @@ def http_of(
     door: Authenticator,
     token_file: Path | None,
 ) -> HttpServer:
-    """
-    The HTTP server that the configuration describes, which shows what *sources* say; its own user
-    finds a token that the *door* knows in *token_file*.
-    """
     return HttpServer(sources, configuration.config.http, door, token_file)
 
 
 def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
     """
-    The log folders of brokers that are served, `None` where none are.
+    The log folders that the service serves, `None` without any.
 
-    Reads the file that `broker_log.command_config` names. It is asked for them as soon as it runs.
+    Reads the file of `broker_log.command_config`.
     """
     settings = configuration.config.broker_log
     if not settings.folders:
@@ -207,7 +195,7 @@ def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
 
 
 def _asked_cluster(config: Config) -> KafkaSettings:
-    """Who tells last stable offsets; nothing is written there."""
+    """The cluster that answers last stable offsets."""
     settings = config.broker_log
     kafka = config.kafka
     if settings.bootstrap_servers:

@@ -1,24 +1,23 @@
 """
 The pump: reads the log into shards, one follower for each metadata partition.
 
-`replay` and `aside` decide, without I/O; `follower` is the task that reads one partition, `pump`
-the one that keeps followers and assignment in step; `listener` and `kept` are what it tells and
-asks of those it does not know; `verdicts` tells a writer what became of its event, `publish`
-writes; `incidents` remembers what was not simply applied; `pace` and `budget` keep the pump from
-taking more than its share of the event loop and of memory, and `freezing` the images of its states.
+`replay`, `verdicts` and `damage_skipping` decide without I/O; the others are tasks around them.
 
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sidecar`,
 `spark_tiering.maintenance`.
 
-- `cgroup`: How much memory the container may have, as the kernel's control groups say it.
-- `damage_skipping`: Where a log goes on behind a batch that cannot be trusted.
-- `log_connection`: How the log is reached.
-- `restore`: What the pump asks of whoever keeps states from one run to the next, without knowing
-  who that is.
-- `settings`: What can be chosen about reading and writing the log, and why the defaults are
-  these.
-- `state_images`: The image of a state, taken out of it while others have their turns in between.
-- `statistics`: How reading goes, in figures.
-- `turn_taking`: One slice of work in each turn of the event loop, whoever's it is.
-- `writer`: Writing.
+- `budget`: Compares resident memory with the limits, also those of control groups.
+- `damage_skipping`: The first offset behind a batch that cannot be trusted.
+- `follower`: The task that reads one metadata partition.
+- `incidents`: Events that were not simply applied, within bounds.
+- `listener`: Interfaces of what the pump calls: gate, offset waits, restored states.
+- `log_connection`: Attempts to reach the log, with pauses.
+- `pump`: Begins and ends followers by the assignment, and asks for log end offsets.
+- `replay`: Decides whether a shard has caught up, fell behind or is lost.
+- `settings`: Limits and pauses of reading and writing.
+- `state_images`: Copies a state for a snapshot, between turns of the event loop.
+- `statistics`: Values that show how reading goes.
+- `turn_taking`: Gives followers turns on the event loop.
+- `verdicts`: Passes verdicts on to waiting writers.
+- `writer`: Validates and appends events, and waits for their verdicts.
 """

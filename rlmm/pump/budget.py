@@ -1,8 +1,9 @@
 """
-The memory budget: first an alert, then nothing more is taken; never an out-of-memory kill as the
-first sign.
+The memory budget: raises an alert first, and then has the service take nothing more, so that the
+kernel never kills it.
 
-What counts is what the operating system counts: the resident memory of the process.
+Counts the resident memory of the process against the machine's memory or the limits of its control
+groups, of both versions and of every outer group. A limit that cannot be read counts as none.
 """
 
 from __future__ import annotations
@@ -10,24 +11,28 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.base.threads import in_own_thread
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError, OverBudget
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.pump.cgroup import container_limit_bytes
-from rlmm.pump.settings import require_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 _log = logging.getLogger(__name__)
 
 _RELIEF = 0.97
-"""Share of the limit below which taking begins again: not at every page that is given back."""
+"""Share of the limit below which the pump goes on."""
 _MIB = 1 << 20
+_MOUNT = "sys/fs/cgroup"
+_UNIFIED = ("", "unified")
+"""Mounts of version 2: alone, or beside version 1."""
+_UNLIMITED = 1 << 62
+"""Version 1 writes the largest number of whole pages for "no limit"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +49,8 @@ class MemorySettings:
     the same way."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in ("alert_bytes", "limit_bytes"):
-            value = getattr(self, name)
-            if value is not None:
-                require_whole("memory", name, value, high=INT64_MAX)
+        bounds = (1, INT64_MAX)
+        require_whole_numbers("memory.", self, alert_bytes=bounds, limit_bytes=bounds)
         if self.alert_bytes and self.limit_bytes and self.alert_bytes > self.limit_bytes:
             msg = (
                 f"memory.alert_bytes must not be above memory.limit_bytes, "
@@ -59,8 +61,6 @@ class MemorySettings:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatistics:
-    """How the budget stands."""
-
     resident_bytes: int
     alert_bytes: int
     limit_bytes: int
@@ -71,14 +71,12 @@ class BudgetStatistics:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """What this process holds, of what there is."""
-
     resident_bytes: int
     total_bytes: int
 
 
 async def measure_memory() -> MemoryUsage:
-    """Ask the operating system; a container has what its limit says, where that is less."""
+    """Within a container its limit counts, where that is less."""
     return await in_own_thread("memory", lambda: MemoryUsage(_resident_bytes(), _total_bytes()))
 
 
@@ -94,14 +92,13 @@ def _total_bytes() -> int:
 
 
 class Budget:
-    """Knows whether there is room for more; who takes asks, and waits while there is none."""
+    """Compares resident memory with the limits; callers that take memory ask it, and wait."""
 
     def __init__(
         self,
         settings: MemorySettings,
         measure: Callable[[], Awaitable[MemoryUsage]] = measure_memory,
     ) -> None:
-        """Nothing is measured before the first `look`."""
         self._settings = settings
         self._alert = self._limit = 0
         self._measure = measure
@@ -110,10 +107,9 @@ class Budget:
         self._refusals = 0
         self._is_alert = False
         self.is_exhausted = False
-        """Whether nothing more is taken now."""
 
     async def look(self) -> None:
-        """Measure, and tell whoever waits."""
+        """Measure, and wake those that wait for room."""
         try:
             memory = await self._measure()
         except OSError as error:
@@ -143,7 +139,6 @@ class Budget:
             )
 
     async def wait_room(self) -> None:
-        """Wait while the budget is used up."""
         while self.is_exhausted:
             await self._bell.wait()
 
@@ -166,3 +161,63 @@ class Budget:
             self.is_exhausted,
             self._refusals,
         )
+
+
+def container_limit_bytes(root: Path = Path("/")) -> int | None:
+    """
+    The lowest limit on the memory of this process's control groups; `None` without any.
+
+    *root* is the folder of `proc` and `sys`.
+    """
+    limits = (_limit_in(path) for path in _limit_files(root))
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _limit_files(root: Path) -> Iterator[Path]:
+    """
+    Every file that may hold a limit.
+
+    Containers often mount their groups from their own one down, while /proc shows the host's path:
+    then the path leads nowhere, and the mount itself is the group. So the mount is always among
+    them.
+    """
+    mount = root / _MOUNT
+    for controllers, path in _groups(root):
+        if not controllers:
+            mounts, name = _UNIFIED, "memory.max"
+        elif "memory" in controllers.split(","):
+            mounts, name = ("memory", controllers), "memory.limit_in_bytes"
+        else:
+            continue
+        for folder in dict.fromkeys(mounts):
+            yield from (mount / folder / group / name for group in _up_from(path))
+
+
+def _groups(root: Path) -> Iterator[tuple[str, str]]:
+    """Controllers and path of each group of this process; version 2 has no controllers."""
+    try:
+        text = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        text = "0::/\n1:memory:/\n"
+    for line in text.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, is_group, path = rest.partition(":")
+        if is_group:
+            yield controllers, path
+
+
+def _up_from(path: str) -> Iterator[str]:
+    """The group at *path* and all groups around it, relative to the mount."""
+    group = PurePosixPath(path.lstrip("/"))
+    if ".." in group.parts:  # outside of what can be seen from here
+        group = PurePosixPath()
+    yield from (str(outer) for outer in (group, *group.parents))
+
+
+def _limit_in(path: Path) -> int | None:
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    limit = int(text) if text.isdigit() else _UNLIMITED
+    return limit if limit < _UNLIMITED else None

@@ -1,9 +1,8 @@
 """
 Where a log goes on behind a batch that cannot be trusted. Pure.
 
-What a damaged header says of its own offsets is not believed: a wrong number would skip history.
-What stands behind it is: the next sound batch of the same record set, else the offset at which the
-log itself says that the set ends.
+A damaged header may give wrong offsets, and a wrong number would skip history. So the next sound
+batch of the record set counts, or else the end that the log gives for the set.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 
 def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
     """
-    The first offset behind *damage* that is surely not its own; `None` where nothing says it.
+    The first offset that is surely behind *damage*; `None` where nothing shows one.
 
-    A shard stands at *position*. Where the set has no sound batch behind and the log does not say
-    where the set ends, the caller reads on, or takes the end of the log.
+    The shard stands at *position*. Without a sound batch behind, and without the end of the set,
+    the caller reads on, or takes the log end offset.
     """
     if damage.stop is not None:
         for found in walk(record_set.data[damage.stop :]):

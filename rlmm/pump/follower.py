@@ -1,9 +1,10 @@
 """
-The task that reads one metadata partition: log -> replay -> whoever listens.
+The follower of one metadata partition: a task that reads the log, applies it by `replay` and
+reports.
 
-Everything that is decided is decided in `replay`; here is the order of calls, the waiting, and what
-each error of the log means. A follower is made for one assignment and never used again: what is
-assigned anew gets a new one, behind a closed gate.
+`replay` decides; the follower orders the calls, waits, and handles each error of the log. A
+follower serves one assignment: a partition that is assigned again gets a new one, behind a closed
+gate.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from rlmm.log.replay_progress import (
 from rlmm.metadata.report import Tally
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.pump.replay import Replay, ReplayStart, beginning
-from rlmm.pump.state_images import taken_out
+from rlmm.pump.state_images import copy_parts
 from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdicts import VerdictWaits
 
@@ -51,8 +52,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.pump.budget import Budget
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.listener import ReplayListener
-    from rlmm.pump.restore import StateRestore
+    from rlmm.pump.listener import PositionListener, ReplayListener, StateRestore
     from rlmm.pump.settings import PumpSettings
     from rlmm.pump.state_images import Image
     from rlmm.pump.turn_taking import TurnTaking
@@ -72,6 +72,7 @@ class FollowerContext:
     settings: PumpSettings
     clock: Clock
     listener: ReplayListener
+    waits: PositionListener
     restore: StateRestore | None
     make_shard: Callable[[int, int], Shard]
     pace: TurnTaking
@@ -84,28 +85,28 @@ class FollowerContext:
 
 
 class Follower:
-    def __init__(self, partition: int, around: FollowerContext) -> None:
+    def __init__(self, partition: int, context: FollowerContext) -> None:
         self.partition = partition
         self.verdicts = VerdictWaits(0)
         self.is_settled = False
         self.tally = Tally()
-        """All offsets that were passed here, whatever became of the state."""
-        self._around = around
+        """All offsets that the follower passed, also for states that were given up."""
+        self._context = context
         self._replay: Replay | None = None
         self._needs_beginning = True
         self._is_void = False
-        """Whether the log has told that what was read is not, or not any more, what it holds."""
+        """Whether the log does not, or no longer, hold what the follower read."""
         self._applying = asyncio.Lock()
         self._beginnings = 0
         self._failures = 0
         self._last_failure = ""
         self._heard_s: float | None = None
         self._disowned = -1
-        """The highest position that the log did not know as its own."""
+        """The highest position that the log refused as not its own."""
         self._damaged_reads = (-1, 0)
-        """Position of a damaged batch, and how often it was read."""
+        """Position of a damaged batch, and how often the follower read it."""
         pauses = Pauses(
-            around.settings.retry_first_ms / 1_000, around.settings.retry_last_ms / 1_000
+            context.settings.retry_first_ms / 1_000, context.settings.retry_last_ms / 1_000
         )
         self._backoff = Backoff(pauses, asyncio.get_running_loop().time)
 
@@ -113,8 +114,7 @@ class Follower:
 
     async def run(self) -> None:
         """
-        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and what is a
-        fault of ours. What is logged meanwhile carries the metadata partition.
+        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and any bug.
         """
         with bound(metadata_partition=self.partition):
             while True:
@@ -138,7 +138,7 @@ class Follower:
         except (LogNotPermitted, LogDamaged) as error:
             is_refused = isinstance(error, LogNotPermitted)
             self._needs_beginning = True
-            self._tell(
+            self._report_fact(
                 StateLost(
                     NotReadyReason.NOT_PERMITTED if is_refused else NotReadyReason.DAMAGED,
                     str(error),
@@ -147,11 +147,10 @@ class Follower:
             await self._pause(error)
 
     def close(self, error: type[Unresolved], message: str) -> None:
-        """Nothing is read here any more: whoever waits for a verdict is told so."""
         self.verdicts.fail(error, message)
 
     async def _begin(self) -> None:
-        """Find out where to begin, and with what state, and capture the target."""
+        """Find the state to begin with, and capture the high watermark."""
         asked_s, bounds = self._now(), await self._ask_bounds()
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
@@ -163,27 +162,27 @@ class Follower:
                 self._is_void or beginning(shard.position, bounds) is not ReplayStart.RESUME
             ):
                 self._warn_of_gap(shard.position, bounds)
-                if self._around.restore is not None and shard.position >= log_start:
+                if self._context.restore is not None and shard.position >= log_start:
                     # Nobody can say how far back the log was cut: no kept state is to be trusted.
-                    await self._around.restore.set_aside_beyond(self.partition, log_start)
+                    await self._context.restore.set_aside_beyond(self.partition, log_start)
                 if before is not None:
                     before.inherit()  # it may not have come to it
                 shard, given_up = None, shard
             if shard is None or history is None:
-                shard = self._around.make_shard(self.partition, log_start)
+                shard = self._context.make_shard(self.partition, log_start)
                 history = ReplayHistory(first_offset=log_start)
                 if given_up is not None and given_up.position < log_start:
                     history.trimmed_before = log_start
-                self._around.incidents.forget(self.partition)
+                self._context.incidents.forget(self.partition)
             if before is None or shard is not before.shard:
-                self._hear_anew(shard.position)
-            self._replay = Replay(shard, history, bounds, asked_s, self._around.settings, given_up)
+                self._renew_verdicts(shard.position)
+            self._replay = Replay(shard, history, bounds, asked_s, self._context.settings, given_up)
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
-        self._around.listener.held(self.partition, shard)
-        self._tell(PartitionReassigned(NotReadyReason.REPLAYING))
-        self._around.listener.moved(self.partition, shard.position)
-        # Where there is nothing to read nothing is told: there are fifty of these.
+        self._context.listener.set_shard(self.partition, shard)
+        self._report_fact(PartitionReassigned(NotReadyReason.REPLAYING))
+        self._context.waits.advance(self.partition, shard.position)
+        # At debug where there is nothing to read: fifty partitions would log it.
         _log.log(
             logging.INFO if shard.position < bounds.high_watermark else logging.DEBUG,
             "metadata partition %d: reading from offset %d, target %d, log start %d",
@@ -192,8 +191,8 @@ class Follower:
         )  # fmt: skip
         self.judge()
 
-    def _hear_anew(self, position: int) -> None:
-        """Another state begins at *position*: who waits for a verdict of the old one hears none."""
+    def _renew_verdicts(self, position: int) -> None:
+        """Fail the writers that wait for a verdict of the old state."""
         self.verdicts.fail(
             OutcomeUnknown,
             f"metadata partition {self.partition} is read anew, what became of the event was not "
@@ -202,12 +201,12 @@ class Follower:
         self.verdicts = VerdictWaits(position)
 
     async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
-        """The state there is: our own from before, or one that was kept."""
+        """The follower's own state, or a restored one."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
-        if self._around.restore is None:
+        if self._context.restore is None:
             return None, None
-        found = await self._around.restore.restore(
+        found = await self._context.restore.restore(
             self.partition, bounds.log_start_offset, bounds.high_watermark
         )
         return (None, None) if found is None else (found.shard, found.history)
@@ -228,8 +227,8 @@ class Follower:
         )
 
     async def _ask_bounds(self) -> LogBounds:
-        timeout_s = self._around.settings.bounds_timeout_ms / 1_000
-        answers = await self._around.log.bounds([self.partition], timeout_s=timeout_s)
+        timeout_s = self._context.settings.bounds_timeout_ms / 1_000
+        answers = await self._context.log.bounds([self.partition], timeout_s=timeout_s)
         answer = answers[self.partition]
         if isinstance(answer, LogError):
             raise answer
@@ -239,26 +238,22 @@ class Follower:
     async def _read_once(self) -> None:
         replay = self._replay
         assert replay is not None, self.partition
-        settings = self._around.settings
-        record_set = await self._around.log.read(
+        context, settings = self._context, self._context.settings
+        record_set = await context.log.read(
             self.partition,
             replay.shard.position,
             timeout_s=settings.read_timeout_ms / 1_000,
             bytes_max=settings.read_bytes,
         )
         self._heard_s = self._now()
-        if record_set is not None:
-            await self._absorb(replay, record_set)
-
-    async def _absorb(self, replay: Replay, record_set: RecordSet) -> None:
-        around = self._around
-        while not self._needs_beginning:
-            await around.budget.wait_room()
-            await around.pace.turn(self.partition)
+        while record_set is not None and not self._needs_beginning:
+            if context.budget.is_exhausted:
+                await context.budget.wait_room()
+            await context.pace.turn(self.partition)
             async with self._applying:
-                report = replay.absorb(record_set, around.settings.slice_events)
-            self._hear(report)
-            around.pace.applied(report.tally.applied)
+                report = replay.absorb(record_set, settings.slice_events)
+            self._pass_on(report)
+            context.pace.applied(report.tally.applied)
             if report.complete:
                 return
             if report.damage is not None:
@@ -273,7 +268,7 @@ class Follower:
         self._damaged_reads = position, reads
         where = f"metadata partition {self.partition}, offset {position}"
         what = f"{where}: a damaged batch ({damage.reason}: {damage.detail})"
-        if reads < self._around.settings.damage_reads:
+        if reads < self._context.settings.damage_reads:
             msg = f"{what}, it is read anew"
             raise LogUnavailable(msg)
         behind = offset_behind(record_set, damage, position)
@@ -287,51 +282,53 @@ class Follower:
         _log.error(
             "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
         )
-        self._hear(report)
+        self._pass_on(report)
 
-    def _hear(self, report: Report) -> None:
+    def _pass_on(self, report: Report) -> None:
         self.tally.add(report.tally)
         if report.entries:
-            self._around.incidents.note(self.partition, report.entries, self._around.clock.now_ms())
-        self.verdicts.hear(report)
-        self._around.listener.moved(self.partition, report.next_offset)
+            self._context.incidents.note(
+                self.partition, report.entries, self._context.clock.now_ms()
+            )
+        self.verdicts.take_report(report)
+        self._context.waits.advance(self.partition, report.next_offset)
         replay = self._replay
         if replay is not None and not replay.is_at_ease:
             self.judge()
 
     # ------------------------------------------------------------------------- from outside
 
-    def hear_bounds(self, bounds: LogBounds, asked_s: float) -> None:
-        """The log was asked for the bounds of this partition at *asked_s*."""
+    def take_bounds(self, bounds: LogBounds, asked_s: float) -> None:
+        """Take the bounds that the pump asked for at *asked_s*."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
         before = replay.bounds.high_watermark
-        if not replay.hear(bounds, asked_s):
+        if not replay.take_bounds(bounds, asked_s):
             self._give_up(f"the log ended at {before} and ends at {bounds.high_watermark} now")
 
     def _give_up(self, detail: str) -> None:
-        """What was read is not what the log holds: it is not used any more, and read anew."""
+        """Drop the state, since the log holds other records, and read anew."""
         self._needs_beginning = self._is_void = True
-        self._tell(PartitionReassigned(NotReadyReason.LOADING, detail))
+        self._report_fact(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
-        """Tell what follows from where the shard stands and how late it is."""
+        """Report the judgement on the state to the listener."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
         fact = replay.judge(self._now())
         if fact is None and not replay.is_caught_up:
             fact = FellBehind(NotReadyReason.REPLAYING, "")
-        if isinstance(fact, FellBehind) and self._around.budget.is_exhausted:
+        if isinstance(fact, FellBehind) and self._context.budget.is_exhausted:
             detail = fact.detail or "the memory limit is reached, nothing more is read"
             fact = FellBehind(NotReadyReason.OVER_BUDGET, detail)
         if fact is not None:
-            self._tell(fact)
+            self._report_fact(fact)
 
     @property
     def savable_position(self) -> int | None:
-        """Where the shard stands, if its state may be kept now, and there is anything to keep."""
+        """The position, if the state may be saved now, and there is anything to save."""
         replay = self._replay
         if replay is None or self._is_void or not replay.is_settled:
             return None
@@ -340,14 +337,14 @@ class Follower:
 
     async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
         """
-        The state, or what it has *of* one user partition, as it is at one position; nothing is
-        applied meanwhile, reads go on.
+        Freeze the state, or what it has *of* one user partition, at one position; nothing is
+        applied meanwhile, but reads are answered.
         """
         async with self._applying:
             replay = self._replay
             if replay is None or self._is_void or not replay.is_settled:
                 return None
-            parts = await taken_out(replay.shard.freezing(of), self._now)
+            parts = await copy_parts(replay.shard.freezing(of), self._now)
             return replay.shard.position, replay.history.copy(), parts
 
     def progress(self) -> ReplayProgress:
@@ -372,16 +369,16 @@ class Follower:
 
     @property
     def obstacle(self) -> str | None:
-        """What stands in the way of a first state; `None` where there was one."""
+        """The last failure before the first state; `None` after it."""
         return None if self._beginnings else self._last_failure
 
-    def _tell(self, fact: Fact) -> None:
-        self._around.listener.met(self.partition, fact, self.progress())
+    def _report_fact(self, fact: Fact) -> None:
+        self._context.listener.take_fact(self.partition, fact, self.progress())
 
     def _settle(self) -> None:
         if not self.is_settled:
             self.is_settled = True
-            self._around.changed.ring()
+            self._context.changed.ring()
 
     async def _pause(self, error: LogError) -> None:
         self._failures += 1

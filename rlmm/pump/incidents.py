@@ -1,8 +1,8 @@
 """
-What was not simply applied, within bounds: rejected events, undecodable records, remarks.
+Incidents, within bounds: rejected events, undecodable records, remarks.
 
-Counters live in the shards and are exact; here is what an operator wants to look at. The oldest go
-first, and how many went is counted.
+Counters of the shards are exact; incidents are for operators to look at. The oldest are dropped
+first, and counted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _VALUE_BYTES_MAX = 64 * 1024
-"""Most bytes that are kept of one record."""
 _LOGGED_BYTES = 64
-"""Of the first bytes that are logged: frame, key and version stand there."""
+"""Frame, key and version stand in the first bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One event that was not simply applied; of a value of *size* bytes the first are kept."""
+    """One event that was not simply applied, with the first bytes of its value of *size* bytes."""
 
     metadata_partition: int
     offset: int
@@ -52,28 +51,23 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class KindStatistics:
-    """How many incidents of one kind there were."""
-
     events: Mapping[str, int]
-    """Since the start, by reason. What is read anew is seen, and counted, again."""
+    """Since the start, by reason. What is read anew counts again."""
     kept: int
     forgotten: int
-    """How many had to make room."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentStatistics:
-    """What was not simply applied, by kind and reason, and what is kept of it."""
-
     rejected: KindStatistics
     undecodable: KindStatistics
     remarked: KindStatistics
-    """Events that were applied, and deserve a look all the same."""
+    """Events that were applied with a remark."""
     bytes_held: int
 
 
 class Incidents:
-    """The last so many of each kind."""
+    """The most recent ones of each kind."""
 
     def __init__(self, count_max: int, bytes_max: int) -> None:
         self._kinds: dict[type[Verdict], deque[Incident]] = {
@@ -93,15 +87,15 @@ class Incidents:
 
     def note(self, metadata_partition: int, entries: Iterable[Entry], now_ms: int) -> None:
         """
-        Remember *entries*; exact repeats are none of our business. The first that could not be
-        understood is logged: who runs a service has no other way to see its bytes.
+        Remember *entries*, but for exact repeats; logs the first that could not be decoded, with
+        its bytes.
         """
-        is_told = False
+        is_logged = False
         for entry in entries:
             if isinstance(entry.verdict, Duplicate):
                 continue
-            if not is_told and isinstance(entry.verdict, Undecodable):
-                is_told = _tell(metadata_partition, entry, entry.verdict)
+            if not is_logged and isinstance(entry.verdict, Undecodable):
+                is_logged = _log_undecodable(metadata_partition, entry, entry.verdict)
             value, kind = entry.value, type(entry.verdict)
             self._events[kind][_reason_of(entry.verdict)] += entry.next_offset - entry.offset
             self._keep(
@@ -125,7 +119,7 @@ class Incidents:
         partition: TopicIdPartition | None = None,
         segment: Uuid | None = None,
     ) -> Iterator[Incident]:
-        """Those that fit, the oldest of each kind first."""
+        """The matching ones, the oldest of each kind first."""
         for kind in self._kinds.values():
             for incident in list(kind):
                 if (
@@ -136,7 +130,7 @@ class Incidents:
                     yield incident
 
     def forget(self, metadata_partition: int) -> None:
-        """That partition is read anew from its start: it will all be seen again."""
+        """Forget a partition that is read anew from its start."""
         for kind, held in self._kinds.items():
             self._kinds[kind] = deque(
                 found for found in held if found.metadata_partition != metadata_partition
@@ -146,7 +140,6 @@ class Incidents:
         )
 
     def statistics(self) -> IncidentStatistics:
-        """How many there were, and how many are kept."""
         return IncidentStatistics(
             self._statistics_of(Rejected),
             self._statistics_of(Undecodable),
@@ -175,8 +168,8 @@ class Incidents:
         self._forgotten[kind] += 1
 
 
-def _tell(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
-    """Log what is set aside, unless it belongs to a healthy history; whether it was."""
+def _log_undecodable(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
+    """Log what is set aside, unless it belongs to a healthy history; whether it did."""
     if verdict.reason in COUNTED_APART:
         return False
     value = entry.value or b""

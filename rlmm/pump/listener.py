@@ -1,7 +1,8 @@
 """
-What the pump tells, and to whom it does not know: the gate, waiting readers, whoever is told.
+Listeners of the pump: the gate, and readers that wait for an offset; and where the pump restores
+states from.
 
-Every call returns at once; none may raise.
+The pump knows none of them. Calls of a listener return at once; none may raise.
 """
 
 from __future__ import annotations
@@ -9,35 +10,68 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity
-    from rlmm.log.replay_progress import Fact, ReplayProgress
+    from rlmm.log.replay_progress import Fact, ReplayHistory, ReplayProgress
     from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.shard import Shard
 
 
 class ReplayListener(Protocol):
-    """Hears how reading goes."""
+    """Takes in how reading goes; the gate."""
 
-    def connected(self, identity: LogIdentity) -> None:
-        """The log was reached; whatever was known of another topic is void."""
+    def connect(self, partition_count: int) -> None:
+        """The pump reached the topic; whatever was known of another topic is void."""
 
-    def disconnected(self, detail: str) -> None:
-        """The log has not been reached yet, or its topic is gone; *detail* says why."""
+    def disconnect(self, detail: str) -> None:
+        """The pump has not reached the topic, or the topic is gone; *detail* gives the reason."""
 
-    def assigned(self, assignment: Assignment) -> None:
-        """From now on this is what is answered for."""
+    def assign(self, assignment: Assignment) -> None:
+        """The service answers for *assignment* from now on."""
 
-    def begun(self, partition: int, progress: ReplayProgress) -> None:
-        """Metadata partition *partition* is read from now on."""
+    def begin_partition(self, partition: int, progress: ReplayProgress) -> None:
+        """The pump reads metadata partition *partition* from now on."""
 
-    def held(self, partition: int, shard: Shard) -> None:
-        """The state of *partition* is in *shard*, in place of any other."""
+    def set_shard(self, partition: int, shard: Shard) -> None:
+        """*shard* holds the state of *partition*, in place of any other."""
 
-    def met(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
-        """A judgement on *partition*; mostly the same as the one before."""
+    def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> object:
+        """The pump judged *partition*; mostly *fact* is the same as before."""
 
-    def moved(self, partition: int, position: int) -> None:
-        """Everything below *position* is applied."""
+    def end_partition(self, partition: int) -> None:
+        """The pump does not read metadata partition *partition* any more."""
 
-    def ended(self, partition: int) -> None:
-        """Metadata partition *partition* is not read any more."""
+
+class PositionListener(Protocol):
+    """Wakes readers that wait for an offset."""
+
+    def advance(self, partition: int, position: int) -> None:
+        """The follower applied everything below *position*."""
+
+    def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
+        """No reader of *partition* will see a position again."""
+
+
+class RestoredState(Protocol):
+    """A state, and the history that it was made of."""
+
+    @property
+    def shard(self) -> Shard: ...
+
+    @property
+    def history(self) -> ReplayHistory: ...
+
+
+class StateRestore(Protocol):
+    """Keeps states of metadata partitions from one run to the next; deals with bad ones itself."""
+
+    def connect(self, identity: LogIdentity) -> None:
+        """The pump reached the log; states are those of *identity* from now on."""
+
+    async def restore(
+        self, partition: int, log_start: int, next_offset: int
+    ) -> RestoredState | None:
+        """Return a state at a position not beyond *next_offset*, if there is one."""
+
+    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
+        """The log was cut: never give back a state at a position beyond *next_offset* again."""

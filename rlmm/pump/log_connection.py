@@ -34,26 +34,24 @@ _log = logging.getLogger("rlmm.pump.reaching")
 
 
 class LogConnection:
-    """The attempts to reach one log."""
-
-    def __init__(self, around: FollowerContext, check: Callable[[int], None]) -> None:
-        """*check* is told how many partitions the topic has, and raises what contradicts that."""
+    def __init__(self, context: FollowerContext, check: Callable[[int], None]) -> None:
+        """*check* takes the partition count of the topic, and raises what contradicts it."""
         self.attempts = 0
         self.trouble = ""
         """What stood in the way of reaching the log last."""
-        self._around = around
+        self._context = context
         self._check = check
-        settings = around.settings
+        settings = context.settings
         pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
         self._backoff = ReconnectBackoff(pauses)
         self._is_silent = False
-        """Whether the last attempt failed because nobody answered."""
+        """Whether the last attempt failed because no broker answered."""
 
     def wake(self) -> None:
-        """There is a sign of life of the log: who waits to ask it asks now."""
+        """Retry now: a broker has shown signs of life."""
         if self._is_silent:
             self._backoff.wake()
-        wake(self._around.log)
+        wake(self._context.log)
 
     async def reach(self, *, is_first: bool) -> LogIdentity:
         """
@@ -86,10 +84,10 @@ class LogConnection:
 
     async def _attempt(self) -> LogIdentity:
         self.attempts += 1
-        timeout_s = self._around.settings.bounds_timeout_ms / 1_000
-        identity = await self._around.log.identity(timeout_s=timeout_s)
+        timeout_s = self._context.settings.bounds_timeout_ms / 1_000
+        identity = await self._context.log.identity(timeout_s=timeout_s)
         self._check(identity.partition_count)
-        self._around.confirm(identity)
+        self._context.confirm(identity)
         return identity
 
     def _note(self, state: RetryCallState) -> None:
@@ -97,7 +95,7 @@ class LogConnection:
         error = state.outcome.exception()
         self.trouble = str(error)
         self._is_silent = isinstance(error, LogUnavailable)
-        self._around.listener.disconnected(self.trouble)
+        self._context.listener.disconnect(self.trouble)
         _log.warning(
             "the log is not reached (attempt %d): %s; next attempt in %.2f s",
             self.attempts,

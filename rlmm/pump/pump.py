@@ -1,9 +1,8 @@
 """
-The pump as a whole: reaches the log, keeps followers in step with what is assigned, asks for ends.
+The pump: reaches the log, begins and ends followers by the assignment, asks for log end offsets.
 
-An assignment takes effect in one step, without waiting for anything: what is no longer wanted is
-ended at once, what is new begins, each partition by itself. Every call of `reconcile` has a
-generation; callers can wait until it is settled.
+An assignment takes effect in one step, without waiting. Every call of `reconcile` has a generation;
+callers can wait until it has taken effect.
 """
 
 from __future__ import annotations
@@ -43,32 +42,28 @@ _log = logging.getLogger(__name__)
 
 
 class Pump:
-    """Reads what is assigned, as long as `run` runs."""
-
-    def __init__(self, around: FollowerContext, assignment: Assignment) -> None:
-        self._around = around
+    def __init__(self, context: FollowerContext, assignment: Assignment) -> None:
+        self._context = context
         self._assignment = assignment
         self._identity: LogIdentity | None = None
         self._followers: dict[int, Follower] = {}
         self._running: dict[int, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._within = Context()
-        """What followers inherit, whoever's call begins them."""
+        """The context of followers, whatever call begins them."""
         self._generation = 1
         self._unchecked: list[tuple[int, Assignment]] = []
-        """Generations that nobody could check when they came, and what was wanted before each."""
+        """Generations that could not be checked when they came, and the assignment before each."""
         self._refused: dict[int, str] = {}
-        """Generations that the topic contradicted when it was reached, and how."""
-        self._changed = around.changed
-        self._reaching = LogConnection(around, self._check)
+        """Generations that the topic contradicted, and how."""
+        self._changed = context.changed
+        self._connection = LogConnection(context, self._check)
         self._recreations = 0
         self._judged_s: float | None = None
         self._ended = Tally()
-        """What followers have passed that are no more."""
+        """Offsets that ended followers passed."""
         self._closed: tuple[type[Unresolved], str] | None = None
-        self.wake = self._reaching.wake
-        """There is a sign of life of the log: where it waits to be reached it is tried now."""
-        around.listener.assigned(assignment)
+        context.listener.assign(assignment)
 
     # ---------------------------------------------------------------------------- the task
 
@@ -76,48 +71,50 @@ class Pump:
         """
         Reach the log, however long it takes, and follow it until cancelled.
 
-        A topic that does not exist is waited for like a cluster that does not answer: whoever makes
-        it may be on the way. Raises `ConfigError` where the topic contradicts the configuration,
-        and `InvalidArgument` where the assignment does.
+        Waits for a topic that does not exist as for a cluster that does not answer. Raises
+        `ConfigError` where the topic contradicts the configuration, and `InvalidArgument` where the
+        assignment does.
         """
         while True:
-            identity = await self._reaching.reach(is_first=not self._recreations)
+            identity = await self._connection.reach(is_first=not self._recreations)
             self._identity = identity
-            self._around.listener.connected(identity)
+            self._context.listener.connect(identity.partition_count)
+            if self._context.restore is not None:
+                self._context.restore.connect(identity)
             try:
                 with bound(cluster_id=identity.cluster_id):
                     await self._follow()
             except* LogRecreated as errors:
                 self._recreations += 1
-                self._reaching.trouble = str(first_of(errors))
+                self._connection.trouble = str(first_of(errors))
                 cluster = {"cluster_id": identity.cluster_id}
-                _log.error("%s: everything is read anew", self._reaching.trouble, extra=cluster)
+                _log.error("%s: everything is read anew", self._connection.trouble, extra=cluster)
                 self._end_all(OutcomeUnknown, "the metadata topic is another one now")
             finally:
                 self._identity = None
             _stay_cancelled()
-            self._around.listener.disconnected(self._reaching.trouble)
+            self._context.listener.disconnect(self._connection.trouble)
 
     def close(self, error: type[Unresolved], message: str) -> None:
-        """
-        The end is near, or there: whoever waits for a verdict is told why none will come.
-
-        The states stay, to be kept by a last snapshot.
-        """
+        """Fail the writers that wait for a verdict; the states stay for a last snapshot."""
         self._closed = error, message
         for follower in self._followers.values():
             follower.close(error, message)
         self._changed.ring()
 
+    def wake(self) -> None:
+        """Try to reach the log now, where the pump waits to: a broker has shown signs of life."""
+        self._connection.wake()
+
     def release(self) -> None:
-        """After the end, let go of all that was read: nothing of it can be kept any more."""
+        """Free all states after the end."""
         self._followers.clear()
         self._running.clear()
 
     def _check(self, partition_count: int) -> None:
         """
-        Take back what was asked for before anybody could say that there is no such partition. What
-        the engine began with has nothing before it: that raises `InvalidArgument`.
+        Take back generations that name partitions which the topic does not have. Raises
+        `InvalidArgument` for the first assignment, which has none before it.
         """
         while self._unchecked:
             generation, before = self._unchecked.pop()
@@ -126,7 +123,7 @@ class Pump:
             except InvalidArgument as error:
                 self._refused[generation] = str(error)
                 self._assignment = before
-                self._around.listener.assigned(before)
+                self._context.listener.assign(before)
             else:
                 self._unchecked.clear()
         self._assignment.require_within(partition_count)
@@ -145,22 +142,22 @@ class Pump:
 
     async def _guarded(self, part: Callable[[], Awaitable[None]]) -> None:
         """
-        Run *part*. Where it fails all others are about to be ended: nothing is begun beside them,
-        and of a topic that is another one nothing is answered while they end.
+        Run *part*. Where it fails the group is about to end: begin nothing beside it, and answer
+        nothing of a topic that was recreated.
         """
         try:
             await part()
         except LogRecreated as error:
             self._identity = None
-            self._around.listener.disconnected(str(error))
+            self._context.listener.disconnect(str(error))
             raise
         except Exception:
             self._tasks = None
             raise
 
     async def _ask_ends(self) -> None:
-        """Ask for the bounds of every partition, again and again: a stall must not go unseen."""
-        settings = self._around.settings
+        """Ask for the bounds of every partition again and again, to notice a stall."""
+        settings = self._context.settings
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(settings.bounds_interval_ms / 1_000)
@@ -168,33 +165,33 @@ class Pump:
             if not partitions:
                 continue
             try:
-                answers = await self._around.log.bounds(
+                answers = await self._context.log.bounds(
                     partitions, timeout_s=settings.bounds_timeout_ms / 1_000
                 )
             except LogUnavailable as error:
-                self._reaching.trouble = str(error)
+                self._connection.trouble = str(error)
                 continue
             for partition, answer in answers.items():
                 follower = self._followers.get(partition)
                 if isinstance(answer, LogRecreated):
                     raise answer
                 if follower is not None and not isinstance(answer, LogError):
-                    follower.hear_bounds(answer, asked_s)
+                    follower.take_bounds(answer, asked_s)
 
     async def _judge_all(self) -> None:
-        """Judge on a timer, also while nobody answers."""
+        """Judge on a timer, also while no broker answers."""
         while True:
             for follower in list(self._followers.values()):
                 follower.judge()
             self._judged_s = asyncio.get_running_loop().time()
             self._changed.ring()
-            await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
+            await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     async def _watch_memory(self) -> None:
-        """Measure on a timer; a measurement that hangs must not keep anybody from judging."""
+        """Measure on a timer of its own: a measurement that hangs must not delay a judgement."""
         while True:
-            await self._around.budget.look()
-            await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
+            await self._context.budget.look()
+            await asyncio.sleep(self._context.settings.bounds_interval_ms / 1_000)
 
     # -------------------------------------------------------------------------- assignment
 
@@ -204,35 +201,35 @@ class Pump:
 
     def reconcile(self, assignment: Assignment) -> int:
         """
-        Want exactly *assignment* from now on; returns its generation.
+        Follow exactly *assignment* from now on; returns its generation.
 
-        What is not wanted any more is ended when this returns; what is new has begun, behind closed
-        gates. The same assignment again changes nothing. Raises `InvalidArgument`, and changes
-        nothing, where it names a partition that the topic does not have; while the topic is not
-        reached nobody knows that, then it is `wait_settled` that raises it.
+        Followers of other partitions have ended when this returns, new ones have begun behind
+        closed gates. The same assignment again changes nothing. Raises `InvalidArgument`, and
+        changes nothing, where it names a partition that the topic does not have; while the topic is
+        not reached `wait_settled` raises it.
         """
         if self._identity is not None:
             assignment.require_within(self._identity.partition_count)
             count = self._identity.partition_count
             wanted = assignment.metadata_partitions(count, self._assignment)
             if wanted - self._followers.keys():
-                self._around.budget.require_room(f"an assignment of {assignment}")
+                self._context.budget.require_room(f"an assignment of {assignment}")
         if assignment != self._assignment:
             self._generation += 1
             if self._identity is None and assignment.metadata:
                 self._unchecked.append((self._generation, self._assignment))
             self._assignment = assignment
-            self._around.listener.assigned(assignment)
+            self._context.listener.assign(assignment)
             self._apply()
         return self._generation
 
     async def wait_settled(self, generation: int) -> dict[int, str]:
         """
-        Wait until what *generation* asked for, or a later one, has taken effect; or raise
-        `InvalidArgument`, where the topic was reached since and contradicted it.
+        Wait until *generation*, or a later one, has taken effect; raises `InvalidArgument` where
+        the topic contradicted it.
 
-        Returns what stands in the way of each metadata partition whose first attempt failed; those
-        go on trying. The caller sets the deadline; the end of all raises its own error.
+        Returns the obstacle of each metadata partition whose first attempt failed; those go on
+        trying. The caller sets the deadline.
         """
         while not (
             self._generation >= generation
@@ -252,7 +249,7 @@ class Pump:
         }
 
     def _apply(self) -> None:
-        """Compare what is wanted with what is there; nothing here waits."""
+        """Begin and end followers by the assignment; nothing here waits."""
         if self._identity is None or self._tasks is None:
             return
         wanted = self._assignment.metadata_partitions(self._identity.partition_count)
@@ -263,9 +260,9 @@ class Pump:
                 f"metadata partition {partition} is not assigned to this service any more",
             )
         for partition in sorted(wanted - self._followers.keys()):
-            follower = Follower(partition, self._around)
+            follower = Follower(partition, self._context)
             self._followers[partition] = follower
-            self._around.listener.begun(partition, follower.progress())
+            self._context.listener.begin_partition(partition, follower.progress())
             self._running[partition] = self._tasks.create_task(
                 self._guarded(follower.run),
                 name=f"pump: metadata partition {partition}",
@@ -278,7 +275,12 @@ class Pump:
         follower.close(error, message)
         self._ended.add(follower.tally)
         self._running.pop(partition).cancel()
-        self._around.listener.ended(partition)
+        self._context.listener.end_partition(partition)
+        self._context.waits.fail(
+            partition,
+            AssignmentLost,
+            f"metadata partition {partition} is not read by this service any more",
+        )
 
     def _end_all(self, error: type[Unresolved], message: str) -> None:
         for partition in list(self._followers):
@@ -288,25 +290,22 @@ class Pump:
 
     @property
     def identity(self) -> LogIdentity | None:
-        """Who the log is; `None` while it is not reached."""
         return self._identity
 
     @property
     def last_trouble(self) -> str:
-        """What stood in the way of reaching the log last."""
-        return self._reaching.trouble
+        return self._connection.trouble
 
     @property
     def judged_s(self) -> float | None:
-        """When every partition was judged last, by the event loop's clock."""
+        """When the pump judged every partition last, by the event loop's clock."""
         return self._judged_s
 
     def follower(self, partition: int) -> Follower | None:
-        """Who reads metadata partition *partition*."""
         return self._followers.get(partition)
 
     def positions(self) -> dict[int, int]:
-        """Metadata partition -> position, of every state that may be kept now."""
+        """Metadata partition -> position, of every state that may be saved now."""
         return {
             partition: position
             for partition, follower in self._followers.items()
@@ -314,10 +313,7 @@ class Pump:
         }
 
     async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
-        """
-        The state of *partition*, or what it has *of* one user partition, as it is at one position;
-        `None` where there is none to keep.
-        """
+        """See `Follower.freeze`; `None` where there is no state to save."""
         follower = self._followers.get(partition)
         return None if follower is None else await follower.freeze(of)
 
@@ -327,7 +323,7 @@ class Pump:
             tally.add(follower.tally)
         return PumpStatistics(
             self._identity is not None,
-            self._reaching.attempts,
+            self._connection.attempts,
             self.last_trouble,
             self._generation,
             self._recreations,
@@ -341,10 +337,7 @@ class Pump:
 
 
 def _stay_cancelled() -> None:
-    """
-    End here if this task was cancelled: a group that is ending for an error forgets it, and then
-    nothing would ever end who handled that error.
-    """
+    """End here if this task was cancelled: a group that is ending for an error forgets it."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -1,10 +1,10 @@
 """
-The reading of one metadata partition, as decisions. Pure: record sets, bounds and the time in,
-reports and facts out.
+The replay of one metadata partition, as decisions. Pure: takes record sets, bounds and the time,
+returns reports and facts.
 
-One judgement covers lag, stall and loss: an end of the log that was seen some time ago must be
-reached by now. While that holds, later records are not waited for and readiness does not flap; when
-it does not, it makes no difference whether the reader, the log or the network is to blame.
+One rule covers lag, stall and loss: the follower must reach each log end offset within a limit of
+time after it was seen. Later records are not waited for, so readiness does not flap; and it makes
+no difference whether the reader, the log or the network is slow.
 """
 
 from __future__ import annotations
@@ -28,21 +28,20 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 _UNREACHED_MAX = 1_024
-"""Ends that are remembered; beyond it the newest take the place of those just before them."""
+"""Log ends that are remembered; beyond it the newest replace those just before them."""
 
 
 class ReplayStart(Enum):
-    """What to do with a state that stands at some position, in a log with some bounds."""
+    """How to go on with a state at some position, in a log with some bounds."""
 
     RESUME = auto()
     TRIMMED = auto()
-    """Retention has passed it by: what follows it is gone."""
+    """Retention removed what follows the state."""
     BEYOND = auto()
     """The log ends before it: a part of what was read does not exist any more."""
 
 
 def beginning(position: int, bounds: LogBounds) -> ReplayStart:
-    """Whether reading can go on at *position*."""
     if position < bounds.log_start_offset:
         return ReplayStart.TRIMMED
     if position > bounds.high_watermark:
@@ -51,15 +50,15 @@ def beginning(position: int, bounds: LogBounds) -> ReplayStart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """An end of the log, and when it was asked for."""
+class _LogEnd:
+    """A log end offset, and when the pump asked for it."""
 
     at_s: float
     next_offset: int
 
 
 class Replay:
-    """A shard, the history it is made of, and how far it must still be read. Times in seconds."""
+    """A shard, its history, and how far the follower must still read it. Times in seconds."""
 
     def __init__(
         self,
@@ -76,19 +75,19 @@ class Replay:
         """The end of the log when reading began; never moves."""
         self.bounds = bounds
         self.is_caught_up = False
-        """Whether the target was reached and the history accepted."""
+        """Whether the shard reached the high watermark of the beginning, with an accepted
+        history."""
         self._settings = settings
         self._heard_s = now_s
-        self._unreached: deque[_Seen] = deque()
+        self._unreached: deque[_LogEnd] = deque()
         self._fell_behind = False
         self._refused: StateLost | None = None
-        """Why the history was not accepted; good records behind it make it no better."""
+        """Why the history was not accepted; good records after it make it no better."""
         self._inherited = inherited
-        """A state that was given up; the watermarks it had are kept."""
+        """A state that was given up, until its watermarks are taken over."""
 
     @property
     def inherited(self) -> Shard | None:
-        """The state that was given up, until its watermarks are taken over."""
         return self._inherited
 
     @property
@@ -98,7 +97,7 @@ class Replay:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing of an earlier state is still to be taken over."""
+        """Whether no watermark of an earlier state is left to take over."""
         return self._inherited is None
 
     def progress(self, now_s: float) -> ReplayProgress:
@@ -112,7 +111,6 @@ class Replay:
         )
 
     def absorb(self, record_set: RecordSet, max_events: int) -> Report:
-        """Apply what comes next, *max_events* at most."""
         report = self.shard.apply(record_set, max_events)
         self._count(report)
         return report
@@ -123,12 +121,12 @@ class Replay:
         self._count(report)
         return report
 
-    def hear(self, bounds: LogBounds, asked_s: float) -> bool:
+    def take_bounds(self, bounds: LogBounds, asked_s: float) -> bool:
         """
-        The log was asked for its bounds at *asked_s*; whether they follow from those before.
+        Take the bounds that the pump asked for at *asked_s*; whether they follow from those before.
 
-        They do not where the log ends earlier than it ended once: then a part of it was cut off,
-        and what came in its place is not what was read, or waited for.
+        They do not where the log end offset decreased: a part of the log was cut off, and other
+        records came in its place.
         """
         if asked_s <= self._heard_s:
             return True  # what is known was asked for later
@@ -143,11 +141,11 @@ class Replay:
         if bounds.high_watermark > self.shard.position:
             if len(self._unreached) >= _UNREACHED_MAX:
                 self._unreached.pop()
-            self._unreached.append(_Seen(asked_s, bounds.high_watermark))
+            self._unreached.append(_LogEnd(asked_s, bounds.high_watermark))
         return True
 
     def judge(self, now_s: float) -> Fact | None:
-        """What follows from where the shard stands; `None` when nothing new does."""
+        """The judgement on the position of the shard; `None` when it is the same."""
         position = self.shard.position
         if not self.is_caught_up:
             if position < self.target or self._refused is not None:
@@ -196,12 +194,15 @@ class Replay:
                 return FellBehind(NotReadyReason.BEHIND, detail)
         age_ms = (now_s - self._heard_s) * 1_000
         if age_ms > limits.end_age_ms_max:
-            detail = f"for {age_ms / 1_000:.0f} s nobody could say where the log ends"
+            detail = f"for {age_ms / 1_000:.0f} s no broker has answered the log end offset"
             return FellBehind(NotReadyReason.END_UNKNOWN, detail)
         return None
 
     def inherit(self) -> None:
-        """A watermark never goes down, also where the records that raised it are gone."""
+        """
+        Take over the watermarks of the state before: they never decrease, even where their records
+        are gone.
+        """
         if self._inherited is None:
             return
         finished = PartitionDeleteState.DELETE_PARTITION_FINISHED

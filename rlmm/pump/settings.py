@@ -1,12 +1,12 @@
-"""What can be chosen about reading and writing the log, and why the defaults are these. Pure."""
+"""Settings of reading and writing the log. Pure."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
-from rlmm.metadata.ids import INT32_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class PumpSettings:
     lag_ms_max: int = 30_000
     """A partition is stale when an end seen this long ago is not reached."""
     end_age_ms_max: int = 60_000
-    """A partition is stale when nobody could say for this long where it ends: brokers restart
-    within it, an outage does not."""
+    """A partition is stale when no broker answered its log end offset for this long: brokers
+    restart within it, an outage lasts longer."""
     undecodable_share_max: float = 0.01
     """Share of undecodable records in a history above which a partition does not become ready; 1
     lets any history in."""
@@ -43,22 +43,7 @@ class PumpSettings:
     """Longest pause: each is twice the one before up to this one, and attempts go on for ever."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in (
-            "slice_events",
-            "read_bytes",
-            "read_timeout_ms",
-            "bounds_interval_ms",
-            "bounds_timeout_ms",
-            "lag_ms_max",
-            "end_age_ms_max",
-            "damage_reads",
-            "incidents_max",
-            "incident_bytes_max",
-            "retry_first_ms",
-            "retry_last_ms",
-        ):
-            require_whole("pump", name, getattr(self, name))
+        require_whole_numbers("pump.", self)
         share = self.undecodable_share_max
         if isinstance(share, bool) or not (math.isfinite(share) and 0 <= share <= 1):
             msg = f"pump.undecodable_share_max must be a number from 0 to 1, got {share!r}"
@@ -83,13 +68,4 @@ class WriteSettings:
     """Writes that wait at a time; one more is refused at once."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in ("timeout_ms", "ready_timeout_ms", "pending_max"):
-            require_whole("write", name, getattr(self, name))
-
-
-def require_whole(section: str, name: str, value: object, *, high: int = INT32_MAX) -> None:
-    """Refuse what is not a whole number from 1 to *high*."""
-    if type(value) is not int or not 1 <= value <= high:
-        msg = f"{section}.{name} must be a whole number from 1 to {high}, got {value!r}"
-        raise ConfigError(msg)
+        require_whole_numbers("write.", self)

@@ -1,4 +1,4 @@
-"""The image of a state, taken out of it while others have their turns in between."""
+"""State images, copied out of a shard while other tasks have turns."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COPY_S = 0.001
-"""How long references are copied before others get their turn."""
+"""How long references are copied before other tasks have a turn."""
 
 Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
 """Position, history, and what makes the image of each user partition."""
 
 
-async def taken_out(
+async def copy_parts(
     steps: Iterator[Callable[[], bytes] | None], now: Callable[[], float]
 ) -> list[Callable[[], bytes]]:
-    """All parts that *steps* give; see `Shard.freezing`. Nothing may be applied meanwhile."""
+    """All parts of *steps*; see `Shard.freezing`. Nothing may be applied meanwhile."""
     parts: list[Callable[[], bytes]] = []
     begin_s = now()
     for part in steps:

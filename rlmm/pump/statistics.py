@@ -1,4 +1,4 @@
-"""How reading goes, in figures. Values only: whoever counts has them made."""
+"""Statistics of reading: values only."""
 
 from __future__ import annotations
 
@@ -14,41 +14,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FollowerStatistics:
-    """How the reading of one metadata partition goes."""
-
     progress: ReplayProgress
     history: ReplayHistory
     is_caught_up: bool
     beginnings: int
-    """How often a state was begun or resumed: once, unless something went wrong."""
+    """Once, unless something went wrong."""
     failures: int
     last_failure: str
     heard_s: float | None
     """When the log answered last, by the event loop's clock."""
     shard: ShardStatistics | None
-    """The state, and what it has counted since it was made or restored; `None` before there is one.
-    A state that is read anew counts anew: its counts are true of what it holds."""
+    """`None` before there is a state. A state that is read anew counts anew."""
     tally: Tally
-    """All offsets that were passed here, those of states that were given up included: it only
-    grows, and what is read twice is in it twice."""
+    """All offsets that the follower passed, also for states that were given up: it only grows."""
     listening: int
     """Writers that append, or wait for their verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class PumpStatistics:
-    """How reading goes."""
-
     is_connected: bool
     connect_attempts: int
     last_trouble: str
     generation: int
     """Of the last `reconcile`."""
     recreations: int
-    """How often the topic was another one than before."""
+    """How often the topic was recreated."""
     judged_s: float | None
-    """When every partition was judged last, by the event loop's clock: the pump's heartbeat."""
+    """When the pump judged every partition last, by the event loop's clock: its heartbeat."""
     tally: Tally
-    """As `FollowerStatistics.tally`, of every partition that was ever read: it only grows."""
+    """As `FollowerStatistics.tally`, of every partition ever read."""
     followers: Mapping[int, FollowerStatistics]
-    """By metadata partition, of those that are assigned."""

@@ -1,13 +1,12 @@
 """
-One slice of work in each turn of the event loop, whoever's it is.
+Turns of followers: one slice of work in each turn of the event loop.
 
-Fifty partitions that are replayed at once would otherwise do fifty slices before anybody else gets
-a turn. Slices are done in the order in which they were asked for, a few of one partition in a row,
-since what one slice touched the next one finds in the processor's caches; so none starves.
+Fifty partitions in replay would otherwise do fifty slices before another task has a turn. Slices
+are done in the order of the requests, a few of one partition in a row, since the next one finds in
+the processor's caches what the last one touched.
 
-State that stays is set apart now and then, where the process allows it: a full pass of Python's
-cycle collector would walk all of it, half a second at a million segments, and nobody gets a turn
-meanwhile.
+Where the process allows it, state is hidden from Python's cycle collector now and then: a full pass
+over a million segments stops the event loop for half a second.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SET_APART_EVENTS = 20_000
-"""Applied events after which their state is set apart: what is walked until then is milliseconds'
-work."""
+"""Applied events after which their state is set apart; the collector walks fewer in
+milliseconds."""
 
 IN_A_ROW = 4
 """Slices of one partition before the next partition has its turn."""
 
 
 class TurnTaking:
-    """Hands out turns. For one event loop."""
+    """Hands out turns on one event loop."""
 
     def __init__(self, set_apart: Callable[[], None]) -> None:
-        """*set_apart* takes everything that exists out of the collector's sight."""
+        """*set_apart* hides all existing objects from the cycle collector."""
         self._set_apart = set_apart
         self._applied = SET_APART_EVENTS  # what the process has of its own goes first
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
@@ -41,8 +40,7 @@ class TurnTaking:
 
     async def turn(self, partition: int) -> None:
         """
-        Wait for a turn of metadata partition *partition*: everybody else's timers and sockets get
-        theirs before.
+        Wait for a turn of metadata partition *partition*; all other timers and sockets come first.
         """
         loop = asyncio.get_running_loop()
         mine: asyncio.Future[None] = loop.create_future()
@@ -56,7 +54,6 @@ class TurnTaking:
         await mine
 
     def applied(self, events: int) -> None:
-        """So many events have become state."""
         self._applied += events
         if self._applied >= SET_APART_EVENTS:
             self._applied = 0

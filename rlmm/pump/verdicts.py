@@ -1,13 +1,11 @@
 """
-How a writer hears what became of exactly its event.
+Verdicts on events for the writers that wait for them.
 
-For one reading of the log: where the state is given up and read anew, offsets need not mean what
-they meant, so whoever waits is told that, and those who come later have listeners of their own.
-
-A log tells the offset of an event only after it stored it, and by then the reader may have passed
-it. So a writer begins to listen before it appends: while any append is under way, what was not
-simply applied is kept; once the offset is known, the verdict is found there or waited for. Every
-offset that a reader has passed without saying anything of it was applied.
+A log gives the offset of an event only after it stored it, and the follower may have passed it by
+then. So a writer begins to listen before it appends: while any append is under way, entries of
+reports are kept; with the offset the verdict is found there or waited for. Every passed offset
+without an entry was applied. When the state is read anew, offsets may mean other events: waiting
+writers fail, and later ones have another object.
 """
 
 from __future__ import annotations
@@ -27,49 +25,44 @@ if TYPE_CHECKING:
     from rlmm.metadata.verdicts import Verdict
 
 _Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
-"""Offset, order of arrival, who waits."""
+"""Offset, order of arrival, future of the writer."""
 
 
 class VerdictWaits:
-    """The listeners of one metadata partition."""
+    """The writers that wait on one metadata partition."""
 
     def __init__(self, position: int) -> None:
         self._position = position
         self._appending: dict[int, int] = {}
-        """Appends under way, by their beginning, and where the reader stood then."""
+        """Appends under way, each with the follower's position at its beginning."""
         self._kept: list[Entry] = []
-        """By rising offset; what was heard while somebody did not know his offset yet."""
+        """Entries by rising offset, while any append does not know its offset yet."""
         self._waiters: list[_Waiter] = []
         self._arrivals = count()
         self._end: tuple[type[Unresolved], str] | None = None
 
     @property
     def listening(self) -> int:
-        """Writers that append, or wait for their verdict."""
         waiting = sum(not waiter.done() for _, _, waiter in self._waiters)
         return len(self._appending) + waiting
 
     def begin(self) -> int:
-        """
-        An append begins: keep what is heard from now on. Ends with `end_append`, always, which
-        takes what is returned here.
-        """
+        """Keep entries from now on; callers pass the result to `end_append` in any case."""
         append = next(self._arrivals)
         self._appending[append] = self._position
         return append
 
     def end_append(self, append: int) -> None:
-        """The append is over, its offset known or not."""
         del self._appending[append]
-        # Nobody who appends now can have an event before where the reader stood when he began.
+        # No append under way has an event before the position at its beginning.
         low = next(iter(self._appending.values()), self._position)
         needless = bisect_right(self._kept, low, key=lambda entry: entry.next_offset)
         del self._kept[:needless]
 
     def listen(self, offset: int, append: int) -> asyncio.Future[Verdict]:
         """
-        The verdict on the event at *offset*, now or later: what *append*, which `begin` returned,
-        came to. To be called before `end_append`.
+        The verdict on the event at *offset*, of the append that `begin` returned. To be called
+        before `end_append`.
         """
         waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         if self._end is not None:
@@ -86,7 +79,7 @@ class VerdictWaits:
             heappush(self._waiters, (offset, next(self._arrivals), waiter))
         return waiter
 
-    def hear(self, report: Report) -> None:
+    def take_report(self, report: Report) -> None:
         if self._appending:
             self._kept.extend(report.entries)
         self._position = report.next_offset
@@ -97,7 +90,7 @@ class VerdictWaits:
                 waiter.set_result(_verdict_on(offset, report.entries))
 
     def fail(self, error: type[Unresolved], message: str) -> None:
-        """No verdict will ever be heard here again. The first reason holds."""
+        """Fail all writers, from now on; the first error holds."""
         if self._end is not None:
             return
         self._end = error, message
@@ -108,7 +101,6 @@ class VerdictWaits:
 
 
 def _verdict_on(offset: int, entries: tuple[Entry, ...] | list[Entry]) -> Verdict:
-    """What *entries*, by rising offset, say of the event at *offset*."""
     index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
     if index >= 0 and entries[index].offset <= offset < entries[index].next_offset:
         return entries[index].verdict

@@ -1,9 +1,9 @@
 """
-Writing: validate, append, and hear what became of exactly this event.
+The writer of events: validates, appends, and waits for the verdict.
 
-What can be refused is refused before anything is stored: what is wrong in itself first, then what
-is not assigned, then what the state machine would refuse. Afterwards nothing is silent: a verdict,
-or an error that says that the event is in the log and where.
+Refuses as much as possible with nothing stored: malformed events first, then unassigned ones, then
+those that the state machine would reject. Afterwards the caller gets a verdict, or an error with
+the place of the event.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OF_DELETION = {SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT
 
 @dataclass(frozen=True, slots=True)
 class WrittenEvent:
-    """The event is stored at an offset and took effect, or was an exact repeat."""
+    """The event is stored and took effect, or was an exact repeat."""
 
     metadata_partition: int
     offset: int
@@ -57,64 +57,61 @@ class WrittenEvent:
 
 @dataclass(frozen=True, slots=True)
 class StoredNotAssigned:
-    """The event is stored; its partition is not read here, so its verdict is not known."""
+    """
+    The event is stored; this service does not read its partition, so the verdict is not known.
+    """
 
     metadata_partition: int
     offset: int
 
 
 class WriteAdmission(Protocol):
-    """Who may write now; the gate, to who does not know it."""
+    """The gate, for a module that does not know it."""
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition, or `NotReady` while nobody knows it."""
+        """The metadata partition; `NotReady` while it is not known."""
 
     def is_assigned(self, partition: TopicIdPartition) -> bool:
-        """Whether the partition is answered for, or `NotReady` while nobody knows."""
+        """`NotReady` while that is not known."""
 
     async def wait_assigned(self) -> None:
-        """Wait until the topic is known, and what is assigned."""
+        """Wait until the topic and the assignment are known."""
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
-        """Wait until questions about the partition are answered."""
+        """Wait until the gate admits questions about the partition."""
 
     def admit(self, partition: TopicIdPartition) -> Shard:
-        """The shard that answers for the partition now, or why there is none."""
+        """The shard that answers for the partition; raises the reason where there is none."""
 
 
 @dataclass(slots=True)
 class _End:
-    """How a write ended."""
-
     name: str = "failed"
     is_handed_over: bool = False
-    """Whether the log was given the event: from then on it may be stored."""
+    """Whether the log has the event: from then on it may be stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterStatistics:
-    """What became of writes since the start, by how they ended."""
+    """Writes since the start, by their end."""
 
     pending: int
     applied: int
     duplicate: int
     stored_not_assigned: int
     rejected_before: int
-    """Refused by the state machine before anything was stored."""
+    """By the state machine, with nothing stored."""
     rejected_after: int
-    """Refused by the state machine when it was stored already: another one came first."""
+    """By the state machine, when stored already: another event came first."""
     unknown: int
     """Stored, or perhaps stored, without a verdict."""
     failed: int
     """Surely not stored, for any other reason."""
     durations: DurationStatistics
-    """Of those that were handed to the log: how long until their verdict, or until it was given up
-    to wait for it; what they waited before is in it."""
+    """Of events handed to the log: from the call until the verdict, or until the writer gave up."""
 
 
 class EventWriter:
-    """Writes events for user partitions, one log record each."""
-
     def __init__(
         self,
         log: MetadataLog,
@@ -137,13 +134,13 @@ class EventWriter:
 
     async def write(self, event: Event, *, timeout_s: float | None = None) -> WrittenEvent:
         """
-        Store *event*, for a user partition that is assigned here, and return what became of it.
+        Store *event*, for a user partition that is assigned here, and return its verdict.
 
         Raises, with nothing stored: `InvalidArgument`, `NotPublishable`, `NotWritable`,
         `NotAssigned`, `NotReady`, `OverBudget`, `EventRejected`, `AppendRefused`, other errors of
         the log. With the event stored, or perhaps stored: `EventRejected` with its place,
         `AppendUncertain`, `OutcomeUnknown`, `AssignmentLost`, `Stopped`, `PumpFailed`. When
-        cancelled, it may be stored; not where it was only waiting to be admitted.
+        cancelled, the event may be stored; not while the writer waits for admission.
         """
         value = self._encoded(event)
         with self._counting() as end:
@@ -155,8 +152,8 @@ class EventWriter:
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
         """
-        As `write`; but where the user partition is not assigned here the event is stored all the
-        same, as Kafka does it, and nobody here can say what became of it.
+        As `write`; an event of a user partition that is not assigned here is stored all the same,
+        as Kafka does, without a verdict.
         """
         value = self._encoded(event)
         limit_s = self._limit_s(timeout_s)
@@ -182,7 +179,7 @@ class EventWriter:
         return require_timeout(timeout_s)
 
     def _encoded(self, event: Event) -> bytes:
-        """The record of *event*, where one may be written now."""
+        """The record of *event*; refuses it where this service may not write now."""
         value = encode(event)
         if self._is_observer:
             msg = f"this service is an observer, it never writes: {_name(event)}"
@@ -195,7 +192,7 @@ class EventWriter:
 
     @contextmanager
     def _counting(self) -> Iterator[_End]:
-        """Count one write, pending as long as it is, and then by how it ended."""
+        """Count one write: pending at first, then by its end."""
         end = _End()
         loop = asyncio.get_running_loop()
         begin_s = loop.time()
@@ -245,31 +242,31 @@ class EventWriter:
             left_s = max(0.001, deadline_s - loop.time())
             end.is_handed_over = True
             offset = await self._log.append(place, value, timeout_s=left_s)
-            heard = verdicts.listen(offset, append)
+            pending = verdicts.listen(offset, append)
         finally:
             verdicts.end_append(append)
-        verdict = await self._hear(heard, place, offset, deadline_s)
+        verdict = await self._wait_verdict(pending, place, offset, deadline_s)
         if isinstance(verdict, (Applied, Duplicate)):
             return WrittenEvent(place, offset, verdict)
         raise _rejected(event, verdict, (place, offset))
 
     async def _wait(self, for_it: Coroutine[None, None, None], limit_s: float) -> None:
-        """Wait as long as a writer waits for readiness; what stands in the way is said later."""
+        """Wait for readiness, as long as a writer may; the admission gives the reason later."""
         wait_s = min(limit_s, self._settings.ready_timeout_ms / 1_000)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await for_it
 
-    async def _hear(
-        self, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
+    async def _wait_verdict(
+        self, pending: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
     ) -> Verdict:
         try:
             async with asyncio.timeout_at(deadline_s):
-                return await heard
+                return await pending
         except TimeoutError:
             msg = (
                 f"the event is stored at offset {offset} of metadata partition {place}, what "
-                "became of it was not heard in time: look at the state before repeating it"
+                "became of it was not known in time: look at the state before repeating it"
             )
             raise OutcomeUnknown(msg, stored_at=(place, offset)) from None
         except Unresolved as error:
@@ -277,7 +274,6 @@ class EventWriter:
             raise type(error)(msg, stored_at=(place, offset)) from None
 
     def statistics(self) -> WriterStatistics:
-        """What became of writes since the start."""
         ends = self._ends
         return WriterStatistics(
             self._pending,
@@ -294,8 +290,8 @@ class EventWriter:
 
 def _with_custom(event: Event, shard: Shard) -> Event:
     """
-    The update of a deletion repeats the stored custom metadata where it brings none of its own:
-    without it the storage plugin would not find the objects to delete.
+    The update of a deletion repeats the stored custom metadata where it has none of its own: the
+    storage plugin finds the objects to delete by it.
     """
     if not isinstance(event, SegmentUpdate) or event.custom_metadata is not None:
         return event
@@ -308,7 +304,6 @@ def _with_custom(event: Event, shard: Shard) -> Event:
 
 
 def _partition_of(event: Event) -> TopicIdPartition:
-    """The user partition that *event* is about; `encode` has refused events without one."""
     if isinstance(event, PartitionDelete):
         return event.partition
     return event.id.partition  # type: ignore[union-attr]

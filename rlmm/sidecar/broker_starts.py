@@ -1,11 +1,10 @@
 """
-One broker: its starts, and what it has.
+The starts of one broker, and its partitions, leaders and followers alike.
 
-Leaders and followers are alike. A broker that was started again has said nothing yet; what it had
-stays in force until that start says what it has, and only then takes over. Where it says that in
-several pieces, what it has not named yet is kept until it has, or for a time. Invariant: of two
-starts of one broker the one that came first never takes anything from the other once that has
-spoken.
+A restarted broker has reported nothing; the partitions of the start before stay in force until its
+first report. Where it reports in several pieces, partitions that it has not mentioned are kept
+until it has, or for a time. Invariant: an earlier start takes nothing from a later one that has
+reported.
 """
 
 from __future__ import annotations
@@ -29,49 +28,46 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.sidecar.starts")
 
 STARTS_KEPT: Final = 64
-"""Starts of one broker that are remembered in the order in which they came, so that an earlier one
-is known when it comes back. Of more than these only those that are connected are."""
+"""Starts of one broker that are remembered in their order, to know an earlier one when it comes
+back. Of more than these only connected ones are."""
 SETTLE_S: Final = 30.0
-"""How long a broker that was started again may take to say in several pieces what it has: as long
-as a client waits for the answer to one of them."""
+"""Time for a restarted broker to report in several pieces what it has: as long as a client waits
+for the answer to one of them."""
 NOTHING: Final[frozenset[TopicIdPartition]] = frozenset()
 _NOBODY: Final = Gate()
-"""Of whom nobody answers: all is `NotReady` here."""
+"""Refuses all as `NotReady`, for brokers without an engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerStatistics:
-    """How one broker stands."""
-
     partitions: int | None
-    """That it has; `None` where it has not said yet."""
+    """`None` before the first report."""
     connections: int
     takeovers: int
-    """How often another start of it took over."""
     superseded: int
-    """What was refused because another start had taken over. Rises: two brokers have one id."""
+    """Requests refused after another start took over. Rises where two brokers have one id."""
 
 
 class BrokerStart:
-    """One start of one broker, for whom its connections speak: the questions that it may ask."""
+    """One start of one broker, with the queries of its connections."""
 
     __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
 
     def __init__(self, broker: BrokerSessions, instance: Uuid | None, number: int) -> None:
         self.broker = broker
         self.instance = instance
-        """`None`: it was not told. Nobody can tell such starts apart, so they are all alike: they
-        speak for whichever start spoke last."""
+        """`None`: hello named none. Such starts are all alike: they speak for the start that
+        reported last."""
         self.number = number
-        """In the order in which the starts of the broker came."""
+        """In the order of the starts."""
         self.connections = 0
         self.reads: PartitionQueries
         self.move()
         self._is_named = False
-        """Whether the log names it as one whose place was taken."""
+        """Whether the log has a warning about this start."""
 
     def move(self) -> None:
-        """The broker is answered by another engine."""
+        """Use the queries of the broker's engine."""
         engine = self.broker.engine
         self.reads = (PartitionQueries(_NOBODY) if engine is None else engine.reads).narrowed(
             self.require
@@ -79,22 +75,21 @@ class BrokerStart:
 
     @property
     def known(self) -> frozenset[TopicIdPartition] | None:
-        """What it has; `None` where it has not said yet."""
+        """`None` before the first report."""
         broker = self.broker
         return broker.partitions if broker.current is self or self.instance is None else None
 
     @property
     def is_superseded(self) -> bool:
-        """Whether a start that came later has spoken."""
+        """Whether a later start has reported."""
         current = self.broker.current
         return current is not None and self.instance is not None and self.number < current.number
 
     def is_of(self, engine: Engine) -> bool:
-        """Whether its broker is one of this engine's cluster."""
         return self.broker.engine is engine
 
     def require_current(self) -> None:
-        """Raises `Superseded` where a start that came later has spoken."""
+        """Raises `Superseded` where a later start has reported."""
         if not self.is_superseded:
             return
         broker = self.broker
@@ -112,7 +107,7 @@ class BrokerStart:
         raise Superseded(msg)
 
     def require(self, partition: TopicIdPartition) -> None:
-        """Refuse what this broker was not given, and everything while it has not said what."""
+        """Refuse partitions that the broker does not have, and all before its first report."""
         broker = self.broker  # nearly every question of a broker comes through here
         known = broker.partitions if broker.current is self or self.instance is None else None
         if known is not None and partition in known:
@@ -136,10 +131,7 @@ class BrokerStart:
         raise NotAssigned(msg, metadata_partition=place)
 
     async def wait_given(self, partition: TopicIdPartition, deadline_s: float) -> None:
-        """
-        Wait until it is known whether the broker has *partition*, or never will be, or for the
-        deadline.
-        """
+        """Wait until *deadline_s*, or until it is known whether the broker has *partition*."""
         with suppress(TimeoutError):
             async with asyncio.timeout_at(deadline_s):
                 while not self.is_superseded and (
@@ -149,21 +141,20 @@ class BrokerStart:
 
 
 class BrokerSessions:
-    """One broker of one cluster: its starts, and what it has."""
+    """One broker of one cluster: its starts, and its partitions."""
 
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
         self.broker_id = broker_id
         self.engine = engine
-        """Who answers it; `None` while nobody does."""
+        """`None` while no engine answers the broker."""
         self.partitions: frozenset[TopicIdPartition] | None = None
-        """What it has; `None`: nothing was said yet."""
+        """`None` before the first report."""
         self.kept = NOTHING
-        """What it had before it was started again, and may have still: of that nothing was said."""
+        """Partitions from before a restart that the broker has not reported yet."""
         self.settles_s: float | None = None
-        """When that is given up, by the event loop's clock; `None`: when it is looked at next, that
-        is to be decided."""
+        """When *kept* is given up, by the event loop's clock; `None`: decided at the next look."""
         self.current: BrokerStart | None = None
-        """The start that said so."""
+        """The start that reported last."""
         self.changed = Doorbell()
         self.takeovers = 0
         self.superseded = 0
@@ -176,16 +167,16 @@ class BrokerSessions:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to remember of it."""
+        """Whether it holds nothing, so that it can be forgotten."""
         return not self.held and not self.connections
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
-        """What is answered for because of it."""
+        """The partitions that the engine answers for because of this broker."""
         return (self.partitions or NOTHING) | self.kept
 
     def meet(self, instance: Uuid | None) -> BrokerStart:
-        """Somebody says to be it; `Superseded` where it is the connection of an earlier start."""
+        """Count one more connection of a start; `Superseded` for an earlier start."""
         start = self._starts.get(instance)
         if start is None:
             number = 0
@@ -199,7 +190,6 @@ class BrokerSessions:
         return start
 
     def move_to(self, engine: Engine | None) -> None:
-        """It is answered by another engine, or by none for a time."""
         self.engine = engine
         for start in self._starts.values():
             start.move()
@@ -216,7 +206,7 @@ class BrokerSessions:
         partitions: frozenset[TopicIdPartition],
         kept: frozenset[TopicIdPartition],
     ) -> None:
-        """*start* has said that it has *partitions*, and has not spoken of *kept*."""
+        """Take the report of *start*: it has *partitions*, and did not mention *kept*."""
         before = self.current
         if before is None or start.instance is not None:
             self.current = start
@@ -235,7 +225,7 @@ class BrokerSessions:
         self.changed.ring()
 
     def settle(self) -> None:
-        """Of what is kept nothing was said for so long that it is this broker's no more."""
+        """Give up *kept*: the broker did not mention it in time."""
         _log.info(
             "broker %d has not said in %.0f s that it has %d partitions still that it had before "
             "it was started again: they are given up", self.broker_id, SETTLE_S, len(self.kept),

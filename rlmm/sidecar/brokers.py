@@ -1,10 +1,8 @@
 """
-What the brokers of a cluster said they lead and follow; and what the engine answers for because of
-it.
+The brokers of a cluster, and the assignment of its engine.
 
-What a broker has belongs to its id and outlives every connection. Invariant: where the engine's
-assignment follows the brokers it is the union of what they have, and of what is kept for those that
-were started again and have not said all yet.
+Partitions belong to a broker's id and outlive its connections. Invariant: an assignment that
+follows brokers is the union of their partitions, and of those kept for restarted brokers.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import RlmmError, TooBusy
 from rlmm.metadata.assignment import Assignment
-from rlmm.sidecar.assignment_counts import AssignmentCounts
 from rlmm.sidecar.broker_starts import NOTHING, SETTLE_S, BrokerSessions
 
 if TYPE_CHECKING:
@@ -23,29 +20,57 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.sidecar.broker_starts import BrokerStart, BrokerStatistics
 
+    Partitions = frozenset[TopicIdPartition]
+
+
+class AssignmentCounts:
+    """
+    User partitions, each with the number of brokers that have it.
+
+    A change costs its own size and one copy of the table: to compare with all other brokers would
+    take a second with some hundred of them.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[TopicIdPartition, int] = {}
+
+    def change(self, before: Partitions, after: Partitions) -> None:
+        """A broker has *after*, and no longer *before*."""
+        holders = self._holders
+        for partition in after - before:
+            holders[partition] = holders.get(partition, 0) + 1
+        for partition in before - after:
+            left = holders[partition] - 1
+            if left:
+                holders[partition] = left
+            else:
+                del holders[partition]
+
+    @property
+    def all(self) -> Partitions:
+        return frozenset(self._holders)
+
 
 class BrokerAssignments:
-    """The brokers of one cluster."""
-
     def __init__(self, engine: Engine, *, is_followed: bool, brokers_max: int) -> None:
-        """*is_followed*: the engine answers for what the brokers have, and for nothing else."""
+        """*is_followed*: the engine answers for the brokers' partitions alone."""
         self.engine: Engine | None = engine
-        """Who answers them; `None` while nobody does."""
+        """`None` while no engine answers them."""
         self._is_followed = is_followed
         self._brokers_max = brokers_max
         self._brokers: dict[int, BrokerSessions] = {}
         self._holdings = AssignmentCounts()
         self._generation = 0
         self.takeovers = 0
-        """How often a start took over, those of brokers that are forgotten included."""
+        """Including those of forgotten brokers."""
 
     def __contains__(self, broker: BrokerSessions) -> bool:
         return self._brokers.get(broker.broker_id) is broker
 
     def move_to(self, engine: Engine | None) -> None:
         """
-        They are answered by another engine, for all that they have; or by none for a time. Raises
-        what the engine does, and then nothing has changed.
+        Hand all brokers over to another engine, or to none for a time. Raises the engine's errors,
+        and then changes nothing.
         """
         has_spoken = any(one.partitions is not None for one in self._brokers.values())
         if engine is not None and self._is_followed and has_spoken:
@@ -58,7 +83,7 @@ class BrokerAssignments:
         """
         The start *instance* of this broker, for one more connection, which is to `leave` it.
 
-        Raises `Superseded`, or `TooBusy` where no further broker can be remembered.
+        Raises `Superseded`, or `TooBusy` for one broker too many.
         """
         broker = self._brokers.get(broker_id)
         if broker is not None:
@@ -73,7 +98,7 @@ class BrokerAssignments:
         return broker.meet(instance)
 
     def leave(self, start: BrokerStart) -> None:
-        """A connection is over. Who has nothing and is not there is forgotten."""
+        """Drop a connection; forgets a broker without partitions and connections."""
         start.connections -= 1
         self._forget_idle(start.broker)
 
@@ -85,9 +110,9 @@ class BrokerAssignments:
         self, start: BrokerStart, partitions: Iterable[TopicIdPartition], *, complete: bool
     ) -> int:
         """
-        *start* has *partitions*, and no others if that is *complete*; the generation. The first
-        time it says so it takes over from the start before; unless it is complete, what that had is
-        kept until more is said. Raises `Superseded`.
+        *start* has *partitions*, and no others if that is *complete*; returns the generation. Its
+        first report takes over from the start before; unless it is complete, the partitions of that
+        one are kept until the next. Raises `Superseded`.
         """
         start.require_current()
         if complete:
@@ -99,8 +124,8 @@ class BrokerAssignments:
 
     def stop(self, start: BrokerStart, partitions: Collection[TopicIdPartition]) -> int:
         """
-        *start* does not have *partitions* any more; the generation. Who has not said yet what it
-        has takes nothing from the start before. Raises `Superseded`.
+        *start* does not have *partitions* any more; returns the generation. Before its first report
+        a start takes nothing from the one before. Raises `Superseded`.
         """
         start.require_current()
         if start.known is None:
@@ -110,8 +135,8 @@ class BrokerAssignments:
 
     def settle(self, now_s: float) -> None:
         """
-        Give up what is kept of brokers that have not spoken of it for long; to be called now and
-        then. Where an engine refuses that for now, it stays.
+        Give up what brokers have not mentioned for long; called periodically. Kept where an engine
+        refuses that for now.
         """
         for broker in list(self._brokers.values()):
             if not broker.kept:
@@ -130,8 +155,8 @@ class BrokerAssignments:
     def _change(
         self,
         start: BrokerStart,
-        partitions: frozenset[TopicIdPartition],
-        kept: frozenset[TopicIdPartition],
+        partitions: Partitions,
+        kept: Partitions,
     ) -> int:
         broker = start.broker
         if partitions == start.known and kept == broker.kept:
@@ -143,8 +168,8 @@ class BrokerAssignments:
         self._generation += 1
         return self._generation
 
-    def _reconcile(self, broker: BrokerSessions, held: frozenset[TopicIdPartition]) -> None:
-        """Answer for *held* because of *broker*; where the engine refuses, nothing has changed."""
+    def _reconcile(self, broker: BrokerSessions, held: Partitions) -> None:
+        """Answer for *held* because of *broker*; changes nothing where the engine refuses."""
         before = broker.held
         self._holdings.change(before, held)
         if self._is_followed and self.engine is not None:

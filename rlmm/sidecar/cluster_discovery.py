@@ -1,10 +1,9 @@
 """
-The engines of the process as the frame server sees them; and clusters that brokers tell of.
+The discovery of clusters that brokers report, and the engines of the process.
 
-A cluster that is learned gets an engine of its own, beside those of the configuration, and is there
-again after a restart. Invariant: learned is only who answered at the address that was told, by the
-id that was told; no more are learned than are allowed, and none from who may not speak for a
-broker. Nothing that is told changes anything about an engine that reaches its cluster.
+A learned cluster gets an engine of its own, also after a restart. Invariants: a cluster is learned
+only when it answered at the reported address, with the reported id, within the limit, and from a
+client that may speak for a broker; a report changes nothing for an engine that reaches its cluster.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.engine.engine import Engine
-    from rlmm.engine.service import EnginePlan, Service
+    from rlmm.engine.plan import EnginePlan
+    from rlmm.engine.service import Service
 
 _log = logging.getLogger("rlmm.sidecar.learning")
 
 _TRIAL_S: Final = 10.0
-"""How long a cluster may take to say who it is, at an address that was told: as long as several of
-its brokers that do not answer may take to be passed over."""
+"""Time for a cluster to answer at a reported address: enough to skip several silent brokers."""
 _LOOK_S: Final = 2.0
-"""How often it is looked whether one that is learned is not followed, or not reached: a broker says
-hello once, and what it said may be needed later."""
+"""How often learned clusters that are not followed, or not reached, are looked after: a broker says
+hello only once."""
 _PATIENCE_S: Final = 60.0
-"""How long an engine that has reached its cluster may try to reach it again where it was: until its
-gates close, which by default takes as long, it goes on answering."""
+"""How long an engine may try to reach its cluster where it was: by default as long as its gates
+stay open."""
 _TOLD_MAX: Final = 4
-"""Addresses of one cluster that are remembered beside the one where it was found: the newest."""
+"""Further reported addresses that are remembered for each cluster: the newest."""
 _OPENING = "its log is being opened"
 _THREAD: Final = "learned-clusters"
-"""Of the file where they stand: a disk that hangs holds up no end, and is named."""
+"""Name of the thread that reads and writes the file of learned clusters."""
 
 
 class ProcessEngines:
-    """The engines of one process, and those that are learned."""
+    """The engines of one process, also those of learned clusters."""
 
     def __init__(
         self,
@@ -63,8 +62,9 @@ class ProcessEngines:
         follows_brokers: Callable[[str], bool],
     ) -> None:
         """
-        *plan_of* gives the plan of a learned cluster, whose address is kept in *folder*;
-        *follows_brokers* says of the name of an engine whether it answers for what brokers assign.
+        *plan_of* makes the plan of a learned cluster, whose address is kept in *folder*;
+        *follows_brokers* takes the name of an engine and returns whether its assignment follows
+        brokers.
         """
         self._folder = folder
         self._plan_of = plan_of
@@ -72,22 +72,22 @@ class ProcessEngines:
         self._follows_brokers = follows_brokers
         self._service: Service | None = None
         self._is_read = False
-        """Whether it is known what was learned before."""
+        """Whether the file of learned clusters was read."""
         self._learned: dict[str, str] = {}
-        """Where each cluster is reached that is learned, by its id; its engine is there, or is
-        missing in the service."""
+        """The address of each learned cluster, by its id; its engine runs, or is missing in the
+        service."""
         self._engines: dict[str, tuple[Engine, float]] = {}
-        """The engine of each, and when it began, where it is there."""
+        """The engine of each learned cluster, and when it began."""
         self._told: dict[str, list[str]] = {}
-        """Where else brokers have told that each is, the newest last."""
+        """Other addresses that brokers reported, the newest last."""
         self._away_s: dict[str, float] = {}
-        """Since when the engine of each does not reach it."""
+        """Since when each engine does not reach its cluster."""
         self._trials = ConnectionTrials(lambda: asyncio.get_running_loop().time())
         self._wanted: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._writing = asyncio.Lock()
 
     def begin(self, service: Service) -> None:
-        """These are the engines; to be called before any client is let in."""
+        """Set the service; to be called before any client is let in."""
         self._service = service
         service.on_dropped = self._dropped
 
@@ -97,35 +97,34 @@ class ProcessEngines:
         return () if self._service is None else tuple(self._service.engines.values())
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
-        """The engine of a cluster, also of one that is learned and not reached yet."""
+        """The engine of a cluster, also of a learned one that is not reached yet."""
         found = self._engines.get(cluster_id)
         if found is not None:
             return found[0]
         return None if self._service is None else self._service.engine_of(cluster_id)
 
     def name_of(self, engine: Engine) -> str:
-        """The name of an engine that is there; whoever takes its place has it, too."""
+        """The name of a running engine; its successor has the same."""
         engines = {} if self._service is None else self._service.engines
         return next((name for name, one in engines.items() if one is engine), "")
 
     def is_learned(self, engine: Engine) -> bool:
-        """Whether it is known of the engine which cluster it follows, before that is reached."""
+        """Whether the cluster of the engine is known before it is reached."""
         return any(one is engine for one, _ in self._engines.values())
 
     def is_followed(self, engine: Engine) -> bool:
-        """Whether the engine answers for what brokers assign, and for nothing else."""
+        """Whether the engine answers for the brokers' partitions alone."""
         return self._follows_brokers(self.name_of(engine))
 
     def missing(self) -> Mapping[str, str]:
-        """Clusters that are learned and not followed now, and why, by id."""
         return {} if self._service is None else self._service.missing
 
     # ------------------------------------------------------------------------------ hellos
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """A broker has told where its cluster is; see `Engines.accept`."""
+        """See `Engines.accept`."""
         if self.of_cluster(cluster_id) is not None:
-            self._hear_address(cluster_id, bootstrap)
+            self._take_address(cluster_id, bootstrap)
             return
         served = ", ".join(self._names()) or "none yet"
         told = f"asked for is cluster {cluster_id}, served is {served}"
@@ -150,14 +149,14 @@ class ProcessEngines:
         why = f"it is asked for at {address}" if last is None else f"at {last[0]}: {last[1]}"
         raise _not_ready(f"the metadata of cluster {cluster_id} is not followed yet: {why}")
 
-    def _hear_address(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Another address of a learned cluster is tried where its engine does not reach it."""
+    def _take_address(self, cluster_id: str, bootstrap: str | None) -> None:
+        """Try another address of a learned cluster that its engine does not reach."""
         if cluster_id in self._engines:
             self._remember(cluster_id, bootstrap)
             self._look_after(cluster_id)
 
     def _remember(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Keep in mind where else a learned cluster may be; what is no address is passed over."""
+        """Remember another address of a learned cluster; ignores malformed ones."""
         address = _servers_in(bootstrap)
         if address is None:
             return
@@ -169,7 +168,7 @@ class ProcessEngines:
             del told[:-_TOLD_MAX]
 
     def _look_after(self, cluster_id: str) -> None:
-        """Look for a learned cluster that is not followed, or not reached where it was."""
+        """Try a learned cluster that is not followed, or not reached where it was."""
         assert self._service is not None
         told = self._told.get(cluster_id, [])
         if cluster_id not in self._engines:
@@ -190,12 +189,12 @@ class ProcessEngines:
         return engine.identity is None or now_s - since_s >= _PATIENCE_S
 
     def _try(self, cluster_id: str, address: str) -> None:
-        """Have an address tried, where it is time for that."""
+        """Queue an address, unless its pause is not over."""
         if self._trials.begin(cluster_id, address, is_learned=cluster_id in self._learned):
             self._wanted.put_nowait((cluster_id, address))
 
     def _require_room(self, told: str) -> None:
-        """Refuse one cluster more than are allowed; what was only told takes no place."""
+        """Refuse one learned cluster too many; a reported one takes no place."""
         if len(self._learned) >= self._clusters_max:
             msg = f"{told}; sidecar.clusters_max = {self._clusters_max} are learned already"
             raise WrongCluster(msg)
@@ -204,9 +203,9 @@ class ProcessEngines:
 
     async def run(self) -> None:
         """
-        Follow the clusters that were learned before, and every one that is learned from now on.
+        Follow the clusters that were learned before, and every one learned from now on.
 
-        Raises `ConfigError` where what was kept cannot be read.
+        Raises `ConfigError` where their file cannot be read.
         """
         assert self._service is not None
         kept = await in_own_thread(_THREAD, partial(read_learned, self._folder))
@@ -230,11 +229,11 @@ class ProcessEngines:
                 self._look_after(cluster_id)
 
     async def _attempt(self, cluster_id: str, told: str) -> None:
-        """Ask whether the cluster is where it was told to be, and follow it there if so."""
+        """Ask whether the cluster is at one of its reported addresses, and follow it there."""
         assert self._service is not None
         kept = self._learned.get(cluster_id)
         is_missing = kept is not None and cluster_id not in self._engines
-        # Whatever is told of one that is not followed, it may be where it always was.
+        # A cluster that is not followed may be at its old address, whatever brokers report.
         first = [kept] if kept is not None and is_missing else []
         troubles: list[Exception] = []
         for address in dict.fromkeys([*first, told, *reversed(self._told.get(cluster_id, []))]):
@@ -251,7 +250,7 @@ class ProcessEngines:
         self._trials.failed(cluster_id, troubles[0])
 
     async def _require_there(self, cluster_id: str, address: str) -> None:
-        """Raises why the cluster cannot be followed at *address*; changes nothing."""
+        """Raise why the cluster cannot be followed at *address*; changes nothing."""
         with bound(cluster=cluster_id):
             opened = await self._plan_of(cluster_id, require_servers(address)).open_log()
             try:
@@ -263,7 +262,7 @@ class ProcessEngines:
             raise ConfigError(msg)
 
     async def _settle(self, cluster_id: str, address: str) -> None:
-        """Follow a cluster where it has answered, unless it is reached meanwhile."""
+        """Follow a cluster where it answered, unless its engine reaches it meanwhile."""
         assert self._service is not None
         is_learned = cluster_id in self._learned
         if cluster_id in self._engines:
@@ -289,7 +288,6 @@ class ProcessEngines:
         await self._follow(cluster_id)
 
     async def _follow(self, cluster_id: str) -> None:
-        """Begin the engine of a cluster that is learned."""
         assert self._service is not None
         address = self._learned[cluster_id]
         try:
@@ -304,7 +302,6 @@ class ProcessEngines:
             _log.info("cluster %s is followed at %s, as a broker told", cluster_id, address)
 
     def _dropped(self, name: str, why: str) -> None:
-        """The service has taken off an engine: the next hello may bring it back."""
         found = self._engines.pop(name, None)
         self._away_s.pop(name, None)
         if found is not None:
@@ -325,7 +322,7 @@ class ProcessEngines:
 
 
 def _servers_in(bootstrap: str | None) -> str | None:
-    """What a hello says of where its cluster is, if that can be used."""
+    """The addresses in a hello, if they can be used."""
     if bootstrap is None:
         return None
     try:
@@ -339,7 +336,7 @@ def _not_ready(msg: str) -> NotReady:
 
 
 def require_no_tables(clusters: Collection[str], clusters_max: int) -> None:
-    """Refuse to learn clusters beside those that are named: which settings should they have?"""
+    """Refuse to learn clusters beside named ones: their settings would be unclear."""
     if clusters and clusters_max:
         msg = "sidecar.clusters_max must not be set where the configuration names clusters"
         raise ConfigError(msg)

@@ -1,8 +1,8 @@
 """
-Clusters that brokers told of, in a small file of the data folder: id and address of each.
+The file of learned clusters in the data folder: id and address of each.
 
-Invariant: the file is what was written last, whole, or what was written before. What is no such
-file is refused by name and left as it is: somebody has to look.
+Invariant: it is whole, of the last write or of the one before. A malformed file is refused and left
+for operators to look at.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 def require_cluster_id(cluster_id: str) -> None:
-    """Refuse what cannot be the name of a folder."""
+    """Refuse an id that cannot be the name of a folder."""
     if not _CLUSTER_ID.fullmatch(cluster_id):
         msg = (
             "a cluster id has 1 to 100 letters, digits, '_', '-' and '.', and no '.' in front, got "
@@ -37,7 +37,7 @@ def require_cluster_id(cluster_id: str) -> None:
 
 
 def require_servers(bootstrap: str) -> tuple[str, ...]:
-    """The addresses that a broker told; `InvalidArgument` where they are none."""
+    """The addresses that a broker reported; `InvalidArgument` for malformed ones."""
     servers = tuple(filter(None, (server.strip() for server in bootstrap.split(","))))
     if not 1 <= len(servers) <= _SERVERS_MAX:
         msg = f"bootstrap must name 1 to {_SERVERS_MAX} servers, got {len(servers)}"
@@ -52,13 +52,12 @@ def require_servers(bootstrap: str) -> tuple[str, ...]:
 
 
 def learned_bytes(clusters: Mapping[str, str]) -> bytes:
-    """The file that says where each cluster is reached."""
     listed = [{"cluster_id": name, "bootstrap": where} for name, where in clusters.items()]
     return json.dumps({"version": VERSION, "clusters": listed}, indent=1).encode() + b"\n"
 
 
 def read_learned_bytes(content: bytes) -> dict[str, str]:
-    """What such a file says; `ValueError` says what is wrong with it."""
+    """The address of each cluster; `ValueError` names a fault."""
     if len(content) > _FILE_BYTES_MAX:
         raise ValueError("it is too large")
     try:
@@ -85,7 +84,7 @@ def read_learned_bytes(content: bytes) -> dict[str, str]:
 
 
 def read_learned(folder: Path) -> dict[str, str]:
-    """Where each cluster is reached that was learned before; `ConfigError` names a bad file."""
+    """The address of each cluster that was learned before; `ConfigError` names a bad file."""
     path = folder / LEARNED_FILE
     try:
         with path.open("rb") as file:
@@ -102,5 +101,5 @@ def read_learned(folder: Path) -> dict[str, str]:
 
 
 def write_learned(folder: Path, clusters: Mapping[str, str]) -> None:
-    """Keep where each cluster is reached; raises `OSError`."""
+    """Raises `OSError`."""
     write_atomically(SNAPSHOT_DISK, folder / LEARNED_FILE, [learned_bytes(clusters)])

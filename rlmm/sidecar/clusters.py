@@ -1,10 +1,9 @@
 """
-Which engine answers a client: by the cluster that its hello names.
+The clusters of clients: finds the engine by the cluster id of a hello.
 
-Engines are somebody else's; here is only which one is meant. Invariant: a client is never answered
-from another cluster than the one it named. While a log is not reached nobody knows whose it is, and
-nobody is sent away; but of a cluster that was learned that is known. What brokers have outlives the
-engine that answers them for it.
+Invariant: a client is never answered from another cluster than it named. While the cluster of a log
+is not known, clients get `NotReady`. The partitions of brokers outlive the engine that answers
+them.
 """
 
 from __future__ import annotations
@@ -26,52 +25,49 @@ if TYPE_CHECKING:
 
 
 class Engines(Protocol):
-    """The engines of the process."""
-
     def all(self) -> Collection[Engine]: ...
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
-        """The engine that follows, or is to follow, this cluster; `None` while none is known to."""
+        """The engine that follows, or is to follow, this cluster, if one is known to."""
 
     def name_of(self, engine: Engine) -> str:
-        """The name of an engine that is there; whoever takes its place has it, too."""
+        """The name of a running engine; its successor has the same."""
 
     def is_learned(self, engine: Engine) -> bool:
-        """Whether it is known of the engine which cluster it follows, before that is reached."""
+        """Whether the cluster of the engine is known before it is reached."""
 
     def missing(self) -> Mapping[str, str]:
-        """Clusters that are to be followed and are not now, and why, by id."""
+        """The reasons why clusters are not followed now, by id."""
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
         """
-        A broker has told where its cluster is; more than once is harmless.
+        A broker reported the address of its cluster; repeats are harmless.
 
-        An engine that reaches its cluster stays as it is; one that does not is moved, if the
-        cluster is found there. Where there is none it is asked whether the cluster is there, and
-        then it is followed: `NotReady` until then, and `WrongCluster` where that is not allowed, or
-        another cluster is there.
+        An engine that reaches its cluster stays; one that does not is moved, if the cluster is
+        found at the address. An unknown cluster is followed once it has answered: `NotReady` until
+        then, and `WrongCluster` where that is not allowed, or another cluster answers.
         """
 
     def is_followed(self, engine: Engine) -> bool:
-        """Whether the engine answers for what brokers assign, and for nothing else."""
+        """Whether the engine answers for the brokers' partitions alone."""
 
 
 class Clusters:
-    """The engines, and what the brokers of each have."""
+    """The engines, and the brokers of each."""
 
     def __init__(self, engines: Engines, *, brokers_max: int) -> None:
-        """*brokers_max* are remembered of each cluster."""
+        """At most *brokers_max* are remembered for each cluster."""
         self._engines = engines
         self._brokers_max = brokers_max
         self._brokers: dict[str, BrokerAssignments] = {}
-        """By the name of the engine."""
+        """By name of the engine."""
 
     def find(self, cluster_id: str | None, bootstrap: str | None, *, may_teach: bool) -> Engine:
         """
-        The engine for who belongs to *cluster_id*.
+        The engine for clients of *cluster_id*.
 
-        Raises `WrongCluster`, naming both, where another one's is served, and `NotReady` while
-        nobody can tell. Where a cluster is, is learned from who *may_teach*.
+        Raises `WrongCluster`, naming both, where another cluster is served, and `NotReady` while
+        that is not known. Learns the address from clients that *may_teach*.
         """
         self._let_go()
         found = self._only() if cluster_id is None else self._named(cluster_id)
@@ -82,14 +78,11 @@ class Clusters:
             assert cluster_id is not None
             raise self._absent(cluster_id)
         if self._engines.name_of(found) in self._brokers:
-            self.brokers(found)  # what they had holds, also before one of them is heard
+            self.brokers(found)  # their partitions count before one of them speaks
         return found
 
-    def hear_broker(self, cluster_id: str | None) -> None:
-        """
-        A broker of the cluster has spoken: its Kafka is there, or about to be. A log that is or may
-        be of that cluster, and waits to be tried again, is tried now.
-        """
+    def wake_logs(self, cluster_id: str | None) -> None:
+        """Retry logs that are, or may be, of the cluster now: one of its brokers has spoken."""
         known = None if cluster_id is None else self._engines.of_cluster(cluster_id)
         for engine in self._engines.all():
             if known is None and engine.identity is None and not self._engines.is_learned(engine):
@@ -98,11 +91,10 @@ class Clusters:
             known.wake()
 
     def is_served(self, engine: Engine) -> bool:
-        """Whether the engine is still there."""
         return engine in self._engines.all()
 
     def _only(self) -> Engine:
-        """The engine of who names no cluster."""
+        """The engine for clients that name no cluster."""
         engines, missing = self._engines.all(), self._engines.missing()
         if len(engines) + len(missing) == 1:
             for name in missing:
@@ -113,8 +105,8 @@ class Clusters:
 
     def _named(self, cluster_id: str) -> Engine | None:
         """
-        The engine of a cluster; `None` where there is none. Raises `NotReady` while one may be it
-        that has not reached its log.
+        The engine of a cluster, if there is one. Raises `NotReady` while an engine that has not
+        reached its log may be it.
         """
         found = self._engines.of_cluster(cluster_id)
         if found is not None:
@@ -126,7 +118,7 @@ class Clusters:
         return None
 
     def _absent(self, cluster_id: str) -> NotReady | WrongCluster:
-        """Why there is no engine of a cluster."""
+        """The reason why a cluster has no engine."""
         why = self._engines.missing().get(cluster_id)
         if why is None:
             return self.wrong(cluster_id)
@@ -148,12 +140,11 @@ class Clusters:
         return True
 
     def wrong(self, cluster_id: str, served: str | None = None) -> WrongCluster:
-        """The refusal of who belongs to *cluster_id*."""
+        """The refusal of clients of *cluster_id*."""
         named = served or self._served(self._engines.all())
         return WrongCluster(f"asked for is cluster {cluster_id}, served is {named}")
 
     def brokers(self, engine: Engine) -> BrokerAssignments:
-        """What the brokers of the engine's cluster have."""
         name = self._engines.name_of(engine)
         found = self._brokers.get(name)
         if found is None:
@@ -166,33 +157,32 @@ class Clusters:
         return found
 
     def leave(self, start: BrokerStart) -> None:
-        """A connection that spoke for *start* is over, whether its engine is there or not."""
+        """Drop a connection that spoke for *start*, even if its engine is gone."""
         for brokers in self._brokers.values():
             if start.broker in brokers:
                 brokers.leave(start)
 
     def look_after(self, now_s: float) -> None:
         """
-        Now and then: an engine that took another one's place answers for what the brokers of that
-        had, whether one of them is heard or not; and what they had before they were started again,
-        and do not speak of, is given up.
+        Have a new engine answer for the brokers of its predecessor, connected or not; give up
+        partitions that restarted brokers did not mention. Called periodically.
         """
         self._let_go()
         for engine in self._engines.all():
             if self._engines.name_of(engine) in self._brokers:
-                with suppress(RlmmError):  # it is tried again, and told to who asks
+                with suppress(RlmmError):  # it is tried again, and clients get the error
                     self.brokers(engine)
         for brokers in self._brokers.values():
             brokers.settle(now_s)
 
     def _let_go(self) -> None:
-        """Hold no engine that is gone; what its brokers have waits for the one that comes."""
+        """Drop engines that are gone; their brokers' partitions wait for the next one."""
         for brokers in self._brokers.values():
             if brokers.engine is not None and not self.is_served(brokers.engine):
                 brokers.move_to(None)
 
     def shown(self, engine: Engine) -> dict[str, dict[str, int | None]]:
-        """How each broker of the engine's cluster stands, by its id; plain values."""
+        """The statistics of each broker of the engine's cluster, by its id, as plain values."""
         brokers = self._brokers.get(self._engines.name_of(engine))
         if brokers is None:
             return {}
@@ -200,11 +190,10 @@ class Clusters:
 
     @property
     def takeovers(self) -> int:
-        """How often a start of a broker took over from another one."""
         return sum(brokers.takeovers for brokers in self._brokers.values())
 
     def brokers_statistics(self) -> dict[str, dict[int, BrokerStatistics]]:
-        """How each broker stands, by the id of its cluster, empty while that is not known."""
+        """By the id of the cluster, empty while that is not known."""
         found: dict[str, dict[int, BrokerStatistics]] = {}
         for name, brokers in self._brokers.items():
             cluster_id = name if name in self._engines.missing() else ""
@@ -214,7 +203,7 @@ class Clusters:
         return found
 
     def _served(self, engines: Collection[Engine]) -> str:
-        """The clusters that are served, in words."""
+        """Names of the served clusters, for messages."""
         names = [
             engine.identity.cluster_id or "one without an id"
             for engine in engines

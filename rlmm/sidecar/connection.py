@@ -1,10 +1,8 @@
 """
-One connection: bytes in, requests answered in their turn, one write of all answers.
+One connection: receives requests, answers them in turns, and writes the answers together.
 
-How much one client may hold up others is bounded here: a turn ends after so many requests, bytes of
-answers or milliseconds; the rest stands in line and nothing more is read meanwhile. Answers that
-are not taken stop the reading, too. Invariant: what is read from the socket is answered, refused,
-or the connection is at its end.
+A turn ends after a number of requests, bytes of answers or milliseconds; until the rest is answered
+nothing more is read, nor while the client does not take its answers.
 """
 
 from __future__ import annotations
@@ -32,56 +30,73 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 HELLO_BYTES_MAX: Final = 64 * 1024
-"""Largest frame of who has not said who it is."""
+"""Largest frame before hello."""
 TURN_S: Final = 0.002
 """How long the requests of one connection may take before others have their turn."""
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """One client, from its connection to its end."""
-
     __slots__ = (
-        "_around", "_closing", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
-        "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
-        "_readers", "_session", "_transport", "_waits", "_whole_bytes_max", "blocked_s",
-        "closing_s", "heard_s",
+        "_closing",
+        "_context",
+        "_entered",
+        "_fd",
+        "_figures",
+        "_frame_bytes_max",
+        "_frames",
+        "_held_bytes",
+        "_is_last",
+        "_is_turn_due",
+        "_later",
+        "_left",
+        "_line",
+        "_loop",
+        "_peer_of",
+        "_readers",
+        "_session",
+        "_transport",
+        "_waits",
+        "_whole_bytes_max",
+        "blocked_s",
+        "closing_s",
+        "heard_s",
     )  # fmt: skip
 
     def __init__(
         self,
-        around: SessionContext,
+        context: SessionContext,
         peer_of: Callable[[asyncio.Transport], Peer],
         entered: Callable[[ClientConnection], bool],
         left: Callable[[ClientConnection], None],
         readers: SocketReaders | None = None,
     ) -> None:
         """
-        *entered* says whether there is room for one more; *left* hears that it is over. What comes
-        is taken by *readers*, or without them by the event loop.
+        *entered* returns whether there is room for the connection; *left* is called at its end.
+        Without *readers* the event loop reads the socket.
         """
-        self._around = around
-        self._figures = around.figures
+        self._context = context
+        self._figures = context.figures
         self._peer_of = peer_of
         self._entered = entered
         self._left = left
         self._readers = readers or BY_LOOP
         self._fd = NO_FILE
         self._loop = asyncio.get_running_loop()
-        self._frames = FrameReader(around.settings.frame_bytes_max)
-        self._frame_bytes_max = around.settings.frame_bytes_max
-        self._whole_bytes_max = HEAD_BYTES + around.settings.frame_bytes_max
-        self._session = ClientSession(around)
-        self._waits = WaitingRequests(around.settings, around.figures, self._tell)
+        self._frames = FrameReader(context.settings.frame_bytes_max)
+        self._frame_bytes_max = context.settings.frame_bytes_max
+        self._whole_bytes_max = HEAD_BYTES + context.settings.frame_bytes_max
+        self._session = ClientSession(context)
+        self._waits = WaitingRequests(context.settings, context.figures, self._answer_waiting)
         self._transport: Any = None
         self._line: deque[bytes | tuple[int, ResumedRead]] = deque()
-        """Requests that wait for their turn: as they came, and those that have waited before."""
+        """Requests in line: frames as they came, and reads that have waited."""
         self._is_turn_due = False
         self._later: list[bytes] = []
         """Answers of requests that waited, to be written together."""
         self._held_bytes = 0
         self._closing = False
         self._is_last = False
-        """Whether nothing more is read, because all ends."""
+        """Whether nothing more is read, because the service stops."""
         self.heard_s = self._loop.time()
         """When the last request came, by the loop's clock."""
         self.blocked_s: float | None = None
@@ -93,7 +108,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        settings = self._around.settings
+        settings = self._context.settings
         transport.set_write_buffer_limits(high=settings.write_buffer_bytes_max)
         if not self._entered(self):
             self._figures.refused += 1
@@ -103,11 +118,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._fd = self._readers.begin(self._take, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where bytes are received: one place for all connections, as they are taken at once."""
-        return self._around.buffer
+        """All connections share one buffer: what is in it is taken at once."""
+        return self._context.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._take(bytes(self._around.buffer[:nbytes]))
+        self._take(bytes(self._context.buffer[:nbytes]))
 
     def _take(self, data: bytes) -> None:
         if self._closing:
@@ -149,7 +164,6 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._take_turn()
 
     def pause_writing(self) -> None:
-        """The client does not take its answers."""
         if self.blocked_s is None:
             self.blocked_s = self._loop.time()
             self._figures.slow_clients += 1
@@ -165,10 +179,12 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def eof_received(self) -> None:
-        """The client is gone, or as good as: who sends nothing more is not waited for."""
+        """
+        Returns nothing, so the transport closes: a client that sends nothing more is not waited
+        for.
+        """
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over, however it came to that."""
         self._closing = True
         self._readers.leave(self._fd)
         self._fd = NO_FILE
@@ -182,12 +198,12 @@ class ClientConnection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------------- its turn
 
     def _take_turn(self) -> None:
-        """Answer what stands in line, as far as one turn goes."""
+        """Answer requests in line, within the limits of one turn."""
         self._is_turn_due = False
         if self._closing or self.blocked_s is not None:
             return
         line, answers = self._line, []
-        settings = self._around.settings
+        settings = self._context.settings
         count, size, end_s = settings.pipeline_max, settings.write_buffer_bytes_max, 0.0
         while line:
             answer = self._answered(line.popleft())
@@ -207,7 +223,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._closing:
             self.close()
         elif not line and self._frames.is_broken:
-            self._tell_broken()
+            self._refuse_broken()
 
     def _wait_for_turn(self) -> None:
         self._pause_reading()
@@ -259,7 +275,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         return frame
 
     def _greeted(self, request_id: int, method: str, args: list[Any]) -> bytes:
-        """The answer to hello; whoever is refused has to connect anew."""
+        """Answer hello; a client that is refused has to connect anew."""
         try:
             value = self._session.greet(method, args, self._peer_of(self._transport))
         except RlmmError:
@@ -270,8 +286,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._figures.answered["hello"] += 1
         return answer_frame(request_id, value)
 
-    def _tell(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
-        """A request has waited long enough."""
+    def _answer_waiting(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
+        """Answer a request that has waited."""
         self.heard_s = self._loop.time()
         try:
             value = result_of(task)
@@ -292,11 +308,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._later.append(frame)
 
     def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
-        """A fault of ours: told, logged, and no reason to end."""
+        """Log a bug and refuse the request."""
         _log.error("a request failed: %s", method, exc_info=error)
-        told = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
-        self._figures.refuse(method, told)
-        return refusal_frame(request_id, told)
+        refusal = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
+        self._figures.refuse(method, refusal)
+        return refusal_frame(request_id, refusal)
 
     def _write_later(self) -> None:
         if self._later and not self._transport.is_closing():
@@ -311,7 +327,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------- how it ends
 
     def give_up(self, error: RlmmError, reason: str | None = None) -> None:
-        """Refuse everything by one frame that belongs to no request, and end."""
+        """Refuse everything by one frame that belongs to no request, and close."""
         if reason is not None:
             self._figures.cut_off[reason] += 1
             self._figures.refuse(None, error)
@@ -319,7 +335,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.close()
 
     def close(self) -> None:
-        """End when the answers that were made are taken; nothing is read any more."""
+        """Close when the answers that were made are taken; nothing is read any more."""
         self._closing = True
         if self.closing_s is None:
             self.closing_s = self._loop.time()
@@ -341,7 +357,6 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def has_line(self) -> bool:
-        """Whether requests stand in line whose turn will come."""
         return bool(self._line) and self.blocked_s is None
 
     @property
@@ -350,12 +365,11 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def is_welcome(self) -> bool:
-        """Whether who was let in still would be."""
+        """Whether the client would be let in still."""
         return self._session.is_welcome
 
     @property
     def state(self) -> str:
-        """In one word, for statistics."""
         if self._closing:
             return "closing"
         if self.blocked_s is not None:
@@ -364,14 +378,14 @@ class ClientConnection(asyncio.BufferedProtocol):
             return "greeting"
         return "waiting" if self._waits else "idle"
 
-    def _tell_broken(self) -> None:
+    def _refuse_broken(self) -> None:
         try:
             self._frames.feed(b"")
         except ProtocolError as error:
             self.give_up(error, "protocol")
 
     def _hold(self, held_bytes: int) -> None:
-        """Account for the bytes of an unfinished frame; there is only so much room for all."""
+        """Count the bytes of an unfinished frame; the room for all of them is limited."""
         is_known = self._session.is_known
         self._figures.hold(held_bytes - self._held_bytes, is_known=is_known)
         self._held_bytes = held_bytes
@@ -379,5 +393,5 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         if held_bytes > HELLO_BYTES_MAX and not is_known:
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
-        elif not self._figures.has_room(self._around.settings, is_known=is_known):
+        elif not self._figures.has_room(self._context.settings, is_known=is_known):
             self.abort("memory" if is_known else "greeting")

@@ -1,8 +1,7 @@
 """
-Addresses that are told of clusters: which may be tried now, and what the last try came to.
+Trials of addresses that brokers report: which may be tried now, and the last result.
 
-Decides alone; whoever tries says how it went. Invariant: of one cluster one address is tried at a
-time, and none again before its pause is over, however often it is told.
+Invariant: one address of a cluster is tried at a time, and none again before its pause is over.
 """
 
 from __future__ import annotations
@@ -16,34 +15,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 AGAIN: Final = Pauses(1.0, 60.0)
-"""Between tries of one address: clients ask several times a second, and what is wrong with an
-address is put right by people."""
+"""Pauses between tries of one address: clients ask several times a second, and people repair
+addresses."""
 OTHER_S: Final = 1.0
-"""Between tries of different addresses of one cluster: who tells the right one waits no longer,
-whoever else tells a wrong one."""
+"""Between tries of different addresses of one cluster: wrong reports delay a right one no
+longer."""
 AT_A_TIME_MAX: Final = 8
-"""Clusters that are tried at a time, of those that were never followed: each is connections to
-somewhere, for seconds."""
+"""Clusters that are tried at a time and were never followed: each opens connections for seconds."""
 REMEMBERED_MAX: Final = 256
-"""Clusters of which the last try is remembered: anybody may make up ids."""
+"""Clusters whose last try is remembered: clients may make up ids."""
 
 
 @dataclass(slots=True)
 class _Tries:
-    """Those of one cluster."""
+    """The tries of one cluster."""
 
     backoff: Backoff
     address: str
-    """The one that was tried last."""
     tried_s: float
     trouble: Exception | None = None
-    """What the last try failed of."""
     is_under_way: bool = False
     is_learned: bool = False
 
 
 class ConnectionTrials:
-    """The tries of every cluster; *now* is the clock that pauses are measured by."""
+    """The tries of every cluster; *now* is the clock of the pauses."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -51,9 +47,9 @@ class ConnectionTrials:
 
     def begin(self, cluster_id: str, address: str, *, is_learned: bool) -> bool:
         """
-        Whether an address may be tried now; if so the try is under way.
+        Begin a try, if the address may be tried now; whether it may.
 
-        Whatever is tried for others, a cluster that is learned already is not held up by it.
+        Tries of unknown clusters do not delay a learned one.
         """
         tries = self._of.get(cluster_id)
         if tries is None:
@@ -71,20 +67,18 @@ class ConnectionTrials:
         return True
 
     def failed(self, cluster_id: str, trouble: Exception) -> None:
-        """The try that is under way came to nothing."""
         tries = self._of[cluster_id]
         tries.is_under_way, tries.trouble = False, trouble.with_traceback(None)
         tries.backoff.failed()
 
     def ended(self, cluster_id: str) -> None:
-        """The try that is under way went well; whether that lasts is to be seen."""
         tries = self._of[cluster_id]
         tries.is_under_way, tries.trouble = False, None
 
     def dropped(self, cluster_id: str, address: str, trouble: Exception, lasted_s: float) -> None:
         """
-        A cluster was followed for a time, and is not any more: a failure as any other. A try of
-        another address that is under way stays so.
+        A cluster was followed for *lasted_s* and was dropped: count a failure. A try of another
+        address that is under way stays so.
         """
         tries = self._of.get(cluster_id)
         if tries is None:
@@ -98,7 +92,7 @@ class ConnectionTrials:
         tries.is_under_way = is_under_way
 
     def last(self, cluster_id: str) -> tuple[str, Exception] | None:
-        """Where a cluster was tried last, and what that failed of; `None` where it did not yet."""
+        """The address and error of the last try, if it has ended so."""
         tries = self._of.get(cluster_id)
         if tries is None or tries.is_under_way or tries.trouble is None:
             return None
@@ -112,11 +106,11 @@ class ConnectionTrials:
         return self._now() - tries.tried_s >= OTHER_S
 
     def _strangers(self) -> int:
-        """How many are tried now that were never followed."""
+        """Tries under way of clusters that were never followed."""
         return sum(one.is_under_way and not one.is_learned for one in self._of.values())
 
     def _forget_one(self) -> None:
-        """Make room for one more: the oldest goes, of those that are not under way."""
+        """Make room for one more: drop the oldest that is not under way."""
         if len(self._of) < REMEMBERED_MAX:
             return
         ended = [name for name, one in self._of.items() if not one.is_under_way]

@@ -1,9 +1,9 @@
 """
-From a method and its arguments to the value that answers it: a table of small functions.
+The dispatch of reads: a table of functions from method and arguments to an answer. Nothing waits
+here.
 
-Each reads its arguments and asks at once; nothing waits here. Invariant of the order in which a
-request is judged: what is wrong in it is said before what its sender may, and that before what is
-assigned and whether it is ready.
+Invariant: a request is refused for its form first, then for the role of the client, then for
+assignment and readiness.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ _SEGMENT_BYTES: Final = 130
 """Most bytes of a segment's fixed fields on the wire."""
 _EPOCH_BYTES: Final = 15
 _FOUND: Final = b"\x92\xc0"
-"""The answer to one of several look-ups up to its segment: an array of no error and that."""
+"""The answer to one of several look-ups in front of its segment: an array of no error and that."""
 _NOTHING: Final = b"\x92\xc0\xc0"
 _ANSWER_ROOM: Final = 1_024
-"""Bytes of a frame that are left for what stands around the segments of an answer."""
+"""Bytes of a frame that are left for all but the segments of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request may ask for, and one answer hold."""
+    """Limits of one request, and of its answer."""
 
     lookups_max: int
     page_max: int
@@ -71,7 +71,6 @@ class RequestLimits:
 
     @classmethod
     def of(cls, settings: SidecarSettings) -> RequestLimits:
-        """The bounds that *settings* set."""
         return cls(
             settings.lookups_max,
             settings.page_max,
@@ -169,7 +168,7 @@ def _limit(value: object) -> int:
 
 
 def _size_of(segment: SegmentMetadata) -> int:
-    """Bytes that it has on the wire at most."""
+    """At most, on the wire."""
     custom = segment.custom_metadata
     return (
         _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))
@@ -203,7 +202,6 @@ READS: Final[Mapping[str, Callable[[PartitionQueries, Args, RequestLimits], obje
     "partition_delete": _partition_delete,
     "is_ready": _is_ready,
 }
-"""What the engine is asked."""
 COUNTS: Final = {name: len(METHODS[name].args) for name in READS}
 """How many arguments each has without options."""
 
@@ -216,7 +214,7 @@ _SIEVE: Final = PartitionQueries(Gate(), _pass)
 
 
 def require_sound(method: str, args: Args, bounds: RequestLimits) -> None:
-    """Refuse a read that cannot be meant, without asking anybody: before it waits for long."""
+    """Refuse a malformed read before it waits."""
     try:
         READS[method](_SIEVE, args, bounds)
     except NotAssigned:
@@ -252,14 +250,12 @@ _EVENTS: Final[Mapping[str, Callable[[Args], Event]]] = {
 
 
 def read_event(method: str, args: Args) -> Event:
-    """The event that a write is to store, if one may be stored at all."""
     event = _EVENTS[method](args)
     encode(event)
     return event
 
 
 def event_partition(event: Any) -> TopicIdPartition:
-    """The user partition that an event from the wire is about."""
     partition: TopicIdPartition = getattr(event, "partition", None) or event.id.partition
     return partition
 
@@ -273,7 +269,7 @@ def event_broker(event: Any) -> int:
 
 
 def read_assign(args: Args, bounds: RequestLimits) -> tuple[list[TopicIdPartition], bool]:
-    """What a broker has, leaders and followers alike, and whether that is all."""
+    """The partitions of a broker, leaders and followers alike, and whether they are all."""
     leaders, followers, complete = args
     most = bounds.assign_max
     led = array_up_to(leaders, "the leaders", most)
@@ -285,7 +281,6 @@ def read_assign(args: Args, bounds: RequestLimits) -> tuple[list[TopicIdPartitio
 
 
 def read_stop(args: Args, bounds: RequestLimits) -> list[TopicIdPartition]:
-    """What a broker does not have any more."""
     return read_partitions(array_up_to(args[0], "the partitions", bounds.assign_max))
 
 
@@ -293,20 +288,20 @@ def read_stop(args: Args, bounds: RequestLimits) -> list[TopicIdPartition]:
 
 
 def read_listing(args: Args) -> tuple[int, bytes | None, int]:
-    """Metadata partition, what the page goes on behind, and its limit."""
+    """Metadata partition, key of the last page, and limit."""
     place, after, limit = args
     return uint31(place, "a metadata partition"), read_summary_key(after), _limit(limit)
 
 
 def read_size(value: object, bounds: RequestLimits) -> int:
-    """How many bytes are wanted, as many as one answer may have at most."""
+    """The number of bytes, limited to one answer."""
     if type(value) is not int or not 1 <= value <= INT32_MAX:
         refuse("a number of bytes", f"a number from 1 to {INT32_MAX}", value)
     return min(value, PIECE_BYTES_MAX, bounds.answer_bytes_max)
 
 
 def read_log_question(args: Args, bounds: RequestLimits) -> tuple[Uuid, int, int, int, int]:
-    """Topic, metadata partition, offset, bytes to step over, and bytes that are wanted."""
+    """Topic, metadata partition, offset, bytes to skip, and bytes to return."""
     topic_id, place, position, skip, size = args
     return (
         uuid(topic_id, "the topic id of a log"),

@@ -1,7 +1,7 @@
 """
-The frame server as a part of the process: where it listens, who is connected, and its end.
+The listener of the frame server: its addresses, connections and end.
 
-Invariant: when `run` has ended there is no connection, no task and no socket file of it left.
+Invariant: after `run` no connection, task or socket file is left.
 """
 
 from __future__ import annotations
@@ -37,49 +37,47 @@ _FILES_KEPT = 512
 """Files that the process needs beside connections: its log, snapshots, connections to brokers."""
 _BACKLOG = 1_024
 _LOOKS = 8
-"""How often each time-out is looked at before it is over."""
+"""How often each time-out is checked before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _REMOVE_S = 1.0
-"""What the end waits for a disk that hangs before the file of the socket is left where it is."""
+"""How long the end waits for a disk that hangs before it leaves the file of the socket."""
 _LEAVES_FILES: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-"""Newer event loops look for the file of a socket themselves, and block while they do."""
+"""Newer event loops remove the file of a socket themselves, and block while they do."""
 _WAIT_SHARE = 0.5
-"""Share of the deadline that answers under way have to end by themselves."""
+"""Share of the deadline in which answers under way may end by themselves."""
 
 
 class Sidecar:
     """The frame server. Listens as long as `run` runs."""
 
     def __init__(
-        self, around: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
+        self, context: SessionContext, unix_path: Path | None, *, may_do_without: bool = False
     ) -> None:
         """
-        *unix_path* is where the Unix socket is; `None` opens none. Where it *may do without*, a
-        path that cannot be used is logged and no reason to end.
+        *unix_path* is the path of the Unix socket; `None` opens none. Where the server *may do
+        without*, it logs a path that cannot be used.
         """
         self._may_do_without = may_do_without
-        self._around = around
+        self._context = context
         self._unix_path = unix_path
         self._connections: set[ClientConnection] = set()
-        self._connections_max = around.settings.connections_max
+        self._connections_max = context.settings.connections_max
         self._is_ending = False
         self._gone = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
         self._readers: SocketReaders | None = None
         self._handshakes: Handshakes | None = None
-        self._door_generation = around.door.generation
+        self._door_generation = context.door.generation
         self.listening = asyncio.Event()
-        """Set while connections are taken."""
         self.addresses: list[tuple[str, int]] = []
-        """Where TCP connections are taken, once they are."""
 
     async def run(self) -> None:
         """
         Listen until cancelled; then answer what is under way, and end it within the deadline.
 
-        Raises `ConfigError` where it cannot listen where it is told to.
+        Raises `ConfigError` where it cannot listen at an address of the settings.
         """
-        self._connections_max = files_for(self._around.settings.connections_max)
+        self._connections_max = files_for(self._context.settings.connections_max)
         self._readers = readers()
         servers: list[asyncio.Server] = []
         unix: UnixSocket | None = None
@@ -87,8 +85,8 @@ class Sidecar:
             unix = await self._open_unix()
             if unix is not None:
                 servers.append(await self._listen_unix(unix))
-            if self._around.settings.address is not None:
-                servers.append(await self._listen_tcp(*self._around.settings.address))
+            if self._context.settings.address is not None:
+                servers.append(await self._listen_tcp(*self._context.settings.address))
             self._look_after_all()
             self.listening.set()
             await asyncio.Event().wait()
@@ -117,7 +115,7 @@ class Sidecar:
         try:
             return await in_own_thread(
                 "sidecar: socket",
-                partial(UnixSocket, self._unix_path, self._around.settings.mode, _BACKLOG),
+                partial(UnixSocket, self._unix_path, self._context.settings.mode, _BACKLOG),
             )
         except ConfigError as error:
             if not self._may_do_without:
@@ -136,8 +134,8 @@ class Sidecar:
         return server
 
     async def _listen_tcp(self, host: str, port: int) -> asyncio.Server:
-        hello_s = self._around.settings.hello_timeout_ms / 1_000
-        shaking = self._handshakes = self._around.door.handshakes("sidecar", hello_s)
+        hello_s = self._context.settings.hello_timeout_ms / 1_000
+        shaking = self._handshakes = self._context.door.handshakes("sidecar", hello_s)
         taken_by = self._readers if shaking is None else None
         connect = partial(self._connection, tcp_peer, taken_by)
         make: Callable[[], asyncio.BaseProtocol] = connect
@@ -162,7 +160,7 @@ class Sidecar:
     def _connection(
         self, peer_of: Callable[[asyncio.Transport], Peer], taken_by: SocketReaders | None
     ) -> ClientConnection:
-        return ClientConnection(self._around, peer_of, self._enter, self._leave, taken_by)
+        return ClientConnection(self._context, peer_of, self._enter, self._leave, taken_by)
 
     def _enter(self, connection: ClientConnection) -> bool:
         if len(self._connections) >= self._connections_max or self._is_ending:
@@ -178,12 +176,14 @@ class Sidecar:
     # -------------------------------------------------------------------------------- limits
 
     def _look_after_all(self) -> None:
-        """Cut off who is silent, or does not take its answers, for too long; and look again."""
-        settings = self._around.settings
+        """
+        Cut off clients that are silent, or do not take their answers, for too long; periodically.
+        """
+        settings = self._context.settings
         loop = asyncio.get_running_loop()
         self._send_away_who_is_unwelcome()
         now_s = loop.time()
-        self._around.clusters.look_after(now_s)
+        self._context.clusters.look_after(now_s)
         slow_s, hello_s = settings.slow_client_ms / 1_000, settings.hello_timeout_ms / 1_000
         idle_s = settings.idle_timeout_ms / 1_000
         for connection in list(self._connections):
@@ -202,8 +202,8 @@ class Sidecar:
         self._look = loop.call_later(look_s, self._look_after_all)
 
     def _send_away_who_is_unwelcome(self) -> None:
-        """End connections whose right was taken away."""
-        generation = self._around.door.generation
+        """End connections whose role was taken away."""
+        generation = self._context.door.generation
         if generation != self._door_generation:
             self._door_generation = generation
             for connection in list(self._connections):
@@ -211,23 +211,22 @@ class Sidecar:
                     connection.abort("unwelcome")
 
     def statistics(self) -> SidecarStatistics:
-        """What came in and what became of it."""
         states: dict[str, int] = dict.fromkeys(
             ("greeting", "idle", "waiting", "slow", "closing"), 0
         )
         for connection in self._connections:
             states[connection.state] += 1
-        clusters = self._around.clusters
-        return self._around.figures.statistics(
+        clusters = self._context.clusters
+        return self._context.figures.statistics(
             states, self._connections_max, clusters.brokers_statistics(), clusters.takeovers
         )
 
     # --------------------------------------------------------------------------------- the end
 
     async def _end(self) -> None:
-        """Let end what is under way; refuse the rest, close, and leave nobody behind."""
+        """Let requests under way end; refuse the rest, and close all connections."""
         loop = asyncio.get_running_loop()
-        stop_s = self._around.settings.stop_timeout_ms / 1_000
+        stop_s = self._context.settings.stop_timeout_ms / 1_000
         deadline_s = loop.time() + stop_s
         for connection in self._connections:
             connection.stop_reading()
@@ -239,7 +238,7 @@ class Sidecar:
         tasks = [task for task in tasks if not task.done()]
         if tasks:
             await asyncio.wait(tasks, timeout=max(0.0, deadline_s - loop.time()))
-        await asyncio.sleep(0)  # what has just ended is told in the next turn
+        await asyncio.sleep(0)  # requests that have just ended are answered in the next turn
         while self._has_lines() and loop.time() < deadline_s:  # noqa: ASYNC110 - waits for turns
             await asyncio.sleep(0)
         for connection in list(self._connections):
@@ -265,7 +264,7 @@ class Sidecar:
 
 
 async def _remove(unix: UnixSocket) -> None:
-    """Remove the file of a socket that is closed; a disk that hangs holds up nobody for long."""
+    """Remove the file of a closed socket; does not wait long for a disk that hangs."""
     try:
         async with asyncio.timeout(_REMOVE_S):
             await in_own_thread("sidecar: socket", unix.remove)
@@ -275,8 +274,8 @@ async def _remove(unix: UnixSocket) -> None:
 
 def files_for(connections_max: int) -> int:
     """
-    How many of so many connections the system has files for. The limit is raised as far as it goes;
-    what is then still missing is logged.
+    The number of connections that the system has files for. Raises the soft limit as far as it
+    goes, and logs what is missing.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + _FILES_KEPT

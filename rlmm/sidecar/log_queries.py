@@ -1,10 +1,9 @@
 """
-The log itself, for who asks what happened: read from the log, never from the state.
+Queries of the log itself, never of the state.
 
-A read of the log may take long and costs brokers, disks and memory, so few are under way at a time,
-of one connection and of all; one more is refused. Who waits for records that are still to come
-waits where readers of `at_least` do, and is not counted. Invariant: nothing is read here from
-another topic than the one that was asked for.
+Reads may take long and cost brokers, disks and memory, so only a few run at a time, for one
+connection and for all. A client that waits for new records waits as readers of `at_least` do, and
+does not count. Invariant: nothing is read from another topic than the request names.
 """
 
 from __future__ import annotations
@@ -29,19 +28,18 @@ if TYPE_CHECKING:
     from rlmm.sidecar.session import ClientSession
 
 OF_CONNECTION_MAX: Final = 4
-"""Reads of the log under way of one connection."""
+"""Reads of the log at a time, for one connection."""
 ALL_MAX: Final = 16
-"""And of all: as many megabytes, and less than brokers and disks notice."""
+"""And for all: as many megabytes, few for brokers and disks."""
 LOG_S: Final = 10.0
-"""Deadline of one call of the log."""
 LOOK_S: Final = 5.0
-"""How long is waited for a state to move before the log itself is looked at."""
+"""How long a read waits for a state to move before it asks the log itself."""
 _PAUSE_S: Final = 1.0
-"""The same where no state is to be waited for."""
+"""The same where there is no state to wait for."""
 
 
 async def log_bounds(session: ClientSession, places: Sequence[int]) -> object:
-    """What the log holds of the metadata partitions *places*, in their order."""
+    """The bounds of the metadata partitions *places*, in their order."""
     engine = session.engine()
     topic_id = _topic_id(engine)
     with _under_way(session):
@@ -55,8 +53,8 @@ async def read_log(
     timeout_s: float,
 ) -> object:  # fmt: skip
     """
-    Record batches of metadata partition *place* from *position* on; nil where nothing is there
-    within *timeout_s*. *piece*: how many bytes of them are stepped over, and how many are wanted.
+    Record batches of metadata partition *place* from *position* on; nil where none come within
+    *timeout_s*. *piece*: bytes of them to skip, and bytes to return.
     """
     engine = session.engine()
     _require_topic(engine, topic_id)
@@ -75,9 +73,7 @@ async def read_log(
 
 
 async def _is_there(session: ClientSession, place: int, position: int, timeout_s: float) -> bool:
-    """
-    Whether the log has anything behind *position*, or says in time why not; reading it tells then.
-    """
+    """Whether the log has records at *position*, or a read would raise why not."""
     engine, loop = session.engine(), asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     while True:
@@ -110,7 +106,7 @@ def _ends(found: LogBounds | LogError) -> LogEnds | LogError:
 
 
 def _applied(session: ClientSession, place: int) -> int | None:
-    """How far the state goes; `None` where there is none that is answered from."""
+    """The position of the state, if it is open."""
     try:
         return session.reads().place(place).position
     except (NotAssigned, NotReady):
@@ -119,8 +115,8 @@ def _applied(session: ClientSession, place: int) -> int | None:
 
 def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
     """
-    As many whole batches as *size* bytes hold, one at least, and where to go on: the same at every
-    call, also where a log gives more than was asked for.
+    As many whole batches as *size* bytes hold, one at least, and the next offset: the same at every
+    call, even where a log returns more.
     """
     assert found.next_offset is not None, found.partition
     stop, next_offset = 0, found.next_offset
@@ -134,7 +130,7 @@ def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
 
 @contextmanager
 def _under_way(session: ClientSession) -> Iterator[None]:
-    """One call of the log; raises `TooBusy` where as many are under way as may be."""
+    """Count one call of the log; raises `TooBusy` for one too many."""
     figures = session.figures
     if session.log_reads >= OF_CONNECTION_MAX:
         msg = f"{session.log_reads} reads of the log are under way for this connection, no more may"
@@ -152,7 +148,7 @@ def _under_way(session: ClientSession) -> Iterator[None]:
 
 
 def _topic_id(engine: Engine) -> Uuid:
-    """Of the topic that is followed now."""
+    """The id of the topic that the engine follows now."""
     if engine.identity is None:
         raise NotReady("the log has not been reached", reason=NotReadyReason.CONNECTING)
     return engine.identity.topic_id

@@ -1,9 +1,8 @@
 """
-What operators look at: the user partitions of a metadata partition, and the state image of one.
+Queries of operators: the user partitions of a metadata partition, and the state image of one.
 
-Both may take longer than a turn, so they are made in several. Invariant: what is answered was so at
-one moment at which it could be asked for. Whoever makes it admits once more when all is there, and
-waits for nothing from then on until it is taken out of the state.
+Both are made in several turns of the event loop. Invariant: an answer was true at one moment at
+which it was admitted: the gate admits once more at the end, and nothing awaits after that.
 """
 
 from __future__ import annotations
@@ -33,19 +32,20 @@ if TYPE_CHECKING:
     from rlmm.sidecar.statistics import FrameServerCounters
 
 PAGE_MAX: Final = 400
-"""User partitions of one page: their figures are put together in about a millisecond."""
+"""User partitions of one page, whose figures take about a millisecond."""
 _PIECE: Final = 500
-"""User partitions that are looked through between two turns of the event loop."""
+"""User partitions that are compared between two turns of the event loop."""
 
 IMAGES_SHARE: Final = 2
-"""Of the memory for what waits, one part of so many is for images: brokers' writes wait, too."""
+"""Images may use one part in so many of the memory for waiting requests."""
 IN_PLACE_SEGMENTS: Final = 250
-"""An image of so many segments is made at once, below a millisecond; larger ones in a thread."""
+"""Images up to so many segments are made on the event loop, below a millisecond; larger ones in a
+thread."""
 SEGMENT_BYTES: Final = 96
-"""What a segment is reckoned with in an image that is not made yet: what nearly any has."""
+"""Estimate for a segment in an image that is not made yet."""
 AROUND_BYTES: Final = 4 * 1024
 IDLE_S: Final = 60.0
-"""How long an image is kept for a client that does not ask for more of it."""
+"""How long an image is kept for a client that does not read on."""
 
 
 async def list_partitions(
@@ -63,7 +63,7 @@ async def list_partitions(
 
 
 async def _lowest(shard: Shard, after: bytes | None, count: int) -> list[TopicIdPartition]:
-    """So many user partitions above *after*, by rising key; others have turns in between."""
+    """The *count* lowest user partitions above *after*; other tasks have turns in between."""
     lowest: list[tuple[bytes, TopicIdPartition]] = []
     behind = b"" if after is None else after
     for number, partition in enumerate(shard.partitions(), 1):
@@ -83,7 +83,7 @@ def _page(
     count_max: int,
     bytes_max: int,
 ) -> SummaryPage:
-    """The first of *found*, as many as there is room for, without what may not be seen."""
+    """The first of *found* that fit, without those that the client may not see."""
     summaries: list[PartitionFigures] = []
     size, hidden, last = 0, 0, b""
     for number, partition in enumerate(found):
@@ -105,7 +105,7 @@ def _page(
 
 
 class OpenImage:
-    """The state image that one client takes in pieces; it has one at a time."""
+    """The state image that a client reads in pieces; one at a time."""
 
     __slots__ = ("_data", "_figures", "_held_bytes", "_idle", "_is_being_made", "_settings")
 
@@ -121,8 +121,8 @@ class OpenImage:
         self, session: ClientSession, partition: TopicIdPartition, bytes_max: int
     ) -> object:
         """
-        Make the image of *partition* as it is now; its first bytes. What fits into them is not
-        kept open. Another one that was open is let go of.
+        Make the image of *partition* as it is now, and return its first bytes. Keeps it only if
+        there are more; closes any other one.
         """
         if self._is_being_made:
             raise TooBusy("an image is being made for this connection, one at a time is")
@@ -166,7 +166,6 @@ class OpenImage:
         return position, data
 
     def read(self, offset: int, bytes_max: int) -> bytes:
-        """Bytes of the image that is open."""
         if self._data is None:
             msg = f"no image is open here, or it was let go of after {IDLE_S:.0f} s: open it anew"
             raise InvalidArgument(msg)
@@ -174,7 +173,6 @@ class OpenImage:
         return self._data[offset : offset + bytes_max]
 
     def close(self) -> None:
-        """Let go of the image, if one is open."""
         self._data = None
         if not self._is_being_made:
             self._hold(0)
@@ -188,7 +186,7 @@ class OpenImage:
         self._idle = asyncio.get_running_loop().call_later(IDLE_S, self.close)
 
     def _require_room(self, partition: TopicIdPartition, size: int) -> None:
-        """Hold *size* bytes; refuse what there is no room for, now or ever."""
+        """Hold *size* bytes; refuse them where there is no room, now or ever."""
         figures, total_max = self._figures, self._settings.waiting_bytes_total_max
         more, room = size - self._held_bytes, total_max // IMAGES_SHARE
         if size > room:

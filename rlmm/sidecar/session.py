@@ -1,15 +1,15 @@
 """
-One client: who it is, which engine it is answered from, and what it may ask.
+The session of one client: its engine, and its requests.
 
-Everything is answered or refused at once, but for what has to wait: that comes as a coroutine.
-Roles are judged behind what is wrong in a request and before what is assigned. Before a client has
-said who it is, it may nothing, and is not told which methods there are.
+Requests are answered or refused at once; one that has to wait gives a coroutine. Roles are checked
+after the form of a request and before the assignment. Before hello a client may do nothing, and
+learns of no methods.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rlmm.access.roles import Role
 from rlmm.errors import NotPermitted, NotReady, ProtocolError, Stopped, UnknownMethod
@@ -55,97 +55,102 @@ if TYPE_CHECKING:
 
 
 _RECEIVED_BYTES: Final = 256 * 1024
-"""Most bytes that are taken from a socket at a time."""
+"""Bytes taken from a socket at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What every session of one frame server shares."""
+    """Parts that all sessions of one frame server share."""
 
     settings: SidecarSettings
     clusters: Clusters
     door: Authenticator
     figures: FrameServerCounters
     status: Callable[[Engine], Mapping[str, object]]
-    """How an engine stands, for people."""
+    """The statistics of an engine, for operators."""
     server: str
     """Name and version of this program."""
     mode: str
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
-    """Where what is received stands for a moment."""
+    """Holds received bytes until they are taken."""
 
 
 class ClientSession:
-    """What one client asks, from its hello on."""
+    """The requests of one client, from its hello on."""
 
     __slots__ = (
-        "_around", "_bounds", "_client", "_engine", "_reads", "broker", "hello", "image",
-        "log_reads", "meter",
+        "_bounds",
+        "_client",
+        "_context",
+        "_engine",
+        "_reads",
+        "broker",
+        "hello",
+        "image",
+        "log_reads",
+        "meter",
     )  # fmt: skip
 
-    def __init__(self, around: SessionContext) -> None:
-        self._around = around
-        self._bounds = RequestLimits.of(around.settings)
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+        self._bounds = RequestLimits.of(context.settings)
         self.hello: ClientHello | None = None
-        """What the client has said of itself; `None` while it has not."""
+        """`None` before hello."""
         self._engine: Engine | None = None
-        """Whose cluster is known to be the client's."""
+        """`None` before the engine is known to be that of the client's cluster."""
         self._reads: PartitionQueries | None = None
         self._client: Client | None = None
-        """Who this is, counted as one connection of it."""
+        """Counts as one connection of the client."""
         self.broker: BrokerStart | None = None
-        """The start of a broker that this client speaks for."""
+        """The start of the broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
-        """Called for each request where only so many are allowed; raises `TooBusy`."""
-        self.image = OpenImage(around.settings, around.figures)
-        """The state image that the client takes in pieces."""
+        """Called for each request of a client with a rate limit; raises `TooBusy`."""
+        self.image = OpenImage(context.settings, context.figures)
         self.log_reads = 0
-        """Calls of a log that are under way for the client."""
+        """Calls of the log that are under way for the client."""
 
     @property
     def figures(self) -> FrameServerCounters:
-        """What is counted for all sessions."""
-        return self._around.figures
+        return self._context.figures
 
     @property
     def is_known(self) -> bool:
-        """Whether the client has said who it is."""
         return self.hello is not None
 
     @property
     def client(self) -> Client:
-        """Who this is; only asked of who is known."""
+        """Only for use after hello."""
         client = self._client
         assert client is not None
         return client
 
     @property
     def is_welcome(self) -> bool:
-        """Whether who was let in still would be."""
-        return self._client is None or self._around.door.is_valid(self._client)
+        """Whether the client would be let in still."""
+        return self._client is None or self._context.door.is_valid(self._client)
 
     def leave(self) -> None:
         self.image.close()
         self._leave_broker()
         if self._client is not None:
-            self._around.door.limits.leave(self._client)
+            self._context.door.limits.leave(self._client)
 
     # ------------------------------------------------------------------------------- hello
 
     def greet(self, method: str, args: Args, peer: Peer) -> dict[str, object]:
-        """Answer the first request, after which the client is known or the connection ends."""
+        """Answer hello; after a refusal the connection ends."""
         if method != "hello":
             raise NotPermitted("the first request must be hello: nothing else is answered before")
         METHODS["hello"].require_count(args)
         hello = read_hello(args[0])
         version = agree(hello.versions)
-        door = self._around.door
+        door = self._context.door
         client = door.identify(peer, hello.token)
         client.require_broker(hello.broker_id)
         door.limits.enter(client)
         self.hello, self._client, self.meter = hello, client, door.limits.meter(client)
         try:
-            self._show_life()
+            self._wake_log()
             engine = self.engine()
         except NotReady:
             identity = None
@@ -154,16 +159,16 @@ class ClientSession:
             raise
         else:
             identity = engine.identity
-        settings = self._around.settings
+        settings = self._context.settings
         return hello_answer_value(
             HelloAnswer(
                 version,
-                self._around.server,
+                self._context.server,
                 None if identity is None else identity.cluster_id,
                 None if identity is None else identity.topic_id,
                 None if identity is None else identity.partition_count,
                 client.role.value,
-                self._around.mode,
+                self._context.mode,
                 ServiceLimits(
                     settings.frame_bytes_max,
                     settings.pipeline_max,
@@ -178,12 +183,12 @@ class ClientSession:
         )
 
     def engine(self) -> Engine:
-        """The engine of the client's cluster; raises why there is none, or not yet."""
+        """The engine of the client's cluster; raises the reason where there is none."""
         if self._engine is not None and not self.is_left_behind():
             return self._engine
         hello = self.hello
         assert hello is not None
-        clusters = self._around.clusters
+        clusters = self._context.clusters
         may_teach = self.client.role.may(Role.BROKER)
         engine = clusters.find(hello.cluster_id, hello.bootstrap, may_teach=may_teach)
         is_right = clusters.require_right(engine, hello.cluster_id)
@@ -195,30 +200,28 @@ class ClientSession:
             self._reads = self._reads_of(engine)
         return engine
 
-    def _show_life(self) -> None:
-        """Where a broker speaks its cluster is alive, whatever is known of it here."""
+    def _wake_log(self) -> None:
+        """A broker that speaks is a sign of life of its cluster."""
         assert self.hello is not None
         if self.hello.broker_id is not None:
-            self._around.clusters.hear_broker(self.hello.cluster_id)
+            self._context.clusters.wake_logs(self.hello.cluster_id)
 
     def _leave_broker(self) -> None:
         start, self.broker = self.broker, None
         if start is not None:
-            self._around.clusters.leave(start)
+            self._context.clusters.leave(start)
 
     def is_left_behind(self) -> bool:
-        """Whether the engine that answered is gone; from then on another one is looked for."""
+        """Forget an engine that was taken off; whether there was one."""
         if self._engine is None or self.is_served(self._engine):
             return False
         self._engine = self._reads = None
         return True
 
     def is_served(self, engine: Engine) -> bool:
-        """Whether the engine is still there."""
-        return self._around.clusters.is_served(engine)
+        return self._context.clusters.is_served(engine)
 
     def reads(self) -> PartitionQueries:
-        """The questions that this client may ask."""
         return self._reads or self._reads_of(self.engine())
 
     def _reads_of(self, engine: Engine) -> PartitionQueries:
@@ -230,7 +233,7 @@ class ClientSession:
 
     def answer(self, method: str, args: Args) -> object:
         """
-        The value that answers a request, or a coroutine that gives it when it has waited.
+        The value that answers a request, or a coroutine that waits and returns it.
 
         Raises the refusal.
         """
@@ -277,10 +280,10 @@ class ClientSession:
             self._require(found)
             self.client.require_author(event_broker(event))
             return waiting.write(self, event, options)
-        return _OTHERS[method](self, found, args)
+        return self._others[method](self, found, args)
 
     def _require(self, method: Method) -> None:
-        """Refuse what the role does not allow, and who speaks for a start that is over."""
+        """Refuse by role, and requests of a superseded broker start."""
         self.client.require_role(method.role, method.name)
         if self.broker is not None:
             self.broker.require_current()
@@ -296,26 +299,26 @@ class ClientSession:
         said = args[1] if _has_options(method, args) else None
         timeout_ms = read_wait_options(said, self._bounds.timeout_ms_max)
         if timeout_ms is None:
-            timeout_ms = self._around.settings.ready_timeout_ms
+            timeout_ms = self._context.settings.ready_timeout_ms
         self._require(method)
         return waiting.wait_ready(self, partition, timeout_ms / 1_000)
 
     def _assign(self, method: Method, args: Args) -> object:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
-        self._show_life()
+        self._wake_log()
         engine, start = self._speaking(method)
-        brokers = self._around.clusters.brokers(engine)
+        brokers = self._context.clusters.brokers(engine)
         return brokers.assign(start, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
         partitions = read_stop(args, self._bounds)
         self._require(method)
         engine, start = self._speaking(method)
-        return self._around.clusters.brokers(engine).stop(start, partitions)
+        return self._context.clusters.brokers(engine).stop(start, partitions)
 
     def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
-        """The broker that this client speaks for."""
+        """The engine and the broker start of this client."""
         engine = self.engine()
         if self.broker is None:
             msg = f"{method.name} is said by a broker: hello named no broker_id"
@@ -329,8 +332,8 @@ class ClientSession:
     def _status(self, method: Method, args: Args) -> object:
         self._require(method)
         engine = self.engine()
-        brokers = self._around.clusters.shown(engine)
-        return in_milliseconds({**self._around.status(engine), "brokers": brokers})
+        brokers = self._context.clusters.shown(engine)
+        return in_milliseconds({**self._context.status(engine), "brokers": brokers})
 
     # ------------------------------------------------------------------------------- looking
 
@@ -367,23 +370,22 @@ class ClientSession:
         piece = skip, size
         return history.read_log(self, topic_id, place, position, piece, timeout_ms / 1_000)
 
+    _others: ClassVar[Mapping[str, Callable[[ClientSession, Method, Args], Any]]] = {
+        "hello": _again,
+        "ping": _ping,
+        "wait_ready": _wait_ready,
+        "assign": _assign,
+        "stop_partitions": _stop_partitions,
+        "read_token": _read_token,
+        "status": _status,
+        "list_partitions": _list_partitions,
+        "open_image": _open_image,
+        "read_image": _read_image,
+        "close_image": _close_image,
+        "log_bounds": _log_bounds,
+        "read_log": _read_log,
+    }
+
 
 def _has_options(method: Method, args: Args) -> bool:
     return len(args) > len(method.args)
-
-
-_OTHERS: Final[Mapping[str, Callable[[ClientSession, Method, Args], Any]]] = {
-    "hello": ClientSession._again,  # noqa: SLF001 - the table of this class
-    "ping": ClientSession._ping,  # noqa: SLF001
-    "wait_ready": ClientSession._wait_ready,  # noqa: SLF001
-    "assign": ClientSession._assign,  # noqa: SLF001
-    "stop_partitions": ClientSession._stop_partitions,  # noqa: SLF001
-    "read_token": ClientSession._read_token,  # noqa: SLF001
-    "status": ClientSession._status,  # noqa: SLF001
-    "list_partitions": ClientSession._list_partitions,  # noqa: SLF001
-    "open_image": ClientSession._open_image,  # noqa: SLF001
-    "read_image": ClientSession._read_image,  # noqa: SLF001
-    "close_image": ClientSession._close_image,  # noqa: SLF001
-    "log_bounds": ClientSession._log_bounds,  # noqa: SLF001
-    "read_log": ClientSession._read_log,  # noqa: SLF001
-}

@@ -1,13 +1,13 @@
-"""What can be chosen about the frame server, and why each default is what it is. Pure."""
+"""Settings of the frame server. Pure."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from rlmm.base.whole_numbers import require_whole_numbers
 from rlmm.errors import ConfigError
 
-_INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
 _MODE = re.compile(r"0?[0-7]{3}", re.ASCII)
 NO_SOCKET = "none"
@@ -16,8 +16,13 @@ SOCKET_NAME = "rlmm.sock"
 """Of the Unix socket in the data folder, where no path is said."""
 SOCKET_PATH_BYTES_MAX = 100
 """Longest path that every system takes, with what stands behind it while the socket is made."""
-_FRAME_BYTES_LEAST = 64 * 1024
-_FRAME_BYTES_MOST = 64 * 1024 * 1024
+_BOUNDS = {
+    "frame_bytes_max": (64 * 1024, 64 * 1024 * 1024),
+    "lookups_max": (1, 10_000),
+    "page_max": (1, 1_000),
+    "assign_max": (1, 10_000),
+}
+"""What the engine itself allows; of an assignment, what other clients can be made to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,9 @@ class SidecarSettings:
     """Path of the Unix socket; `none` opens none. Not set: `rlmm.sock` in `data_dir`, so that a
     broker beside the service needs no configuration of either."""
     unix_mode: str = "0600"
-    """Mode of the socket's file, in octal, which is its access control: whoever may write to it is
-    an administrator. The default is the user of the service alone; `0660` adds a group."""
+    """Mode of the socket's file, in octal, which is its access control: a user with the right to
+    write to it is an administrator. The default is the user of the service alone; `0660` adds a
+    group."""
     listen: str | None = None
     """`host:port` where TCP connections are taken, too. Not set: nowhere, because what is reachable
     over a network is to be decided."""
@@ -39,12 +45,11 @@ class SidecarSettings:
     frame_bytes_max: int = 4 * 1024 * 1024
     """Largest frame, in both directions: some thousand segments with custom metadata."""
     received_bytes_max: int = 256 * 1024 * 1024
-    """Bytes of unfinished frames that are held for all who have said who they are; who brings more
-    is cut off, so that no number of clients can use up the memory."""
+    """Bytes of unfinished frames of all clients after hello; a client that brings more is cut off,
+    so that no number of clients can use up the memory."""
     greeting_bytes_max: int = 8 * 1024 * 1024
-    """The same for all who have not said yet who they are, so that strangers never cost a known
-    client its connection. A `hello` that comes in one piece, as nearly all do, needs nothing of
-    it."""
+    """The same for all clients before hello, so that strangers never cost a known client its
+    connection. A `hello` that comes in one piece, as nearly all do, needs nothing of it."""
     pipeline_max: int = 1_024
     """Requests of one connection that are taken up at a time. Further ones stay where they are, and
     others have their turn first; none is refused for that."""
@@ -58,21 +63,21 @@ class SidecarSettings:
     write_buffer_bytes_max: int = 256 * 1024
     """Bytes of answers that a client has not taken; above, nothing more is read from it."""
     slow_client_ms: int = 30_000
-    """How long a client may leave it at that before it is cut off: the time-out of Kafka's
-    clients, after which nobody waits for the answer any more."""
+    """How long a client may leave it at that before it is cut off: the time-out of Kafka's clients,
+    after which they do not wait for the answer."""
     idle_timeout_ms: int = 600_000
     """A connection without a request for so long is closed, as Kafka's brokers do after ten
     minutes, too; a `ping` now and then keeps it."""
     hello_timeout_ms: int = 10_000
-    """How long who has connected may take to say who it is."""
+    """Longest time from the connection to `hello`."""
     ready_timeout_ms: int = 30_000
     """How long `wait_ready` waits where the client does not say: what Kafka's own tests allow a
     metadata manager."""
     timeout_ms_max: int = 120_000
     """Longest time that one request may wait: as long as Kafka's own metadata manager waits for its
     consumer (`remote.log.metadata.consume.wait.ms`). A longer `timeout_ms` counts as this one, with
-    the ordinary answer at its end: `hello` tells it, and whoever wants more asks again. It is not
-    refused, because the first clients knew of no bound."""
+    the ordinary answer at its end: `hello` carries it, and a client that wants more asks again. It
+    is not refused, because the first clients knew of no bound."""
     lookups_max: int = 1_000
     """Look-ups in one request: some milliseconds, which everybody else waits for."""
     page_max: int = 1_000
@@ -88,29 +93,14 @@ class SidecarSettings:
     clusters_max: int | None = None
     """Clusters that are learned from brokers, beside the one of the configuration: a broker that
     names an unknown cluster has an engine made for it, once that cluster has answered where the
-    broker said. Not set: none, because which log is followed is decided by who configures. With
-    `log.kind = kafka` and no servers it must be set."""
+    broker said. Not set: none, because operators decide which log is followed. With `log.kind =
+    kafka` and no servers it must be set."""
     stop_timeout_ms: int = 5_000
     """How long answers under way may take when the service is asked to stop; well below
     `shutdown_timeout_ms`, of which the last snapshots need a part."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
-        for name in (
-            "connections_max", "received_bytes_max", "pipeline_max", "waiting_max",
-            "write_buffer_bytes_max", "slow_client_ms", "idle_timeout_ms", "hello_timeout_ms",
-            "ready_timeout_ms", "lookups_max", "page_max", "brokers_max", "stop_timeout_ms",
-            "greeting_bytes_max", "waiting_bytes_max", "waiting_bytes_total_max", "timeout_ms_max",
-            "assign_max",
-        ):  # fmt: skip
-            _require_whole(name, getattr(self, name), 1, _INT32_MAX)
-        if self.clusters_max is not None:
-            _require_whole("clusters_max", self.clusters_max, 1, _INT32_MAX)
-        _require_whole(
-            "frame_bytes_max", self.frame_bytes_max, _FRAME_BYTES_LEAST, _FRAME_BYTES_MOST
-        )
-        for name, most in _MOST.items():
-            _require_whole(name, getattr(self, name), 1, most)
+        require_whole_numbers("sidecar.", self, **_BOUNDS)
         if self.ready_timeout_ms > self.timeout_ms_max:
             msg = (
                 f"sidecar.ready_timeout_ms must not be above sidecar.timeout_ms_max, "
@@ -145,13 +135,3 @@ class SidecarSettings:
             msg = f"sidecar.listen must be host:port, got {self.listen!r}"
             raise ConfigError(msg)
         return host, int(port)
-
-
-_MOST = {"lookups_max": 10_000, "page_max": 1_000, "assign_max": 10_000}
-"""What the engine itself allows; of an assignment, what others can be made to wait for."""
-
-
-def _require_whole(name: str, value: object, low: int, high: int) -> None:
-    if type(value) is not int or not low <= value <= high:
-        msg = f"sidecar.{name} must be a whole number from {low} to {high}, got {value!r}"
-        raise ConfigError(msg)

@@ -1,13 +1,11 @@
 """
-What comes in by plain sockets, taken for all connections by one look at the system, and what is
-answered at once.
+Reads of plain sockets, by one epoll for all connections.
 
-The event loop's own way makes several objects and calls for each socket that has something, which
-costs more than the answer. Here one descriptor stands for all of them in the loop, and each turn
-takes what is there. Answers go out a few at a time: a client that is woken by each of them sends
-the next request and sleeps again, and waking it costs as much as a third of an answer. What is
-encrypted, and every system without epoll, keeps the loop's own way. Invariants: who is paused, or
-has left, is not read from, not even in the turn in which that happens; no answer outlives its turn.
+The event loop makes several objects and calls for each readable socket, which cost more than the
+answer. Here the loop sees one descriptor for all. Answers go out a few at a time: to wake a client
+for each of them costs a third of an answer. TLS, and systems without epoll, use the event loop.
+Invariants: a paused or closed socket is not read from, even in the same turn; every answer is
+written in its turn.
 """
 
 from __future__ import annotations
@@ -24,20 +22,18 @@ if TYPE_CHECKING:
     Take = Callable[[bytes], None]
 
 NO_FILE: Final = -1
-"""The descriptor of who is not read from here."""
+"""The descriptor of a socket that the event loop reads."""
 RECEIVED_BYTES: Final = 16 * 1024
-"""
-Most bytes that are taken from a socket at a time; room for as many is made for each request, which
-is mostly a hundred.
-"""
+"""Bytes taken from a socket at a time; each request allocates that much, and most have a
+hundred."""
 _SOCKETS_MAX: Final = 256
-"""Sockets in one turn: everything else in the loop has its turn behind them."""
+"""Sockets in one turn, before other work of the loop."""
 _ANSWERS_MAX: Final = 16
-"""Answers that are written one behind the other; as many requests does the first of them wait."""
+"""Answers that are written together; the first waits for so many requests."""
 
 
 class SocketReaders:
-    """The sockets that are read from, and who takes what comes."""
+    """Reads plain sockets, and passes on what came."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -48,25 +44,25 @@ class SocketReaders:
         self._loop.add_reader(self._epoll.fileno(), self._turn)
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
-        """Give *take* what comes by *transport* from now on; the descriptor of its socket."""
+        """Pass what comes by *transport* to *take*; returns the descriptor of its socket."""
         transport.pause_reading()
         fd: int = transport.get_extra_info("socket").fileno()
         self.resume(fd, take, transport)
         return fd
 
     def resume(self, fd: int, take: Take, transport: asyncio.Transport) -> None:
-        """Give *take* what comes by *fd*, the socket of *transport*, unless that is closing."""
+        """Pass what comes by *fd*, the socket of *transport*, to *take*, unless that is closing."""
         if fd not in self._takers and not (self._epoll.closed or transport.is_closing()):
             self._takers[fd] = take, transport
             self._epoll.register(fd, select.EPOLLIN)
 
     def pause(self, fd: int, transport: asyncio.Transport) -> None:
-        """Take nothing more from *fd*, the socket of *transport*, for the time being."""
+        """Read nothing from *fd*, the socket of *transport*, until `resume`."""
         del transport
         self.leave(fd)
 
     def leave(self, fd: int) -> None:
-        """Take nothing more from *fd*, which is about to be closed."""
+        """Read nothing from *fd* any more, which is about to be closed."""
         if self._takers.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
@@ -77,8 +73,8 @@ class SocketReaders:
 
     def send(self, fd: int, data: bytes, transport: asyncio.Transport) -> None:
         """
-        Write *data* to *fd*, the socket of *transport*, before this turn ends. Nothing that is
-        closed in a turn is gone before its end, so the descriptor is still its own.
+        Write *data* to *fd*, the socket of *transport*, before this turn ends. A socket that is
+        closed in a turn keeps its descriptor until the end of the turn.
         """
         if self._is_turn:
             self._answers.append((fd, data, transport))
@@ -135,7 +131,7 @@ class SocketReaders:
 
 
 def _write(fd: int, data: bytes, transport: asyncio.Transport) -> None:
-    """Write *data*, past *transport* where nothing waits in it, which is half the cost."""
+    """Write past *transport* where its buffer is empty, which halves the cost."""
     if not transport.get_write_buffer_size():
         try:  # noqa: SIM105 - a context costs as much as the rest of this
             data = data[os.write(fd, data) :]
@@ -147,7 +143,7 @@ def _write(fd: int, data: bytes, transport: asyncio.Transport) -> None:
 
 
 class EventLoopSockets:
-    """The same for what the event loop reads and writes itself."""
+    """The same interface for sockets that the event loop reads and writes."""
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
         del take, transport
@@ -158,12 +154,10 @@ class EventLoopSockets:
         transport.resume_reading()
 
     def pause(self, fd: int, transport: asyncio.Transport) -> None:
-        """Read nothing more for the time being."""
         del fd
         transport.pause_reading()
 
-    def leave(self, fd: int) -> None:
-        """The transport knows that it is about to be closed."""
+    def leave(self, fd: int) -> None: ...
 
     def send(self, fd: int, data: bytes, transport: asyncio.Transport) -> None:
         del fd
@@ -174,5 +168,5 @@ BY_LOOP: Final = EventLoopSockets()
 
 
 def readers() -> SocketReaders | None:
-    """Readers in the running loop, where the system has what they need."""
+    """Readers in the running loop, where the system has epoll."""
     return SocketReaders() if sys.platform == "linux" else None

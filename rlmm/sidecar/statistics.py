@@ -1,4 +1,4 @@
-"""What came in by the socket and what became of it, in figures; and their counting."""
+"""Statistics of the frame server, and their counters."""
 
 from __future__ import annotations
 
@@ -16,48 +16,45 @@ if TYPE_CHECKING:
     from rlmm.sidecar.settings import SidecarSettings
 
 OTHER = "other"
-"""Stands for every method that does not exist: clients do not choose what is counted."""
+"""Counts methods that do not exist: clients must not choose labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class SidecarStatistics:
-    """How the frame server stands."""
-
     connections: Mapping[str, int]
     """Open now, by state: greeting, idle, waiting, slow, closing."""
     connections_max: int
     accepted: int
-    """Since the start, as everything below."""
+    """Since the start, as all below."""
     refused: int
-    """Connections that were one too many."""
+    """Connections beyond the limit."""
     cut_off: Mapping[str, int]
-    """Connections that were ended from here, by reason."""
+    """Connections that the service ended, by reason."""
     answered: Mapping[str, int]
     """Requests by method."""
     refusals: Mapping[tuple[str, str], int]
-    """Requests that were refused, by method and code."""
+    """By method and error code."""
     waiting: int
     """Writes and reads that wait now."""
     waiting_bytes: int
-    """Memory that they may take, by the sizes of their frames, and that open state images do."""
+    """Memory that they may take, by the sizes of their frames, and open state images."""
     abandoned: int
-    """Waiting requests whose client went away."""
+    """Waiting requests whose client disconnected."""
     bytes_in: int
     bytes_out: int
     held_bytes: int
     """Of unfinished frames, now."""
     greeting_bytes: int
-    """Of these, what has come from who has not said who it is."""
+    """Of these, from clients before hello."""
     slow_clients: int
-    """How often a client left its answers until nothing more was read from it."""
+    """How often reading stopped because a client did not take its answers."""
     brokers: Mapping[str, Mapping[int, BrokerStatistics]]
-    """How each broker stands, by cluster and broker id."""
+    """By cluster and broker id."""
     takeovers: int
-    """How often a start of a broker took over from another one."""
 
 
 class FrameServerCounters:
-    """Counts for one frame server; incremented in place by its connections."""
+    """Counts for one frame server; its connections increment them in place."""
 
     __slots__ = (
         "abandoned", "accepted", "answered", "bytes_in", "bytes_out", "cut_off",
@@ -72,19 +69,17 @@ class FrameServerCounters:
         self.image_bytes = 0
         """Of open state images; a part of the bytes that wait."""
         self.log_reads = 0
-        """Calls of logs under way for who asks what happened."""
         self.answered = dict.fromkeys(METHODS, 0)
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.cut_off: Counter[str] = Counter()
 
     def hold(self, more_bytes: int, *, is_known: bool) -> None:
-        """So many bytes more, or fewer, of unfinished frames, of who is known or not."""
+        """Count bytes of unfinished frames; *is_known*: after hello."""
         self.held_bytes += more_bytes
         if not is_known:
             self.greeting_bytes += more_bytes
 
     def has_room(self, settings: SidecarSettings, *, is_known: bool) -> bool:
-        """Whether what is held for all who are known, or for all who are not, is not too much."""
         if is_known:
             return self.held_bytes - self.greeting_bytes <= settings.received_bytes_max
         return self.greeting_bytes <= settings.greeting_bytes_max
@@ -100,7 +95,6 @@ class FrameServerCounters:
         brokers: Mapping[str, Mapping[int, BrokerStatistics]],
         takeovers: int,
     ) -> SidecarStatistics:
-        """The counts, beside the connections that are open and what brokers have."""
         return SidecarStatistics(
             connections,
             connections_max,

@@ -1,7 +1,6 @@
 """
-The file of a Unix socket: made with its mode before anybody can connect, and never in the place of
-one where somebody listens. Everything blocks, for a moment or for as long as a disk hangs: to be
-called by a thread, never by the event loop.
+The Unix socket and its file: made with its mode before a client can connect, and never in place of
+one that another process listens at. Blocks: to be called in a thread.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ class UnixSocket:
 
     def __init__(self, path: Path, mode: int, backlog: int) -> None:
         """
-        Listen at *path*. What a dead process left there gives way.
+        Listen at *path*. Replaces the file of a dead process.
 
-        Raises `FolderInUse` where somebody listens already, `ConfigError` where no socket can be.
+        Raises `FolderInUse` where another process listens, `ConfigError` where no socket can be.
         """
         self.path = path
         _require_short(path)
@@ -52,7 +51,7 @@ class UnixSocket:
             raise ConfigError(msg) from error
 
     def remove(self) -> None:
-        """Remove the file, unless somebody has put another one in its place."""
+        """Remove the file, unless another process has replaced it."""
         with suppress(OSError):
             found = self.path.lstat()
             if (found.st_dev, found.st_ino) == self._file:
@@ -70,7 +69,7 @@ def _require_short(path: Path) -> None:
 
 
 def _require_free(path: Path) -> None:
-    """Refuse a path where somebody listens, or that is something else than a socket."""
+    """Refuse a path where a process listens, or that is not a socket."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -87,7 +86,7 @@ def _require_free(path: Path) -> None:
             probe.connect(str(path))
         except (ConnectionRefusedError, FileNotFoundError):
             return
-        except OSError:  # somebody is there, and busy; or nobody may know
+        except OSError:  # a process listens and is busy, or this user may not connect
             pass
     msg = f"sidecar.unix_path {path} is in use by another process; choose another"
     raise FolderInUse(msg)

@@ -1,9 +1,8 @@
 """
-Requests that may wait: writes, reads with `at_least` or `linearizable`, waiting for readiness.
+Requests that wait: writes, reads with `at_least` or `linearizable`, waits for readiness.
 
-Each is a task of its connection and dies with it: then the wait is over, and what was stored stays
-stored. No more of them than are allowed exist at a time, nor may they keep more memory; none holds
-up what came behind it.
+Each is a task of its connection and ends with it; stored events stay stored. Their number and
+memory are limited, and none delays the requests behind it.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ if TYPE_CHECKING:
     from rlmm.wire.options import FreshnessOptions, WriteOptions
 
     Tell = Callable[[int, str, "asyncio.Task[object]"], None]
-    """Is given the id and method of a request, and the task that has ended."""
+    """Called with id and method of a request, and its task, which has ended."""
 
 
 KEPT_FACTOR: Final = 32
-"""Bytes of memory that a request keeps while it waits, at most, for each byte of its frame: offsets
-in `at_least` and epochs of a segment are the smallest on the wire for what is made of them."""
+"""Bytes of memory that a waiting request keeps, at most, for each byte of its frame: offsets in
+`at_least` and epochs of a segment grow most."""
 KEPT_BYTES: Final = 4 * 1024
-"""What any request keeps: its task, and what that waits for."""
+"""Bytes that any waiting request keeps: its task, and what it waits for."""
 
 
 class ResumedRead(NamedTuple):
-    """A read whose wait is over: to be answered in its turn."""
+    """A read that has waited, to be answered in its turn."""
 
     method: str
     args: Args
@@ -52,7 +51,6 @@ class ResumedRead(NamedTuple):
 async def read(
     session: ClientSession, method: str, args: Args, options: FreshnessOptions
 ) -> ResumedRead:
-    """Wait until everything is applied that a read has to see."""
     engine = session.engine()
     partitions = partitions_of(method, args)
     if session.broker is not None:
@@ -71,7 +69,6 @@ async def read(
 
 
 async def write(session: ClientSession, event: Any, options: WriteOptions) -> object:
-    """Store an event and hear what became of it."""
     engine = session.engine()
     is_given = True
     if session.broker is not None:
@@ -93,7 +90,7 @@ async def write(session: ClientSession, event: Any, options: WriteOptions) -> ob
 async def wait_ready(
     session: ClientSession, partition: TopicIdPartition, timeout_s: float
 ) -> object:
-    """Wait until questions about *partition* are answered to this client."""
+    """Wait until this client may ask about *partition*."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     engine, broker = session.engine(), session.broker
@@ -110,7 +107,7 @@ async def wait_ready(
 
 @contextmanager
 def while_served(session: ClientSession, engine: Engine) -> Iterator[None]:
-    """What ends with an engine that is taken off can be asked again of the one that comes."""
+    """Turn `Stopped` of an engine that was taken off into `NotReady`: clients ask its successor."""
     try:
         yield
     except Stopped as error:
@@ -120,27 +117,24 @@ def while_served(session: ClientSession, engine: Engine) -> Iterator[None]:
 
 
 def result_of(task: asyncio.Task[object]) -> object:
-    """What a request came to; whoever is still there while it is cancelled hears why."""
+    """The result of a request; `Stopped` for one that was cancelled."""
     if task.cancelled():
         raise Stopped("the service is stopping")
     return task.result()
 
 
 class WaitingRequests:
-    """The waiting requests of one connection."""
-
     __slots__ = ("_bytes", "_figures", "_kept", "_settings", "_tasks", "_tell")
 
     def __init__(self, settings: SidecarSettings, figures: FrameServerCounters, tell: Tell) -> None:
-        """*tell* is called when one has ended, unless it was dropped."""
+        """*tell* is called at the end of each, unless it was dropped."""
         self._settings = settings
         self._figures = figures
         self._tell = tell
         self._tasks: dict[int, asyncio.Task[object]] = {}
         self._kept: dict[int, int] = {}
-        """Bytes that each keeps, until it is answered: those in line for that included."""
+        """Bytes that each keeps until it is answered."""
         self._bytes = 0
-        """All of these."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -148,7 +142,7 @@ class WaitingRequests:
     def begin(
         self, request_id: int, method: str, answer: Coroutine[Any, Any, object], frame_bytes: int
     ) -> None:
-        """Let a request that came by so many bytes wait. Raises `TooBusy` where too many do."""
+        """Let a request of *frame_bytes* wait. Raises `TooBusy` beyond the limits."""
         kept_bytes = KEPT_BYTES + KEPT_FACTOR * frame_bytes
         try:
             self._require_room(request_id, kept_bytes)
@@ -174,12 +168,12 @@ class WaitingRequests:
                     self.release(request_id)
                 self._tell(request_id, method, task)
             elif not task.cancelled():
-                task.exception()  # nobody is there to be told
+                task.exception()  # marks it as seen: the client is gone
 
         task.add_done_callback(end)
 
     def _require_room(self, request_id: int, kept_bytes: int) -> None:
-        """Refuse an id that is in use, and one request too many; one alone is never too large."""
+        """Refuse an id in use, and one request too many; a single one is never too large."""
         settings, figures = self._settings, self._figures
         if request_id in self._kept:
             msg = f"the request {request_id} is under way already"
@@ -196,13 +190,13 @@ class WaitingRequests:
             raise TooBusy(msg)
 
     def release(self, request_id: int) -> None:
-        """A request keeps nothing any more: it is answered, or will be at once."""
+        """Free the memory of a request that is answered, or will be at once."""
         kept_bytes = self._kept.pop(request_id, 0)
         self._bytes -= kept_bytes
         self._figures.waiting_bytes -= kept_bytes
 
     def drop(self) -> list[asyncio.Task[object]]:
-        """Nobody wants the answers any more: end them all; they are over in a moment."""
+        """Cancel all, without answers."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         for request_id in list(self._kept):
@@ -213,7 +207,7 @@ class WaitingRequests:
         return tasks
 
     def cancel(self) -> None:
-        """End them all; each is told as one that was cancelled."""
+        """Cancel all; each is answered as cancelled."""
         for task in self._tasks.values():
             task.cancel()
 

@@ -28,7 +28,7 @@ Modules, bottom up:
     store         the newest one that is good and fits; writing the next
     writer        the task: which partition is due
     archive       a set of files as one plain tar
-    folder_check  what is in a folder, for whoever asks
+    folder_check  what is in a folder
     transfer      export and import of whole sets, for backups and new machines
 
 Invariants:

@@ -1,8 +1,8 @@
 """
-A set of files as one plain tar, out and in. Knows nothing of what is in them.
+An archive of files as one plain tar, written and read.
 
-What comes in is a stranger's: only plain files are seen, their names are only shown, and no length
-that a tar claims is allocated.
+A tar may be from outside: only plain files are read, their names are only shown, and lengths that
+it claims allocate nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Opener = Callable[[], AbstractContextManager[SnapshotFile]]
-    """Opens one file of a source, as often as wanted."""
+    """Opens one file of a source, as often as needed."""
 
 _WRITTEN_S_MAX = 8**11 - 1
-"""What a time in the plainest form of a tar can say."""
+"""Largest time in a USTAR header."""
 
 
 def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[bytes]:
     """
     A tar of *files*: name, size in bytes, time in seconds since 1970, and content.
 
-    In the plainest form, and the same for the same files.
+    Equal files give an equal tar.
     """
     for name, size, written_s, content in files:
         entry = tarfile.TarInfo(name)
@@ -46,7 +46,7 @@ def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
     """
     The plain files in a tar whose name ends with *suffix*.
 
-    Raises `ConfigError` for what is no plain tar.
+    Raises `ConfigError` for a file that is not a plain tar.
     """
     with source.open("rb") as file:
         bounded = cast("BinaryIO", _Bounded(file, source.stat().st_size))
@@ -76,7 +76,7 @@ def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
 
 
 class _Bounded:
-    """A file that is never asked for more than it has: a length in a tar is anybody's."""
+    """A file that reads no more than it has, whatever length a tar claims."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file

@@ -1,11 +1,10 @@
 """
-Which snapshots exist, and where.
+The catalog of snapshots, by their paths.
 
     <root>/<cluster id>/<topic id>/<metadata partition>/<position, 20 digits>.snapshot
 
-One folder for each log there ever was, so that no two can be mistaken for each other; names sort
-as positions do. Beside a snapshot there may stand `.tmp`, which a crash left behind, and `.void`,
-which was set aside. Nothing here opens a file. Everything blocks.
+Each log has a folder of its own; names sort by position. `.tmp` files are left of a crash, `.void`
+ones were set aside. Opens no file. Blocks.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ VOID: Final = ".void"
 _NAME = re.compile(r"(?P<position>[0-9]{20})\.snapshot(?P<mark>|\.tmp|\.void)")
 _PARTITION = re.compile(r"0|[1-9][0-9]{0,9}")
 _FOLDER_NAME_MAX = 120
-"""Characters; file systems take 255 bytes, the plainest form of a tar 155 for all the folders."""
+"""Characters; file systems take 255 bytes, USTAR 155 for all the folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One snapshot, as far as its name tells."""
+    """One snapshot, by its file name."""
 
     path: Path
     partition: int
@@ -47,7 +46,7 @@ class CatalogEntry:
 
 
 def cluster_folder(cluster_id: str) -> str:
-    """The name of a cluster's folder: its id, with what cannot stand in a name written as %XX."""
+    """The name of a cluster's folder: its id, with %XX for characters that no name may have."""
     name = quote(cluster_id, safe="")
     if name.startswith("."):
         name = "%2E" + name[1:]
@@ -57,23 +56,21 @@ def cluster_folder(cluster_id: str) -> str:
 
 
 def identity_folder(root: Path, identity: LogIdentity) -> Path:
-    """Where the snapshots of one log are."""
     return root / cluster_folder(identity.cluster_id) / str(identity.topic_id)
 
 
 def snapshot_name(position: int) -> str:
-    """The name of a snapshot's file."""
     return f"{position:020d}{SUFFIX}"
 
 
 def position_of(name: str) -> int | None:
-    """The position that a snapshot's name says; None when it is no such name."""
+    """The position in the name of a snapshot; `None` for any other name."""
     found = _NAME.fullmatch(name)
     return None if found is None or found["mark"] else int(found["position"])
 
 
 def identity_folders(root: Path) -> list[Path]:
-    """The folder of every log of which *root* has a snapshot, sorted; other folders are none."""
+    """The folders of the logs with snapshots below *root*, sorted."""
     if not root.is_dir():
         return []
     clusters = (cluster for cluster in root.iterdir() if cluster.is_dir())
@@ -82,7 +79,7 @@ def identity_folders(root: Path) -> list[Path]:
 
 
 def topics_remembered(root: Path, cluster_id: str) -> frozenset[str]:
-    """The ids of a cluster's topics of which *root* has the state of some record."""
+    """The ids of a cluster's topics with a snapshot behind offset 0."""
     cluster = root / cluster_folder(cluster_id)
     folders = (folder for folder in identity_folders(root) if folder.parent == cluster)
     return frozenset(folder.name for folder in folders if _has_snapshots(folder, above=0))
@@ -98,18 +95,14 @@ def _has_snapshots(folder: Path, above: int = -1) -> bool:
 
 
 class Catalog:
-    """The snapshots of one log, in its folder."""
-
     def __init__(self, folder: Path, disk: SnapshotDisk) -> None:
         self.folder = folder
         self._disk = disk
 
     def folder_of(self, partition: int) -> Path:
-        """Where the snapshots of a metadata partition are."""
         return self.folder / str(partition)
 
     def path_of(self, partition: int, position: int) -> Path:
-        """Where the snapshot of a metadata partition at a position is."""
         return self.folder_of(partition) / snapshot_name(position)
 
     def partitions(self) -> list[int]:
@@ -120,7 +113,6 @@ class Catalog:
         return sorted(int(name) for name in names if _PARTITION.fullmatch(name))
 
     def newest_first(self, partition: int) -> list[CatalogEntry]:
-        """The snapshots of a metadata partition, the largest position first."""
         folder = self.folder_of(partition)
         found = [
             CatalogEntry(folder / name, partition, position, size)
@@ -130,7 +122,7 @@ class Catalog:
         return sorted(found, key=lambda stored: stored.position, reverse=True)
 
     def sweep(self) -> list[Path]:
-        """Remove the unfinished files that a crash left behind; which they were is returned."""
+        """Remove the unfinished files of a crash, and return their paths."""
         left = []
         for partition in self.partitions():
             folder = self.folder_of(partition)
@@ -142,7 +134,7 @@ class Catalog:
         return left
 
     def set_aside(self, stored: CatalogEntry) -> None:
-        """Give a snapshot a name under which nobody looks for it, for good."""
+        """Rename a snapshot so that nothing uses it again."""
         self._disk.rename(stored.path, stored.path.with_name(stored.path.name + VOID))
         self._disk.sync_folder(stored.path.parent)
 
@@ -150,12 +142,11 @@ class Catalog:
         self, newest: CatalogEntry, keep: int, damaged: Container[Path], foreign: Container[Path]
     ) -> None:
         """
-        Remove what *newest*, which is on the medium, makes superfluous.
+        Remove the snapshots that *newest*, which is on the medium, replaces.
 
-        *newest* and the *keep* - 1 before it stay. Those that are known to be *damaged* do not
-        count as such: they go, and so does what was set aside earlier. One beyond *newest* is of a
-        history that the log has lost, else the state would not stand before it: it is set aside.
-        What is known to be *foreign* is not ours to touch.
+        *newest* and the *keep* - 1 before it stay. *damaged* ones do not count as such: they go,
+        like those set aside earlier. One beyond *newest* is of a history that the log has lost: it
+        is set aside. *foreign* ones stay.
         """
         folder = newest.path.parent
         gone = [

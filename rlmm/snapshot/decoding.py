@@ -1,11 +1,10 @@
 """
-The bytes of a file back to its header and images, piece by piece. Pure: bytes come through a
-function that the caller gives.
+The decoding of a file to its header and images, piece by piece. Pure: a function of the caller
+reads the bytes.
 
-Nothing is believed. Every length is checked against what is left of the file and against the
-format's limits before anything is allocated by it, a block inflates into a buffer of at most
-1 MiB, and a file into at most 64 times its size. Whatever is wrong is `SnapshotCorrupt` or
-`SnapshotUnsupported`.
+Trusts nothing: every length is checked against the rest of the file and the limits of the format
+before it allocates anything, a block inflates into at most 1 MiB, and a file into at most 64 times
+its size. Raises `SnapshotCorrupt` or `SnapshotUnsupported`.
 """
 
 from __future__ import annotations
@@ -38,16 +37,15 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
     Read = Callable[[int], bytes]
-    """Gives the next bytes of a file, as many as asked for unless the file ends before."""
+    """Returns the next bytes of a file, fewer only at its end."""
 
 _PIECE_BYTES = 256 * 1024
 
 
 def verify(read: Read, size: int) -> SnapshotHeader:
     """
-    The header of a file of *size* bytes whose checksum is right from the first byte to the last.
-
-    Nothing is inflated: what was damaged by accident never gets that far.
+    The header of a file of *size* bytes, whose checksum is verified to the last byte. Inflates
+    nothing.
     """
     file = _File(read, size)
     header = decode_header(file.take)
@@ -61,8 +59,8 @@ class SnapshotReader:
     """
     One pass over a file: its header at once, then its images.
 
-    The images are the file's only when the iteration has come to its end: the checksum stands
-    there. What was made of them before is thrown away when it raises.
+    The checksum stands at the end: callers must drop what they made of the images when the
+    iteration raises.
     """
 
     def __init__(self, read: Read, size: int) -> None:
@@ -123,7 +121,7 @@ def _inflated(file: _File, kind: int, inflated: int, size: int) -> bytes | bytea
 
 
 class _Content:
-    """What the blocks inflate to, cut into images."""
+    """Inflated blocks, cut into images."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -160,7 +158,7 @@ class _Content:
             yield image
 
     def _require_order(self, image: bytes) -> None:
-        """By rising key, so none comes twice, and equal states are equal files when inflated."""
+        """By rising key: none comes twice, and equal states are equal when inflated."""
         key = _key_of(image)
         if key is None or (self.count and key <= self._last_key):
             msg = f"user partition {self.count} has no key, or not one behind the last"
@@ -169,7 +167,7 @@ class _Content:
 
 
 def _key_of(image: bytes) -> bytes | None:
-    """The key that an image begins with: its length as an unsigned varint, and its bytes."""
+    """The key at the beginning of an image: its length as an unsigned varint, and its bytes."""
     size = 0
     for at, byte in enumerate(image[:5]):
         size |= (byte & 0x7F) << 7 * at

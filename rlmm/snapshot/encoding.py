@@ -1,8 +1,7 @@
 """
-A header and the images of a shard to the bytes of a file, piece by piece. Pure.
+The encoding of a header and images into the bytes of a file, piece by piece. Pure.
 
-Never more in memory than one image and one block, whatever the size of the file. Images are made
-only when their turn comes.
+Holds one image and one block at a time; makes each image when it is due.
 """
 
 from __future__ import annotations
@@ -32,22 +31,20 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
 BLOCK_BYTES: Final = 256 * 1024
-"""
-What a block inflates to. Larger ones compress no better; a smaller one is compressed in less than a
-millisecond, and nothing waits longer for it.
-"""
+"""Inflated size of a block. Larger ones compress no better; one of this size takes less than a
+millisecond."""
 LEVEL: Final = 1
-"""Of zstd. Ids of segments do not compress, and the rest is no smaller at level 3."""
+"""Of zstd. Ids of segments do not compress, and level 3 saves nothing."""
 
 
 def encode(
     header: SnapshotHeader, parts: Iterable[Callable[[], bytes]], block_bytes: int = BLOCK_BYTES
 ) -> Iterator[bytes]:
     """
-    The file in pieces, of which each is written before the next is asked for.
+    The file in pieces, each to be written before the next is made.
 
-    Raises `SnapshotError` when there are not as many parts as the header says, or an image is
-    longer than a file can say.
+    Raises `SnapshotError` when there are fewer parts than the header says, or an image is too long
+    for the format.
     """
     assert 0 < block_bytes <= BLOCK_BYTES_MAX, block_bytes
     digest = hashlib.sha256()
@@ -70,7 +67,6 @@ def _undigested(
 
 
 def _content(header: SnapshotHeader, parts: Iterable[Callable[[], bytes]]) -> Iterator[bytes]:
-    """Each image with its length in front."""
     count = 0
     for part in parts:
         image = part()
@@ -92,7 +88,7 @@ def _content(header: SnapshotHeader, parts: Iterable[Callable[[], bytes]]) -> It
 
 
 def _cut(content: Iterable[bytes], block_bytes: int) -> Iterator[bytes | bytearray]:
-    """Cut what comes into blocks of equal size; only the last may be smaller."""
+    """Cut pieces into blocks of equal size; only the last may be smaller."""
     block = bytearray()
     for piece in content:
         rest = memoryview(piece)

@@ -1,8 +1,7 @@
 """
-One snapshot on disk: opened, verified, read.
+The files of snapshots: opened, verified, read. Blocks.
 
-Here the errors of the format get the path they are about. `OSError` stays what it is: the disk did
-not give the file, which says nothing about what is in it. Everything blocks.
+Errors of the format get the path of the file. `OSError` passes: it says nothing about the content.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
     ReadAt = Callable[[int, int], bytes]
-    """So many bytes from a place on; fewer when the file, or the system's patience, ends there."""
+    """Reads so many bytes at a position; fewer at the end, or after an interrupted call."""
 
 
 class SnapshotFile:
-    """An open file, read from its beginning as often as wanted."""
+    """An open file, readable from its beginning as often as needed."""
 
     def __init__(self, read_at: ReadAt, size: int) -> None:
         self.size = size
         self._read_at = read_at
 
     def peek(self) -> SnapshotHeader:
-        """The header alone, by its own checksum: enough to be listed, not to be used."""
+        """The header, verified by its own checksum alone: enough for a list, not for use."""
         start = SnapshotReadPass(self._read_at)(min(self.size, HEADER_BYTES_MAX))
         at = 0
 
@@ -51,18 +50,18 @@ class SnapshotFile:
         return decode_header(take)
 
     def verify(self) -> SnapshotHeader:
-        """The header of a file whose checksum is right; one pass over the file."""
+        """The header of a file whose checksum is right; reads the whole file."""
         return verify(SnapshotReadPass(self._read_at), self.size)
 
     def reader(self) -> SnapshotReader:
-        """Begin another pass, over what is in it."""
+        """Begin another pass over the content."""
         return SnapshotReader(SnapshotReadPass(self._read_at), self.size)
 
     def examine(self) -> SnapshotHeader:
         """
-        The header of a snapshot that is sound to the last row: checksum, blocks, every image.
+        The header of a snapshot whose checksum, blocks and images are all right.
 
-        What a stranger's file has to pass. Holds one user partition at a time.
+        For files from outside. Holds one user partition at a time.
         """
         header = self.verify()
         for image in self.reader().images():
@@ -81,7 +80,7 @@ class SnapshotFile:
 
 
 class SnapshotReadPass:
-    """Reads on from where it stopped, from the beginning at first."""
+    """Reads on from where it stopped."""
 
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
@@ -101,7 +100,7 @@ class SnapshotReadPass:
 
 @contextmanager
 def opened(disk: SnapshotDisk, path: Path) -> Iterator[SnapshotFile]:
-    """Open a snapshot; errors about what is in it leave the block with its path."""
+    """Open a snapshot; errors about its content carry its path."""
     descriptor = disk.open(path, os.O_RDONLY)
     try:
         with naming(str(path)):
@@ -114,7 +113,7 @@ def opened(disk: SnapshotDisk, path: Path) -> Iterator[SnapshotFile]:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Errors about what is in a file leave the block with its name, once."""
+    """Errors about the content of a file carry its name, once."""
     try:
         yield
     except SnapshotError as error:
@@ -127,7 +126,7 @@ def naming(name: str) -> Iterator[None]:
 
 
 def require_identity(header: SnapshotHeader, identity: LogIdentity) -> None:
-    """Refuse, as `SnapshotForeign`, what is of another log or of one cut another way."""
+    """Raises `SnapshotForeign` for another log, or another partition count."""
     found = header.identity
     for what, ours, theirs in (
         ("cluster", identity.cluster_id, found.cluster_id),
@@ -145,7 +144,7 @@ def require_identity(header: SnapshotHeader, identity: LogIdentity) -> None:
 
 
 def require_place(header: SnapshotHeader, partition: int, position: int) -> None:
-    """Refuse what does not hold what its path says."""
+    """Refuse a snapshot that its path belies."""
     if (header.partition, header.position) != (partition, position):
         msg = (
             f"holds metadata partition {header.partition} at position {header.position}, its path "

@@ -1,7 +1,6 @@
 """
-What is in a snapshot folder: every file with what it says it is, or with why it is not used.
-
-Changes nothing. Everything blocks.
+The check of a snapshot folder: each file with its header, or with the reason why it is not used.
+Changes nothing. Blocks.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSnapshot:
-    """One file: what it says it is, or why it is not used."""
+    """One file: its header, or the reason why it is not used."""
 
     name: str
     size_bytes: int
@@ -34,7 +33,6 @@ class CheckedSnapshot:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong with it, as far as was looked."""
         return self.error is None
 
 
@@ -46,7 +44,6 @@ def stored_in(folder: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Cata
 
 
 def stored_below(root: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[CatalogEntry]:
-    """Yield the snapshots of every log below *root*."""
     for folder in identity_folders(root):
         yield from stored_in(folder, disk)
 
@@ -62,7 +59,7 @@ def matching_folders(root: Path, cluster_id: str | None, topic_id: str | None) -
 
 
 def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> Path:
-    """The folder of the one log that is meant. Raises `ConfigError` when that is none or many."""
+    """The folder of the chosen log. Raises `ConfigError` for none or several."""
     found = matching_folders(root, cluster_id, topic_id)
     if len(found) == 1:
         return found[0]
@@ -75,22 +72,22 @@ def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> P
 
 
 def glance(stored: CatalogEntry, disk: SnapshotDisk = SNAPSHOT_DISK) -> CheckedSnapshot:
-    """What its header says, by the header's own checksum; the rest is not looked at."""
+    """The header, by its own checksum; the rest is not read."""
     return _judge_stored(stored, disk, whole=False)
 
 
 def examine(stored: CatalogEntry, disk: SnapshotDisk = SNAPSHOT_DISK) -> CheckedSnapshot:
-    """What it is when everything in it is sound, to the last row."""
+    """Verify all of the file, to the last row."""
     return _judge_stored(stored, disk, whole=True)
 
 
 def examine_stranger(name: str, opener: Opener) -> CheckedSnapshot:
-    """What a file from anywhere is when everything in it is sound; its name means nothing."""
+    """Verify all of a file from outside; ignores its name."""
     return _judge_stranger(name, opener, whole=True)
 
 
 def glance_stranger(name: str, opener: Opener) -> CheckedSnapshot:
-    """What the header of a file from anywhere says; its name means nothing."""
+    """The header of a file from outside; ignores its name."""
     return _judge_stranger(name, opener, whole=False)
 
 

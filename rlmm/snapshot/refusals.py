@@ -1,6 +1,4 @@
-"""
-Why a snapshot is not used: counted by kind, and the latest named. Nothing is refused in silence.
-"""
+"""Refusals of snapshots: counted by kind, and the latest named."""
 
 from __future__ import annotations
 
@@ -18,26 +16,21 @@ _NAMED_MAX = 100
 
 
 class RefusalKind(StrEnum):
-    """Why a snapshot is not used."""
-
     CORRUPT = "corrupt"
-    """Not what was written, or nothing that any build would have written."""
+    """No build has written it so."""
     UNSUPPORTED = "unsupported"
-    """Of a version that this build does not know."""
     FOREIGN = "foreign"
     """Of another cluster, topic, partition count or metadata partition."""
     UNREADABLE = "unreadable"
-    """The disk did not give it, or it does not fit into memory."""
+    """The disk did not read it, or it does not fit into memory."""
     BEYOND_LOG = "beyond-log"
-    """Its position lies behind the log's end: that history is not the log's any more."""
+    """Its position is behind the log end offset: the log lost that history."""
     BEFORE_LOG = "before-log"
-    """Its position lies before the log's start: the records in between are lost."""
+    """Its position is before the log start offset: records in between are gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRefusal:
-    """One snapshot that was not used."""
-
     path: Path
     partition: int
     position: int
@@ -46,7 +39,7 @@ class SnapshotRefusal:
 
 
 def kind_of(error: Exception) -> RefusalKind:
-    """The kind that an error stands for which came up while a snapshot was read."""
+    """The kind of an error in reading a snapshot."""
     if isinstance(error, SnapshotForeign):
         return RefusalKind.FOREIGN
     if isinstance(error, SnapshotUnsupported):
@@ -56,7 +49,7 @@ def kind_of(error: Exception) -> RefusalKind:
 
 
 class Refusals:
-    """Those of one folder, since the start of the process."""
+    """The refusals of one folder, since the start of the process."""
 
     def __init__(self) -> None:
         self._counts: Counter[RefusalKind] = Counter()
@@ -69,16 +62,15 @@ class Refusals:
         self._kinds[refusal.path] = refusal.kind
 
     def forget(self, path: Path) -> None:
-        """Something else stands at *path* now, or nothing."""
+        """Another file, or none, is at *path* now."""
         self._kinds.pop(path, None)
 
     def paths(self, *kinds: RefusalKind) -> frozenset[Path]:
-        """Where those of some kinds stand."""
         return frozenset(path for path, kind in self._kinds.items() if kind in kinds)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each kind; every kind is there."""
+        """Every kind is in it."""
         return {str(kind): self._counts[kind] for kind in RefusalKind}
 
     @property

@@ -1,12 +1,10 @@
-"""What can be chosen about snapshots, and why each default is what it is. Pure."""
+"""Settings of snapshots. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlmm.errors import ConfigError
-
-_INT32_MAX = 2**31 - 1
+from rlmm.base.whole_numbers import require_whole_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +32,10 @@ class SnapshotSettings:
     """
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the setting."""
-        bounds = {
-            "interval_ms": (1, _INT32_MAX),
-            "generations": (2, 1_000),
-            "free_bytes_min": (0, 2**63 - 1),
-            "niceness": (0, 19),
-        }
-        for name, (low, high) in bounds.items():
-            value = getattr(self, name)
-            if type(value) is not int or not low <= value <= high:
-                msg = f"{name} must be a whole number from {low} to {high}, got {value!r}"
-                raise ConfigError(msg)
+        require_whole_numbers(
+            "",
+            self,
+            generations=(2, 1_000),
+            free_bytes_min=(0, 2**63 - 1),
+            niceness=(0, 19),
+        )

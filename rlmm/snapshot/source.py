@@ -1,8 +1,8 @@
 """
-What the snapshot writer asks of whoever holds the shards.
+The source of a snapshot: values and a protocol of the module that holds the shards.
 
-Values and a protocol only. The moment that counts is that of `freeze`: what is applied afterwards
-is not in the parts, however late they are made into bytes.
+The moment of `freeze` counts: later events are not in the parts, however late they are made into
+bytes.
 """
 
 from __future__ import annotations
@@ -18,25 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShardImages:
-    """One shard as it was at one moment; its parts can be made into bytes later, in any thread."""
+    """One shard at one moment; any thread may make its parts into bytes later."""
 
     partition: int
-    """The metadata partition."""
     position: int
     history: ReplayHistory
     parts: Sequence[Callable[[], bytes]]
-    """One for each user partition, by rising key; it returns its partition image."""
+    """One for each user partition, by rising key; each returns a partition image."""
 
 
 class SnapshotSource(Protocol):
-    """The shards that can be saved."""
-
     def positions(self) -> Mapping[int, int]:
         """Metadata partition to position, of every shard that may be saved now."""
 
     async def freeze(self, partition: int) -> ShardImages | None:
         """
-        The shard as it is now, or `None` when it is not there any more.
-
-        Never holds the event loop for long.
+        Return the shard as it is now, if it is still there, without holding up the event loop.
         """

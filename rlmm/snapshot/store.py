@@ -1,8 +1,7 @@
 """
-The snapshots of one log: the newest one that is good and fits, and the next.
+The store of one log's snapshots: restores the newest that is good and fits, and writes the next.
 
-Files are read in one thread and written in another, never on the event loop; what becomes of them
-is kept account of on the loop.
+One thread reads files and another one writes them; the counts are kept on the event loop.
 """
 
 from __future__ import annotations
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RestoredSnapshot:
-    """A shard as it was when its snapshot was taken."""
-
     shard: Shard
     history: ReplayHistory
     path: Path
@@ -45,7 +42,7 @@ class RestoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SavedSnapshot:
-    """The newest good snapshot of a metadata partition that this process knows of."""
+    """The newest good snapshot of a metadata partition that this process knows."""
 
     path: Path
     partition: int
@@ -56,20 +53,16 @@ class SavedSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """What became of the snapshots that were there."""
-
     restored: int
     refused: Mapping[str, int]
-    """By kind; every kind is there."""
+    """Every kind is in it."""
     refusals: tuple[SnapshotRefusal, ...]
-    """The latest, by name."""
+    """The latest of each kind."""
     saved: Mapping[int, SavedSnapshot]
     """By metadata partition."""
 
 
 class SnapshotStore:
-    """The snapshots of one log, below *root*."""
-
     def __init__(
         self,
         root: Path,
@@ -82,7 +75,7 @@ class SnapshotStore:
         """
         *make_shard* makes an empty shard of a metadata partition at a position.
 
-        Raises `ConfigError` for a log that does not say which it is.
+        Raises `ConfigError` for a log without an identity.
         """
         if not identity.cluster_id or not any(identity.topic_id):
             msg = (
@@ -100,10 +93,10 @@ class SnapshotStore:
         self._refusals = Refusals()
         self._restored = 0
         self.free_bytes: int | None = None
-        """Room on the disk when it was looked at last; `None` while it was not, or could not be."""
+        """Room on the disk at the last look; `None` before it, or after a failure."""
 
     def saved(self, partition: int) -> SavedSnapshot | None:
-        """The newest good snapshot of *partition*: the one restored from, or the last written."""
+        """The newest good snapshot of *partition*: the restored one, or the last written."""
         return self._saved.get(partition)
 
     def statistics(self) -> StoreStatistics:
@@ -115,12 +108,11 @@ class SnapshotStore:
         self, partition: int, log_start: int, next_offset: int
     ) -> RestoredSnapshot | None:
         """
-        The shard of the newest snapshot that is good and fits into the log's bounds, or an older
-        one's; `None` when there is none.
+        The shard of the newest snapshot that is good and fits the log's bounds, if any.
 
         Never raises for a file: each that is not used is logged, counted by kind and named. One
-        that lies beyond the log's end is set aside as well. With *log_start* 0 a snapshot is taken
-        that the log's start has passed. Cancelled, it ends after the next user partition.
+        beyond the log end offset is set aside as well. With *log_start* 0 one before the log start
+        offset fits, too. Cancelled, it ends after the next user partition.
         """
 
         def work(
@@ -141,10 +133,10 @@ class SnapshotStore:
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
         """
-        The log of *partition* was cut: no snapshot that lies beyond its end is ever used again.
+        The log of *partition* was cut: never use a snapshot beyond its end again.
 
-        To be called as soon as that is known. When the log has grown past such a snapshot it can no
-        longer be told from one of its own.
+        To be called at once: when the log has grown past such a snapshot, it looks like one of its
+        own.
         """
 
         def work(_: BackgroundWork) -> list[SnapshotRefusal]:
@@ -157,8 +149,6 @@ class SnapshotStore:
             del self._saved[partition]
 
     async def look_at_room(self) -> None:
-        """Look how much room the disk has."""
-
         def work(_: BackgroundWork) -> int | None:
             return self._shelf.free_bytes()
 
@@ -166,11 +156,11 @@ class SnapshotStore:
 
     async def write(self, frozen: ShardImages) -> SavedSnapshot:
         """
-        Put a snapshot on the medium, then remove what it makes superfluous.
+        Put a snapshot on the medium, then remove those that it replaces.
 
         Raises `SnapshotRefused` when it would leave too little room on the disk, and
-        `SnapshotError` when it cannot be written; what was there stays. Cancelled, it ends after
-        the next block, and what was there stays, too.
+        `SnapshotError` when it cannot be written; the others stay then, also when cancelled, which
+        takes effect after the next block.
         """
         saved = self._saved.get(frozen.partition)
         expected_bytes = 0 if saved is None else saved.size_bytes

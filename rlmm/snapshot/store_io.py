@@ -1,7 +1,7 @@
 """
-What the threads do for a store: one snapshot found and read, one written. Everything blocks.
+The I/O of a store: finds and reads one snapshot, writes one. Blocks.
 
-Keeps no account; what happened is returned. Restoring and writing may run beside each other.
+Restoring and writing may run at the same time.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class SnapshotFolder:
-    """The snapshots of one log as files, below *root*."""
-
     def __init__(
         self,
         root: Path,
@@ -54,14 +52,14 @@ class SnapshotFolder:
         self._catalog = Catalog(identity_folder(root, identity), disk)
         self._is_swept = False
         self._durable: set[Path] = set()
-        """Folders whose names are known to be on the medium."""
+        """Folders whose names are on the medium."""
 
     # ------------------------------------------------------------------------------ reading
 
     def restore(
         self, given: BackgroundWork, partition: int, log_start: int, next_offset: int
     ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
-        """The newest that is good and fits, with what is in it, and why none before it was."""
+        """The newest one that is good and fits, with its state, and the refusals of newer ones."""
         fitting, refusals = self.fitting(partition, log_start, next_offset)
         for stored in fitting:
             try:
@@ -76,9 +74,9 @@ class SnapshotFolder:
         self, partition: int, log_start: int, next_offset: int
     ) -> tuple[list[CatalogEntry], list[SnapshotRefusal]]:
         """
-        Those whose position fits, the newest first, and why the others do not.
+        Those whose position fits, the newest first, and the refusals of others.
 
-        What lies beyond the log's end is set aside; at the first call what a crash left is removed.
+        Sets aside what is beyond the log end offset; the first call removes unfinished files.
         """
         fitting: list[CatalogEntry] = []
         refusals: list[SnapshotRefusal] = []
@@ -143,10 +141,10 @@ class SnapshotFolder:
         expected_bytes: int,
     ) -> CatalogEntry:
         """
-        Put a snapshot on the medium; what was there stays.
+        Put a snapshot on the medium; the others stay.
 
-        Raises `SnapshotRefused` when that would leave too little room, `SnapshotError` when it
-        cannot be written.
+        Raises `SnapshotRefused` when it would leave too little room, `SnapshotError` when it cannot
+        be written.
         """
         path = self._catalog.path_of(header.partition, header.position)
         where = f"metadata partition {header.partition} at position {header.position}"
@@ -177,7 +175,7 @@ class SnapshotFolder:
     def prune(
         self, newest: CatalogEntry, damaged: Container[Path], foreign: Container[Path]
     ) -> None:
-        """Remove what *newest* makes superfluous; that it cannot be removed is no failure."""
+        """Remove the snapshots that *newest* replaces; a failure is logged."""
         try:
             self._catalog.prune(newest, self._settings.generations, damaged, foreign)
         except OSError as error:
@@ -200,7 +198,7 @@ class SnapshotFolder:
             yield chunk
 
     def free_bytes(self) -> int | None:
-        """Room on the disk as it is now; `None` where nobody can say."""
+        """`None` where the disk does not say."""
         for folder in (self._root, *self._root.parents):
             try:
                 return self._disk.free_bytes(folder)
@@ -231,15 +229,14 @@ def _one_by_one(
 
 def _give_way() -> None:
     """
-    Let the event loop have the interpreter's lock now, instead of after the switch interval.
-
-    Between two user partitions; it halves the longest wait of others, and costs nothing.
+    Give the event loop the interpreter's lock between two user partitions, before the switch
+    interval ends: halves the longest wait of other tasks.
     """
     time.sleep(0)
 
 
 def _where(partition: int, position: int) -> dict[str, object]:
-    """The fields of a line about a snapshot."""
+    """The fields of a log line about a snapshot."""
     return {"metadata_partition": partition, "offset": position}
 
 

@@ -1,9 +1,9 @@
 """
-Whole sets of snapshots out to a backup and in from one.
+The transfer of whole sets of snapshots, to a backup and back.
 
-An export is a folder laid out as a snapshot folder is, or the same as one plain tar. What comes in
-is a stranger's: every file is examined to the last row, and all must be of one log, before the
-first is installed. Nothing that is there is overwritten or removed. Everything blocks.
+An export is laid out as a snapshot folder, or as the same in one plain tar. An import examines
+every file to its last row, and requires that all are of one log, before it installs the first. It
+never overwrites or removes a file. Blocks.
 """
 
 from __future__ import annotations
@@ -40,25 +40,22 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
 TAR = ".tar"
-"""How the name of an export ends that is one file."""
+"""Suffix of an export into one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransferResult:
-    """What an export or an import did."""
-
     done: tuple[CheckedSnapshot, ...] = ()
     """Written, and on the medium."""
     unchanged: tuple[CheckedSnapshot, ...] = ()
     """There already, byte for byte."""
     refused: tuple[CheckedSnapshot, ...] = ()
-    """Not good. An export takes an older one in its place; an import then installs nothing."""
+    """An export takes an older one in its place; an import then installs nothing."""
     in_the_way: tuple[CheckedSnapshot, ...] = ()
-    """Not installed: another file stands at their place, and it stays."""
+    """Not installed: another file is at their place, and stays."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was refused and nothing stood in the way."""
         return not self.refused and not self.in_the_way
 
 
@@ -71,10 +68,10 @@ def export(
 ) -> TransferResult:
     """
     Copy the newest good snapshot of each metadata partition of one log into *target*: a tar when
-    its name ends so, else a folder that is not there yet or is empty.
+    its name ends so, else a new or empty folder.
 
-    Raises `ConfigError` for a target that is there already, and for a choice that is no log or
-    several; `OSError` when it cannot be written.
+    Raises `ConfigError` for a target that exists, and for a choice of no log or several; `OSError`
+    when it cannot be written.
     """
     folder = chosen_folder(root, cluster_id, topic_id)
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
@@ -113,11 +110,11 @@ def import_from(
     """
     Install the snapshots of *source*, a folder, a tar or one snapshot, below *root*.
 
-    All are examined first, and all must be of one log: that of *cluster_id* and *topic_id* where
-    they are given, with as many metadata partitions as what *root* holds of it. With one that is
-    refused nothing is installed. Paths in *source* mean nothing: a snapshot says itself what it is.
+    All are examined first, and must be of one log: that of *cluster_id* and *topic_id* where given,
+    with the partition count of those in *root*. If one is refused, nothing is installed. Paths in
+    *source* mean nothing.
 
-    Raises `ConfigError` for a source that holds none, `OSError` when *root* cannot be written.
+    Raises `ConfigError` for a source without snapshots, `OSError` when *root* cannot be written.
     """
     files = dict(files_of(source, disk))
     if not files:
@@ -147,8 +144,8 @@ def import_from(
 
 def files_of(source: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[tuple[str, Opener]]:
     """
-    Yield the snapshots of *source*, a folder, a tar or one snapshot, by name, and how each is
-    opened. Raises `ConfigError` for a file that is neither.
+    Yield the snapshots of *source*, a folder, a tar or one snapshot, by name, and how to open each.
+    Raises `ConfigError` for a file that is neither.
     """
 
     def opener_of(path: Path) -> Opener:
@@ -174,7 +171,7 @@ def _of_one_log(
     cluster_id: str | None,
     topic_id: str | None,
 ) -> list[CheckedSnapshot]:
-    """The same, but what is not of the log that is meant has an error."""
+    """The same, with an error for each that is not of the chosen log."""
     first = next((found.header.identity for found in judged if found.header is not None), None)
     if first is None:
         return judged
@@ -217,7 +214,7 @@ def _is_same(file: SnapshotFile, path: Path, disk: SnapshotDisk) -> bool:
 
 
 def _checked(file: SnapshotFile, examined: CheckedSnapshot) -> Iterator[bytes]:
-    """Yield the file as it is, and raise when it is not the one that was examined."""
+    """Yield the file as it is; raises if it is not the one that was examined."""
     if (file.size, file.peek()) != (examined.size_bytes, examined.header):
         msg = f"{examined.name} changed while it was copied"
         raise SnapshotCorrupt(msg)

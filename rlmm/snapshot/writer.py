@@ -1,10 +1,9 @@
 """
-The task that keeps snapshots up to date, without anybody waiting for it.
+The writer of snapshots: a task that keeps them up to date.
 
-What is due is judged per metadata partition: its position against that of its newest snapshot. Each
-has its own time within the interval, so that the disk gets a little all the time instead of
-everything at once, and one is written after the other. A failure is counted and costs nothing but
-the snapshot: the partition has its next turn after the interval.
+A metadata partition is due when its position has moved since its newest snapshot. Each has its own
+time within the interval, which spreads the load on the disk. A failure is counted, and the
+partition is due again after the interval.
 """
 
 from __future__ import annotations
@@ -27,54 +26,49 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SPREAD = 0.6180339887498949
-"""The golden section: its multiples, without their whole part, never come close to one another."""
+"""The golden section: the fractions of its multiples never come close to one another."""
 _LOOKS_PER_INTERVAL = 10
-"""How often within an interval it is looked whether there are other partitions than before."""
+"""How often within an interval the writer looks for new partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlushResult:
-    """What a flush did, by metadata partition."""
+    """The result of a flush, by metadata partition."""
 
     written: tuple[int, ...] = ()
     unchanged: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
-    """Asked for, or there a moment ago, and not to be saved now."""
+    """Not there, or no longer."""
     failed: Mapping[int, SnapshotError] = field(default_factory=dict)
     obstacle: RlmmError | None = None
-    """Why nothing was even looked at: `NotReady` while the log has not been reached, `ConfigError`
-    where no snapshots can be kept."""
+    """The reason why nothing was tried: `NotReady` before the log is reached, `ConfigError` where
+    no snapshots can be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotWriterStatistics:
-    """What was written since the start, and how the newest snapshots stand."""
-
     written: int
     written_bytes: int
     failures: int
-    """Snapshots that were not written, those that were refused among them."""
+    """Snapshots that were not written, refused ones included."""
     refused: int
     """Not written because the disk has too little room left."""
     free_bytes: int | None
-    """Room on the disk when it was looked at last, which is some times within every interval;
-    `None` before that, or where the disk does not say."""
+    """Room on the disk at the last look, several times an interval; `None` before that, or where
+    the disk does not say."""
     free_bytes_min: int
-    """The low-water mark: what would leave less room than this is not written."""
+    """The low-water mark: a snapshot that would leave less is not written."""
     last_success_ms: int | None
     last_failure_ms: int | None
     last_failure: str | None
     writing: int | None
     """The metadata partition that is being written now."""
     saved: Mapping[int, SavedSnapshot]
-    """
-    By metadata partition, those read at the start included: `written_ms` is what its age is
-    counted from.
-    """
+    """By metadata partition, also those read at the start: `written_ms` begins their age."""
 
 
 class SnapshotWriter:
-    """Writes what *source* holds into *store*. One `run` at a time; `flush` at any time."""
+    """Writes states of *source* into *store*. One `run` at a time; `flush` at any time."""
 
     def __init__(self, source: SnapshotSource, store: SnapshotStore) -> None:
         self._source = source
@@ -92,7 +86,7 @@ class SnapshotWriter:
         """
         Write each partition that changed within its interval, until cancelled.
 
-        A snapshot that is being written then is given up; the one before it stays.
+        That gives up the snapshot that is being written; the one before it stays.
         """
         while True:
             await self._store.look_at_room()
@@ -111,8 +105,7 @@ class SnapshotWriter:
         """
         Write every partition that changed, or those of *partitions* that did, now.
 
-        For the orderly stop, when nothing is applied any more: a restart then replays nothing.
-        Failures are in the result; the others are written all the same.
+        After the last event a restart then replays nothing. Failures are in the result.
         """
         wanted = self._source.positions().keys() if partitions is None else partitions
         done: dict[bool | None, list[int]] = {True: [], False: [], None: []}
@@ -152,7 +145,7 @@ class SnapshotWriter:
         return sorted(due, key=lambda partition: self._due_s[partition])
 
     async def _save(self, partition: int) -> bool | None:
-        """Whether a snapshot was written; False: nothing changed, None: not there."""
+        """Whether a snapshot was written; `False`: nothing changed, `None`: no state."""
         with bound(metadata_partition=partition):
             async with self._turn:
                 return await self._save_alone(partition)

@@ -1,24 +1,23 @@
 """
 The frame protocol between a broker and the service: bytes to requests and answers, and back.
 
-Pure: server and clients both stand on it, and it knows neither. `docs/wire-protocol.md` describes
-the same for who writes a client in another language. Invariant: whatever bytes come in, what comes
-out is a checked value or one of two errors, `ProtocolError` where the bytes are no message and
-`InvalidArgument` where a message says what cannot be meant.
+Pure: server and clients use it, and it imports neither. `docs/wire-protocol.md` describes the same
+for clients in other languages. Invariant: any bytes give a checked value or one of two errors,
+`ProtocolError` where they are no message and `InvalidArgument` where a message is malformed.
 
 May be imported by `broker_adapter`, `rlmm.http`, `rlmm.sidecar`, `rlmm.state_sources`,
 `spark_tiering.tier_metadata`.
 
-- `errors`: Errors on the wire.
-- `framing`: Frames.
+- `errors`: Errors to codes and fields, and back to their classes.
+- `framing`: A stream of bytes to frames.
 - `hello`: The first request of a connection and its answer.
-- `messages`: Messages.
-- `methods`: The methods of the protocol, as data.
-- `operator_queries`: What operators look at, on the wire.
-- `options`: Options.
-- `queries`: Questions on the wire.
-- `rows`: The short way from a row of the pure engine to the bytes that are sent, without an
-  object between.
-- `value_checks`: What a single value must look like, and how it is named in a refusal.
-- `values`: Values on the wire.
+- `messages`: Requests and answers in msgpack, with limits on what a client may make the service
+  build.
+- `methods`: The table of methods: arguments, options, roles.
+- `operator_queries`: Values of the methods for operators.
+- `options`: Options of reads, writes and waits.
+- `queries`: Values of look-ups and pages.
+- `rows`: Rows of the pure-Python engine to bytes, without objects in between.
+- `value_checks`: Checks of single values, and the texts of refusals.
+- `values`: Partitions, segments, events and answers to writes.
 """

@@ -1,11 +1,9 @@
 """
-Errors on the wire: `[code, message, retriable, fields]`, and back to the class they were.
+Errors on the wire: `[code, message, retriable, fields]`, to and from their classes.
 
-Every class of `rlmm.errors` travels with everything it says, but for `NEVER_SENT`: no service
-asks a store of objects, or runs units of work, and of files HTTP alone tells. A code that this side
-does not know is one of a newer version: it comes back as the nearest class that is known, under its
-own code and with what was said about asking again.
-Invariant: reading what `error_value` gives makes an equal error.
+Every class of `rlmm.errors` is sent with all its fields, but for `NEVER_SENT`. A code of a newer
+version gives the nearest known class, with that code and its `retriable`. Invariant: reading what
+`error_value` gives makes an equal error.
 """
 
 from __future__ import annotations
@@ -21,12 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 MESSAGE_CHARS_MAX: Final = 4_096
-"""What is longer is cut: a message is for people."""
+"""Longer messages are cut: they are for people."""
 CODE_CHARS_MAX: Final = 64
 BASE: Final = "base"
-"""
-Field of an error whose code was not there in version 1: the code of the nearest class that was.
-"""
+"""Field of an error whose code is not one of version 1: the code of the nearest class that is."""
 
 
 def _text(value: object) -> str:
@@ -77,12 +73,12 @@ FIELDS: Final[Mapping[type[RlmmError], Mapping[str, Callable[[object], object]]]
     errors.Unresolved: {"stored_at": _place},
     errors.LogTruncated: {"log_start": _integer_or_none, "next_offset": _integer_or_none},
 }
-"""What the errors of a class say beyond their message, each with what reads it."""
+"""The fields of each error class beside its message, with their readers."""
 
 DERIVED_FIELDS: Final[Mapping[type[RlmmError], tuple[str, ...]]] = {
     errors.NotReady: ("records_left",)
 }
-"""What is sent for readers that do not want to compute it, and not read here."""
+"""Sent for readers that do not want to compute them, and not read here."""
 
 CODES_1: Final = frozenset(
     (
@@ -138,7 +134,7 @@ NEVER_SENT: Final = frozenset(
         errors.FileAbsent, errors.NotSealed, errors.DataLost, errors.TierUnreadable,
     )
 )  # fmt: skip
-"""Classes that only jobs meet, or that tell of files, with all that are derived from them."""
+"""Classes that only jobs raise, or that are about files, with all derived from them."""
 
 
 def classes(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
@@ -164,12 +160,12 @@ _SENT: Final = {
 
 
 def fields_of(cls: type[RlmmError]) -> tuple[str, ...]:
-    """What an error of *cls* carries beyond its message, in the order in which it is sent."""
+    """The fields of an error of *cls* beside its message, in the order in which they are sent."""
     return _SENT[cls]
 
 
 def error_value(error: RlmmError) -> list[object]:
-    """*error* as it is sent; its message cut where it is longer than a message may be."""
+    """*error* as it is sent, with its message cut to the longest."""
     cls = _known_class(type(error))
     fields = {name: getattr(error, name) for name in _SENT[cls]}
     if error.code not in CODES_1:
@@ -183,12 +179,12 @@ def error_value(error: RlmmError) -> list[object]:
 
 
 def _known_class(cls: type[RlmmError]) -> type[RlmmError]:
-    """*cls*, or the nearest class above it that stands in the tree."""
+    """*cls*, or the nearest class above it in the tree."""
     return next(base for base in cls.__mro__ if base in _SENT)
 
 
 def read_error(value: object) -> RlmmError:
-    """The error that *value* says; `ProtocolError` where it says none."""
+    """Raises `ProtocolError` for a value that is no error."""
     if type(value) is not list or len(value) != 4:
         msg = f"an error is an array of four, got {form(value)}"
         raise ProtocolError(msg)
@@ -215,7 +211,7 @@ def read_error(value: object) -> RlmmError:
 def _read_fields(
     cls: type[RlmmError], code: str, fields: dict[object, object]
 ) -> dict[str, object]:
-    """What the constructor takes; what is not known is passed over, as a newer side may send it."""
+    """The arguments of the constructor; skips unknown fields of a newer side."""
     found: dict[str, object] = {}
     for name, read in _READERS[cls].items():
         if name in fields:

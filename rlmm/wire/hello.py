@@ -1,9 +1,7 @@
 """
-The first request of a connection and its answer: who speaks to whom, in which version, and what is
-allowed.
+Hello, the first request of a connection, and its answer: peers, version, limits.
 
-Keys that are not known are passed over on both sides, unlike options: a newer side must be able to
-say more about itself than an older one understands.
+Both sides ignore unknown keys, unlike options: a newer side may send more about itself.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
 Messages: requests `[id, method, args]`, answers `[id, nil, result]`, refusals `[id, error, nil]`.
 
-What the arguments and results mean is not known here. Reading is strict, since whatever reached the
-socket comes in: no extension types, no invalid UTF-8, no repeated or odd keys of maps, nothing
-behind the message, and no memory for lengths that the payload does not have. Invariant: reading
-raises `ProtocolError` and nothing else.
+Reading is strict, since anything may reach the socket: no extension types, no invalid UTF-8, no
+repeated or odd keys of maps, nothing behind the message, and no memory for lengths that the payload
+does not have. Invariant: reading raises `ProtocolError` and nothing else.
 """
 
 from __future__ import annotations
@@ -32,14 +31,12 @@ if TYPE_CHECKING:
 ID_MAX: Final = 2**32 - 1
 METHOD_CHARS_MAX: Final = 64
 _SMALL_BYTES: Final = 512
-"""
-A payload up to here is read at once: the lengths in it, which it bounds, cannot ask for much.
-"""
+"""Payloads up to here are read at once: lengths in them cannot ask for much."""
 
 
 _pack_length = struct.Struct(">I").pack
 _pack_head = struct.Struct(">IBBIB").pack
-"""A frame's length, and an answer up to its result, where the id has four bytes."""
+"""The length of a frame, and an answer up to its result, where the id has four bytes."""
 _HEAD_BYTES: Final = 7
 _LONG_ID: Final = 1 << 16
 """Ids from here on have four bytes."""
@@ -48,13 +45,13 @@ _SHORT_ARRAY: Final = 16
 
 
 class PackedResult(bytes):
-    """A result, or a part of one, as it is sent: packed before, because it is sent often."""
+    """A result, or a part of one, that is packed already because it is sent often."""
 
     __slots__ = ()
 
 
 class Response(NamedTuple):
-    """What came back for the request *id*; `None` where the other side could not tell which."""
+    """The answer to the request *id*; `None` where the other side could not read the id."""
 
     id: int | None
     error: RlmmError | None
@@ -62,7 +59,7 @@ class Response(NamedTuple):
 
 
 class _Local(threading.local):
-    """A packer for each thread: its buffer is reused, which makes it fast, and not to be shared."""
+    """A packer for each thread, since its reused buffer is not to be shared."""
 
     def __init__(self) -> None:
         self.pack = Packer(autoreset=True).pack
@@ -74,9 +71,7 @@ _local = _Local()
 def request_frame(
     request_id: int, method: str, args: object, frame_bytes_max: int = FRAME_BYTES_MAX
 ) -> bytes:
-    """
-    The frame that asks; `InvalidArgument` where *args* cannot be sent, or no frame can hold them.
-    """
+    """`InvalidArgument` where *args* cannot be sent, or fit no frame."""
     try:
         payload = _local.pack((request_id, method, args))
     except (OverflowError, TypeError, ValueError) as error:
@@ -86,7 +81,7 @@ def request_frame(
 
 
 def answer_frame(request_id: int, result: object, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
-    """The frame that answers; `InvalidArgument` where it would be larger than a frame may be."""
+    """`InvalidArgument` where the frame would be too large."""
     if type(result) is PackedResult:
         if request_id >= _LONG_ID and len(result) <= frame_bytes_max - _HEAD_BYTES:
             return _pack_head(len(result) + _HEAD_BYTES, 0x93, 0xCE, request_id, 0xC0) + result
@@ -114,14 +109,14 @@ def packed_array(elements: list[bytes]) -> PackedResult:
 
 
 def refusal_frame(request_id: int | None, error: RlmmError) -> bytes:
-    """The frame that refuses; never too large, since messages are cut."""
+    """Never too large, since messages are cut."""
     return frame(_local.pack((request_id, error_value(error), None)))
 
 
 def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
     """
-    Id, method and arguments of a request. A map in it with a number as key that is too small or too
-    large comes as `OddMap`, which whoever reads that argument refuses; but not in a hello.
+    Id, method and arguments of a request. A map with a number as key that is too small or too large
+    comes as `OddMap`, which the reader of that argument refuses; but not in a hello.
     """
     message = _unpack(payload, _map_of_request)
     if type(message) is not list or len(message) != 3:
@@ -163,10 +158,7 @@ def read_answer(payload: bytes | memoryview) -> Response:
 
 
 def id_of(payload: bytes | memoryview) -> int | None:
-    """
-    The id of a request that could not be understood otherwise, for the refusal; `None` where not
-    even that can be read.
-    """
+    """The id of a malformed request, for the refusal, if at least that can be read."""
     head = bytes(payload[:6])
     if len(head) < 2 or head[0] != 0x93:
         return None
@@ -208,7 +200,7 @@ def _refuse_extension(kind: int, _: bytes) -> object:
 
 
 def _map_of_request(pairs: Pairs) -> object:
-    """A map, or what is refused as an argument: a key of `at_least` may be out of range."""
+    """A map; an `OddMap` for a key of `at_least` that is out of range."""
     for key, _ in pairs:
         if type(key) is int and not 0 <= key <= INT32_MAX:
             return OddMap(key)
@@ -217,8 +209,8 @@ def _map_of_request(pairs: Pairs) -> object:
 
 def _map_of(pairs: Pairs) -> dict[object, object]:
     """
-    A map, its keys texts or numbers of 31 bits: larger ones can be chosen so that they all fall
-    into one place of the table, which would take hours to fill.
+    A map with texts or numbers of 31 bits as keys: a client can choose larger ones that all collide
+    in the table, which would take hours to fill.
     """
     for key, _ in pairs:
         if type(key) is not str and (type(key) is not int or not 0 <= key <= INT32_MAX):

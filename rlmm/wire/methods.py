@@ -1,8 +1,8 @@
 """
-The methods of the protocol, as data: who may call them, what they take and answer, whether they may
-wait and whether they may be sent again.
+The methods of the protocol, as data: roles, arguments, answers, whether they may wait or be
+repeated.
 
-The tables of `docs/wire-protocol.md` are made of it. What a method does is not known here.
+`docs/wire-protocol.md` has its tables from here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Method:
     is_write: bool = False
     """Whether an event is stored."""
     is_safe_to_repeat: bool = True
-    """Whether it may be sent again when nobody knows what became of it."""
+    """Whether a client may send it again after a lost answer."""
 
     @property
     def may_wait(self) -> bool:

@@ -1,8 +1,8 @@
 """
-What operators look at, on the wire: user partitions in figures, state images in pieces, the log.
+Operators' queries on the wire: summaries of user partitions, state images in pieces, the log.
 
-As in `rlmm.wire.values`, each form is written and read here. Invariant: a page of user partitions
-goes on behind a key that nobody but this module makes.
+Each form is written and read here. Invariant: only this module makes the key that a page begins
+behind.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 PIECE_BYTES_MAX: Final = 1024 * 1024
-"""Most bytes of an image, or of the log, in one answer: they are copied a few times on their way,
-and others wait meanwhile."""
+"""Most bytes of an image, or of the log, in one answer: others wait while it is copied."""
 KEY_BYTES_MAX: Final = NAME_BYTES_MAX + 32
 """Most bytes of the key of a user partition: id, name, number and their lengths."""
 _SUMMARY_BYTES: Final = 96
@@ -31,8 +30,6 @@ _SUMMARY_BYTES: Final = 96
 
 
 class PartitionFigures(NamedTuple):
-    """One user partition, in figures."""
-
     partition: TopicIdPartition
     started: int
     """Segments in state COPY_SEGMENT_STARTED, and so on."""
@@ -43,7 +40,7 @@ class PartitionFigures(NamedTuple):
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes that it has on the wire at most."""
+        """At most."""
         return _SUMMARY_BYTES + len(self.partition.topic.encode())
 
 
@@ -51,12 +48,12 @@ class SummaryPage(NamedTuple):
     """Some user partitions of one metadata partition, by rising key."""
 
     position: int
-    """Of the metadata partition, when this was so."""
+    """Of the metadata partition, at the moment of the page."""
     is_whole: bool
-    """Whether nothing was left out that whoever asks may not see."""
+    """Whether the page leaves out nothing that the client may not see."""
     summaries: list[PartitionFigures]
     after: bytes | None
-    """What the next page is asked for with; `None`: there is none."""
+    """The key for the next page; `None`: there is none."""
 
 
 class LogEnds(NamedTuple):
@@ -71,13 +68,13 @@ class LogPiece(NamedTuple):
 
     data: bytes
     next_offset: int
-    """Where to go on when all of it is there."""
+    """Where to read on after all of it."""
     left_bytes: int
-    """What is still to be asked for, behind *data*."""
+    """Bytes behind *data* that are still to be read."""
 
 
 class ImageHead(NamedTuple):
-    """The state image of a user partition, and its first bytes."""
+    """The state image of a user partition: its length and first bytes."""
 
     position: int
     size_bytes: int
@@ -122,7 +119,7 @@ def _read_summary(value: object) -> PartitionFigures:
 
 
 def read_summary_key(value: object) -> bytes | None:
-    """What a page of user partitions goes on behind; `None`: it is the first."""
+    """The key that a page of user partitions begins behind; `None`: it is the first."""
     if value is None:
         return None
     if type(value) is not bytes or len(value) > KEY_BYTES_MAX:
@@ -156,13 +153,12 @@ def read_bytes(value: object, what: str) -> bytes:
 
 
 def read_places(value: object, count_max: int) -> list[int]:
-    """Metadata partitions, at most so many."""
     places = array_up_to(value, "the metadata partitions", count_max)
     return [uint31(one, "a metadata partition") for one in places]
 
 
 def log_ends_value(topic_id: Uuid, ends: Sequence[LogEnds | LogError]) -> list[object]:
-    """What the metadata partitions that were asked for hold, in their order; of which topic."""
+    """The bounds of metadata partitions, in the order of the request, and their topic."""
     return [
         topic_id,
         [
@@ -173,7 +169,6 @@ def log_ends_value(topic_id: Uuid, ends: Sequence[LogEnds | LogError]) -> list[o
 
 
 def read_log_ends(value: object, count: int) -> tuple[Uuid, list[LogEnds | LogError]]:
-    """What so many metadata partitions hold."""
     topic_id, ends = array(value, "the bounds of a log", 2)
     found: list[LogEnds | LogError] = []
     for one in array(ends, "the bounds of a log", count):
@@ -192,12 +187,12 @@ def read_log_ends(value: object, count: int) -> tuple[Uuid, list[LogEnds | LogEr
 
 
 def log_piece_value(piece: LogPiece | None) -> list[object] | None:
-    """A piece of the log; `None`: nothing came in time."""
+    """`None`: no records came in time."""
     return None if piece is None else list(piece)
 
 
 def read_log_piece(value: object) -> LogPiece | None:
-    """A piece of the log; `None`: nothing came in time."""
+    """`None`: no records came in time."""
     if value is None:
         return None
     data, next_offset, left = array(value, "a piece of a log", 3)

@@ -1,8 +1,7 @@
 """
-Options: the map that may stand behind the arguments of a call.
+Options: the map that may follow the arguments of a call.
 
-An option that is not known is refused by name. To pass over one would be to answer another question
-than was asked: a client that asks for a fresh answer must not get any.
+An unknown option is refused by name: a client that asks for a fresh answer must not get any other.
 """
 
 from __future__ import annotations
@@ -23,24 +22,23 @@ Unassigned = Literal["refuse", "store"]
 
 @dataclass(frozen=True, slots=True)
 class FreshnessOptions:
-    """How fresh an answer must be, and how long it may take to become so."""
+    """How fresh an answer must be, and how long it may take."""
 
     at_least: Mapping[int, int] | None = None
     """Events at these offsets, by metadata partition, must have been applied."""
     linearizable: bool = False
     """Every event that was stored before the call must have been applied."""
     timeout_ms: int | None = None
-    """`None`: as the service is configured."""
+    """`None`: the setting of the service."""
 
     @property
     def waits(self) -> bool:
-        """Whether an answer may have to wait."""
         return self.linearizable or bool(self.at_least)
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What becomes of a write for a partition that is not assigned, and how long it may take."""
+    """Whether a write for a partition that is not assigned is refused, and the time-out."""
 
     unassigned: Unassigned = "refuse"
     timeout_ms: int | None = None
@@ -51,7 +49,7 @@ WRITE_DEFAULTS: Final = WriteOptions()
 
 
 def read_options_value(options: FreshnessOptions) -> dict[str, object] | None:
-    """The options of a read; `None` where they need not be said."""
+    """`None` where all are defaults."""
     value: dict[str, object] = {}
     if options.at_least:
         value["at_least"] = read_token(dict(options.at_least), "at_least")
@@ -61,7 +59,7 @@ def read_options_value(options: FreshnessOptions) -> dict[str, object] | None:
 
 
 def write_options_value(options: WriteOptions) -> dict[str, object] | None:
-    """The options of a write; `None` where they need not be said."""
+    """`None` where all are defaults."""
     value: dict[str, object] = {}
     if options.unassigned != "refuse":
         value["unassigned"] = options.unassigned
@@ -69,7 +67,7 @@ def write_options_value(options: WriteOptions) -> dict[str, object] | None:
 
 
 def wait_options_value(timeout_ms: int | None) -> dict[str, object] | None:
-    """The options of `wait_ready`; `None` where they need not be said."""
+    """`None` where all are defaults."""
     return _with_timeout({}, timeout_ms)
 
 
@@ -80,7 +78,7 @@ def _with_timeout(value: dict[str, object], timeout_ms: int | None) -> dict[str,
 
 
 def read_read_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> FreshnessOptions:
-    """The options of a read; nil is as good as none. A longer time-out is cut to the longest."""
+    """Nil stands for the defaults. A longer time-out is cut to the longest."""
     if value is None:
         return READ_DEFAULTS
     options = mapping(value, "the options of a read")
@@ -94,7 +92,7 @@ def read_read_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> 
 
 
 def read_write_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> WriteOptions:
-    """The options of a write; nil is as good as none. A longer time-out is cut to the longest."""
+    """Nil stands for the defaults. A longer time-out is cut to the longest."""
     if value is None:
         return WRITE_DEFAULTS
     options = mapping(value, "the options of a write")
@@ -108,8 +106,8 @@ def read_write_options(value: object = None, timeout_ms_max: int = INT32_MAX) ->
 
 def read_wait_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> int | None:
     """
-    How long `wait_ready` may take, in milliseconds, *timeout_ms_max* at most; `None`: as the
-    service is configured.
+    The time-out of `wait_ready` in milliseconds, *timeout_ms_max* at most; `None`: the setting of
+    the service.
     """
     if value is None:
         return None
@@ -119,7 +117,7 @@ def read_wait_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> 
 
 
 def _timeout_ms(options: Mapping[object, object], most: int) -> int | None:
-    """Cut, not refused: clients of version 1 may say any, and ask again when a wait has ended."""
+    """Cut, not refused: clients of version 1 may send any, and ask again after a wait."""
     value = options.get("timeout_ms")
     return None if value is None else min(uint31(value, "timeout_ms"), most)
 

@@ -1,8 +1,7 @@
 """
-Questions on the wire: look-ups by the dozen, pages of a listing, read tokens, and their answers.
+Queries on the wire: look-ups, pages of a listing, read tokens, and their answers.
 
-As in `rlmm.wire.values`, each form is written and read here. Invariant: a page is asked for with
-what the one before was answered with, and nobody but this module knows what that means.
+Each form is written and read here. Invariant: only this module knows what the key of a page means.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ NEXT_BYTES: Final = 24
 
 
 def lookup_value(partition: TopicIdPartition, epoch: int, offset: int) -> list[object]:
-    """One look-up of `segments_for`."""
     return [partition_value(partition), epoch, offset]
 
 
@@ -41,9 +39,8 @@ def read_lookups(
     value: object, count_max: int = INT32_MAX
 ) -> list[tuple[TopicIdPartition, int, int]]:
     """
-    The look-ups of `segments_for`; more than *count_max* are refused before any is looked at.
-    Whether an epoch or offset can be meant is each one's own matter: a negative number is refused
-    in its place, not here.
+    The look-ups of `segments_for`; more than *count_max* are refused unread. A negative epoch or
+    offset is refused in its own answer, not here.
     """
     lookups = []
     for one in array_up_to(value, "the look-ups", count_max):
@@ -59,24 +56,23 @@ def read_lookups(
 
 
 def page_value(page: Page) -> list[object]:
-    """The segments of a page, and what the next one is asked for with; nil: there is none."""
+    """The segments of a page, and the key for the next one; nil: there is none."""
     return [[segment_value(one) for one in page.segments], next_value(page)]
 
 
 def next_value(page: Page) -> bytes | None:
-    """What the page behind *page* is asked for with."""
     if page.is_last:
         return None
     return b"" if page.after is None else page_key_value(page.after)
 
 
 def page_key_value(after: PageKey) -> bytes:
-    """What a page goes on behind; opaque to who asks."""
+    """Opaque to clients."""
     return after.start_offset.to_bytes(8) + after.uuid
 
 
 def read_page_key(value: object) -> PageKey | None:
-    """What the next page goes on behind; `None`: it is the first."""
+    """The key of the next page; `None`: it is the first."""
     if value is None or value == b"":
         return None
     if type(value) is not bytes or len(value) != NEXT_BYTES:
@@ -89,7 +85,7 @@ def read_page_key(value: object) -> PageKey | None:
 def read_page(
     partition: TopicIdPartition, value: object
 ) -> tuple[list[SegmentMetadata], bytes | None]:
-    """The segments of a page, and what the next one is asked for with; `None`: there is none."""
+    """The segments of a page, and the key for the next one; `None`: there is none."""
     segments, after = array(value, "a page", 2)
     if after is not None and type(after) is not bytes:
         refuse("what the next page is asked for with", "bytes or nil", after)
@@ -99,7 +95,7 @@ def read_page(
 
 
 def read_token(value: object, what: str = "a read token") -> dict[int, int]:
-    """Offsets by metadata partition: what `read_token` answers and `at_least` takes."""
+    """Offsets by metadata partition, as `read_token` answers and `at_least` takes them."""
     if type(value) is not dict:
         refuse(what, "a map of metadata partitions to offsets", value)
     for place, offset in value.items():
@@ -110,7 +106,7 @@ def read_token(value: object, what: str = "a read token") -> dict[int, int]:
 
 
 def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[object]:
-    """The answer to one look-up of many: an error, a segment, or neither."""
+    """An error, a segment, or neither."""
     if isinstance(answer, RlmmError):
         return [error_value(answer), None]
     return [None, None if answer is None else segment_value(answer)]
@@ -119,7 +115,7 @@ def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[obj
 def read_segment_answers(
     partitions: Sequence[TopicIdPartition], value: object
 ) -> list[SegmentMetadata | RlmmError | None]:
-    """What `segments_for` answered for the *partitions* asked for, in their order."""
+    """The answers of `segments_for` for *partitions*, in their order."""
     answers = array(value, "the answers to look-ups", len(partitions))
     found: list[SegmentMetadata | RlmmError | None] = []
     for partition, answer in zip(partitions, answers, strict=True):

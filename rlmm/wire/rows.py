@@ -1,8 +1,8 @@
 """
-The short way from a row of the pure engine to the bytes that are sent, without an object between.
+Rows of the pure-Python engine to the bytes that are sent, without an object in between.
 
-Not needed for anything: an engine that has no rows gives a `SegmentMetadata`, and `segment_value`
-makes the same of it. Invariant: both ways give the same bytes.
+Engines without rows give a `SegmentMetadata` to `segment_value`. Invariant: both give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from rlmm.wire.messages import PackedResult, packed
 from rlmm.wire.values import segment_value
 
 _ONE_EPOCH_ROW: Final = struct.Struct(">b?8xiqqqqxiqxiB").unpack_from
-"""Of a row of one epoch: all its fields up to the first byte of the custom metadata."""
+"""All fields of a row of one epoch, up to the first byte of the custom metadata."""
 _CUSTOM_AT: Final = 65
 ROWS_KEPT: Final = 8_192
-"""Rows that are remembered as they are sent, which takes some 4 MB."""
+"""Packed rows that are kept, in some 4 MB."""
 ROW_BYTES_KEPT: Final = 512
-"""Longest row that is remembered: there may be much of an owner's own in it."""
+"""Longest row that is kept, since custom metadata may be long."""
 _SHORT: Final = 0x80
 _ANY_PARTITION: Final = TopicIdPartition(Uuid(bytes(UUID_BYTES)), "", 0)
-"""A value does not say which partition it belongs to, so any will do."""
+"""Any partition will do: the value does not contain it."""
 
 
 def row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
-    """The segment *uuid* that *row* holds, as `segment_value` gives it."""
+    """As `segment_value` gives it."""
     if row[EPOCHS_AT] != ONE_EPOCH:
         return _any_row_value(uuid, row)
     state, is_empty, broker, event, start, last, max_ts, epoch, first, size, custom = (
@@ -57,15 +57,15 @@ def _any_row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
 
 class _Rows:
     """
-    Rows that were sent lately, packed. Whoever reads a segment asks for it again and again, with
-    one offset after the other. Shared between threads: what is lost in a race is made again.
+    Packed rows that were sent lately: readers of a segment ask for it again and again. Threads
+    share it: what is lost in a race is packed again.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[bytes, PackedResult]] = {}
 
     def packed(self, uuid: bytes, row: bytes) -> PackedResult:
-        """The segment *uuid* that *row* holds, as it is sent."""
+        """The segment *uuid* of *row*, as it is sent."""
         known = self._known.get(uuid)
         if known is not None and known[0] is row:  # every change of a segment makes another row
             return known[1]

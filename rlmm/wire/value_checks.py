@@ -1,8 +1,8 @@
 """
-What a single value must look like, and how it is named in a refusal.
+Checks of single values, and the texts of refusals.
 
-Types are exact: a truth value is no number, a text no bytes. Values from outside are never printed
-whole, since they may be large or nested; numbers are, since they help.
+Types are exact: a boolean is no number, a text no bytes. A refusal shows numbers, but no other
+value from outside, which may be large or nested.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class OddMap:
-    """Stands for a map with a number as key that no map may have: it is no map to any reader."""
+    """Stands for a map with a number as key that no map may have: no reader takes it for a map."""
 
     __slots__ = ("key",)
 
@@ -43,7 +43,6 @@ def form(value: object) -> str:
 
 
 def refuse(what: str, expected: str, value: object) -> NoReturn:
-    """Say what was expected where, and what came."""
     msg = f"{what} must be {expected}, got {form(value)}"
     raise InvalidArgument(msg)
 
@@ -75,7 +74,6 @@ def uint63(value: object, what: str) -> int:
 
 
 def text(value: object, what: str, chars_max: int) -> str:
-    """A text that is not empty and not too long."""
     if type(value) is not str or not 1 <= len(value) <= chars_max:
         refuse(what, f"a text of 1 to {chars_max} characters", value)
     return value
@@ -102,7 +100,7 @@ def array(value: object, what: str, *sizes: int) -> list[object]:
 
 
 def array_up_to(value: object, what: str, size_max: int) -> list[object]:
-    """An array of at most so many: what is in a longer one is not looked at."""
+    """A longer array is refused unread."""
     if type(value) is not list or len(value) > size_max:
         refuse(what, f"an array of at most {size_max}", value)
     return value

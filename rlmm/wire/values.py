@@ -1,9 +1,9 @@
 """
-Values on the wire: partitions, segments, events, and what became of a write.
+Values on the wire: partitions, segments, events, answers to writes.
 
-Each comes as a pair: `x_value` gives what is packed, `read_x` what was meant, or `InvalidArgument`
-that names what is wrong. Both sides read with the same functions. Invariant: reading what `x_value`
-gives makes an equal value, and a value that was read could be held by a broker.
+Each comes as a pair, used by both sides: `x_value` gives what is packed; `read_x` reads it, or
+raises `InvalidArgument` that names the fault. Invariant: reading what `x_value` gives makes an
+equal value, which a broker could hold.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import Epochs, SegmentMetadata
 
 PARTITIONS_KEPT: Final = 32_768
-"""Partitions that are remembered, so that one that comes again costs a look into a table."""
+"""Partitions that are kept, so that the next question about one costs a single look-up."""
 NAME_CHARS_KEPT: Final = 249
-"""Longest topic name that Kafka allows; what is longer is legal on the wire and not remembered."""
+"""Longest topic name that Kafka allows; longer ones are legal on the wire and not kept."""
 
 VERDICTS: Final = ("applied", "duplicate", "stored-not-assigned")
 
@@ -40,9 +40,8 @@ def partition_value(partition: TopicIdPartition) -> list[object]:
 
 class _Partitions:
     """
-    Partitions that were read lately. Most questions are about few of them, and making one anew
-    costs more than all other reading of a question. Shared between threads: what is lost in a race
-    is made again.
+    Partitions that were read lately: most questions are about few of them, and to make one costs
+    more than the rest of a question. Threads share it: what is lost in a race is made again.
     """
 
     def __init__(self) -> None:
@@ -80,11 +79,9 @@ def _topic(value: object) -> str:
 
 
 read_partition = _Partitions().read
-"""The user partition that a value means."""
 
 
 def read_partitions(value: object) -> list[TopicIdPartition]:
-    """An array of user partitions."""
     return [read_partition(one) for one in array(value, "the partitions")]
 
 
@@ -92,7 +89,7 @@ def read_partitions(value: object) -> list[TopicIdPartition]:
 
 
 def segment_value(segment: SegmentMetadata) -> tuple[object, ...]:
-    """A segment without its partition, which is the question's."""
+    """A segment without its partition, which the question names."""
     return (
         segment.id.uuid,
         segment.start_offset,
@@ -109,7 +106,6 @@ def segment_value(segment: SegmentMetadata) -> tuple[object, ...]:
 
 
 def read_segment(partition: TopicIdPartition, value: object) -> SegmentMetadata:
-    """The segment of *partition* that a value means."""
     fields = array(value, "a segment", 11)
     start = uint63(fields[1], "the start offset of a segment")
     last = uint63(fields[2], "the last offset of a segment")
@@ -131,12 +127,10 @@ def read_segment(partition: TopicIdPartition, value: object) -> SegmentMetadata:
 
 
 def optional_segment_value(segment: SegmentMetadata | None) -> tuple[object, ...] | None:
-    """A segment, or that there is none."""
     return None if segment is None else segment_value(segment)
 
 
 def read_optional_segment(partition: TopicIdPartition, value: object) -> SegmentMetadata | None:
-    """The segment of *partition* that a value means, `None` where there is none."""
     return None if value is None else read_segment(partition, value)
 
 
@@ -170,7 +164,7 @@ def _segment_state(value: object) -> SegmentState:
 
 
 def update_value(update: SegmentUpdate) -> list[object]:
-    """An update as the arguments of `update_segment`."""
+    """The arguments of `update_segment`."""
     return [
         partition_value(update.id.partition),
         update.id.uuid,
@@ -182,7 +176,7 @@ def update_value(update: SegmentUpdate) -> list[object]:
 
 
 def read_update(value: object) -> SegmentUpdate:
-    """The update that the first six arguments of `update_segment` mean."""
+    """From the first six arguments of `update_segment`."""
     partition, segment, broker_id, event_timestamp_ms, custom, state = array(value, "an update", 6)
     return SegmentUpdate(
         read_segment_id(read_partition(partition), segment),
@@ -194,28 +188,26 @@ def read_update(value: object) -> SegmentUpdate:
 
 
 def read_segment_id(partition: TopicIdPartition, value: object) -> SegmentId:
-    """The id of a segment of *partition*."""
     return trusted_segment_id(partition, uuid(value, "the id of a segment"))
 
 
 def delete_value(event: PartitionDelete) -> list[object]:
-    """A partition's deletion as the arguments of `put_partition_delete`."""
+    """The arguments of `put_partition_delete`."""
     return [partition_value(event.partition), *deletion_value(event)]
 
 
 def read_delete(value: object) -> PartitionDelete:
-    """The deletion that the first four arguments of `put_partition_delete` mean."""
+    """From the first four arguments of `put_partition_delete`."""
     partition, *rest = array(value, "a partition's deletion", 4)
     return read_deletion(read_partition(partition), rest)
 
 
 def deletion_value(event: PartitionDelete) -> list[object]:
-    """A partition's deletion without its partition, which is the question's."""
+    """A partition's deletion without its partition, which the question names."""
     return [event.broker_id, event.event_timestamp_ms, event.state]
 
 
 def read_deletion(partition: TopicIdPartition, value: object) -> PartitionDelete:
-    """The deletion of *partition* that a value means."""
     broker_id, event_timestamp_ms, state = array(value, "a deletion", 3)
     if type(state) is not int or not 0 <= state < len(_DELETE_STATES):
         refuse("the state of a deletion", f"a number from 0 to {len(_DELETE_STATES) - 1}", state)
@@ -228,7 +220,7 @@ def read_deletion(partition: TopicIdPartition, value: object) -> PartitionDelete
 
 
 class WriteAnswer(NamedTuple):
-    """Where an event was stored, and what became of it: one of `VERDICTS`."""
+    """Where an event was stored, and one of `VERDICTS`."""
 
     metadata_partition: int
     offset: int
@@ -236,12 +228,10 @@ class WriteAnswer(NamedTuple):
 
 
 def write_answer_value(metadata_partition: int, offset: int, verdict: str) -> list[object]:
-    """Where an event was stored, and what became of it."""
     return [metadata_partition, offset, verdict]
 
 
 def read_write_answer(value: object) -> WriteAnswer:
-    """Where an event was stored, and what became of it."""
     metadata_partition, offset, verdict = array(value, "the answer to a write", 3)
     if type(verdict) is not str or verdict not in VERDICTS:
         refuse("the verdict of a write", f"one of {', '.join(VERDICTS)}", verdict)

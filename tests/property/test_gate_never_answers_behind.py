@@ -104,12 +104,12 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule(place=PLACES)
     def begin(self, place: int) -> None:
-        self.gate.begin(place, ReplayProgress(place, 0, None, None, None, None))
+        self.gate.begin_partition(place, ReplayProgress(place, 0, None, None, None, None))
         self.begun[place] = (False, False, False)
 
     @rule(place=PLACES)
     def end(self, place: int) -> None:
-        self.gate.end(place)
+        self.gate.end_partition(place)
         self.begun.pop(place, None)
 
     @rule(place=PLACES)
@@ -118,7 +118,7 @@ class GateMachine(RuleBasedStateMachine):
         for user in USERS:
             if place_of(user) == place:
                 shard.apply_event(started(segment_id("a", user)))
-        self.gate.hold(place, shard)
+        self.gate.set_shard(place, shard)
         if place in self.begun:
             _, is_read, is_lost = self.begun[place]
             self.begun[place] = (True, is_read, is_lost)
@@ -126,7 +126,7 @@ class GateMachine(RuleBasedStateMachine):
     @rule(place=PLACES, facts=st.lists(FACTS, min_size=1, max_size=6))
     def meet(self, place: int, facts: list[Fact]) -> None:
         for fact in facts:
-            self.gate.meet(place, fact, ReplayProgress(place, 0, 0, 0, 0, 0.0))
+            self.gate.take_fact(place, fact, ReplayProgress(place, 0, 0, 0, 0, 0.0))
             if place in self.begun:
                 self._note(place, fact)
             self.answers_exactly_what_may_be_answered()

@@ -151,7 +151,7 @@ class Machine:
             self._settings,
             assignment=assignment,
             snapshots=self.folder,
-            ground=EngineParts(
+            parts=EngineParts(
                 clock=self.clock,
                 make_shard=self._make_shard,
                 measure_memory=self._measure,

@@ -82,7 +82,7 @@ class World:
         engine = Engine(
             log,
             settings or EngineSettings(memory=ROOM),
-            ground=EngineParts(
+            parts=EngineParts(
                 clock=LoopClock(),
                 make_shard=options.pop("make_shard", PythonShard),
                 measure_memory=options.pop("measure_memory", no_memory),

@@ -20,7 +20,6 @@ HERE, NEIGHBOUR, ELSEWHERE = tp("a", 0), tp("b", 0), tp("c", 0)
 
 
 def place(partition: TopicIdPartition) -> int:
-    """Where a user partition of these tests lives."""
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 

@@ -38,7 +38,6 @@ WAIT_S = 30.0
 SETTINGS = EngineSettings(memory=ROOM)
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 ONLY_ON_THE_LOOP = {"blocking", "reads", "incidents", "stop"}
-"""What of the library is not for threads."""
 CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
     "reconcile": lambda it: it.reconcile(Assignment.everything()),
     "wait_ready": lambda it: it.wait_ready(TP),
@@ -63,12 +62,9 @@ CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
     "write_snapshots": lambda it: it.write_snapshots(),
     "statistics": lambda it: it.statistics(),
 }
-"""In an order in which each has an answer."""
 
 
 class Topic:
-    """A topic in memory, and the library on it."""
-
     def __init__(self) -> None:
         self.memory = MemoryTopic(PLACES)
         self.script = LogScript(self.memory)
@@ -81,7 +77,6 @@ class Topic:
 
 
 def begun_in_a_thread(call: Callable[[], object]) -> Future[object]:
-    """What *call* will give in a thread of its own; one that hangs holds up no other test."""
     given: Future[object] = Future()
 
     def work() -> None:

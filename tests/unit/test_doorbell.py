@@ -10,7 +10,6 @@ from rlmm.base.doorbell import Doorbell
 
 
 async def waiting_at(bell: Doorbell, count: int) -> list[asyncio.Task[None]]:
-    """So many tasks that wait for the next ring."""
     tasks = [asyncio.create_task(bell.wait()) for _ in range(count)]
     await asyncio.sleep(0)  # each runs once, up to its wait
     return tasks

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class OneState:
-    """A single shard that can be kept."""
-
     def __init__(self) -> None:
         self.shard = PythonShard(0)
         self.shard.apply_event(started("a"))
@@ -50,7 +48,7 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
             lambda: done.append(1),
         )
         made.keep(states)
-        made.connected(LogIdentity("cluster", Uuid.of(0, 1), 1))
+        made.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
         return made
 
     flushed = await keeper().flush()
@@ -78,8 +76,8 @@ async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_
     obstacle = (await keeper.flush()).obstacle
     assert isinstance(obstacle, NotReady)
     assert obstacle.reason == "connecting"
-    keeper.connected(LogIdentity("", Uuid.of(0, 1), 1))
+    keeper.connect(LogIdentity("", Uuid.of(0, 1), 1))
     assert isinstance((await keeper.flush()).obstacle, ConfigError)
-    keeper.connected(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
     found = await keeper.flush()
     assert (found.written, found.obstacle) == ((0,), None)

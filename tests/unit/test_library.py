@@ -82,26 +82,21 @@ CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
     "put_partition_delete": lambda it: it.put_partition_delete(partition_delete(MARKED)),
     "store": lambda it: it.store(started("b", 100, 199)),
 }
-"""Every call that may not be answered or taken before the time, and after it."""
 
 
 class Topic:
-    """A topic in memory on which libraries are opened."""
-
     def __init__(self) -> None:
         self.memory = MemoryTopic(PLACES)
         self.script = LogScript(self.memory)
 
     @property
     def ends(self) -> list[int]:
-        """Where each metadata partition ends."""
         return [partition.next_offset for partition in self.memory.partitions]
 
     @asynccontextmanager
     async def opened(
         self, snapshots: Path | None = None, **options: Any
     ) -> AsyncIterator[RemoteLogMetadata]:
-        """The library, with everything assigned."""
         options.setdefault("settings", SETTINGS)
         log = options.pop("log", None) or MemoryLog(self.memory)
         async with open_metadata(log, snapshots=snapshots, **options) as metadata:
@@ -109,7 +104,6 @@ class Topic:
 
 
 def own_threads() -> set[threading.Thread]:
-    """All threads, those of the loop's own pool included."""
     return set(threading.enumerate())
 
 
@@ -119,7 +113,6 @@ async def copied(metadata: RemoteLogMetadata) -> None:
 
 
 def is_answering(metadata: RemoteLogMetadata) -> bool:
-    """Whether questions are answered."""
     try:
         metadata.reads.segments(TP)
     except Unresolved:
@@ -131,10 +124,7 @@ def is_answering(metadata: RemoteLogMetadata) -> bool:
 async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_is_stored(
     call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
 ) -> None:
-    """
-    Failure scenario F93: between the start and the first answer of the log every call is refused
-    with `NotReady`, and nothing is kept to be written later.
-    """
+    """Failure scenario F93: every call raises `NotReady`, and nothing is stored later."""
     topic = Topic()
     topic.script.lose_brokers()
     async with topic.opened(settings=BRIEF) as metadata:
@@ -152,10 +142,7 @@ async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_
 async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refused(
     call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
 ) -> None:
-    """
-    Failure scenario F94: to be connected is not to be ready. What is there and not yet read is
-    never answered as absent, and an assignment that has taken effect changes nothing about that.
-    """
+    """Failure scenario F94: unread events are never answered as absent."""
     topic = Topic()
     topic.script.write(PLACE, encode(started("a")), encode(finished("a")))
     topic.script.stall(PLACE)

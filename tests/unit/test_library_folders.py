@@ -12,13 +12,14 @@ import pytest
 import rlmm
 from rlmm.base.folder_lock import LOCK, owner_pid
 from rlmm.engine.engine import EngineSettings
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import ConfigError, FolderInUse, InvalidArgument
 from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
-from rlmm.process.run import EnginePlan, LogOpener, Service
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
@@ -42,23 +43,18 @@ with snapshots_lock(Path(sys.argv[1])):
 
 
 def all_below(folder: Path) -> list[Path]:
-    """Every file and folder that there is."""
     return sorted(folder.rglob("*"))
 
 
 def memory_log() -> MemoryLog:
-    """A log that is nobody else's."""
     return MemoryLog(MemoryTopic(2))
 
 
 async def owner_of(folder: Path) -> int | None:
-    """Who holds the folder; looked up beside the event loop."""
     return await asyncio.to_thread(owner_pid, folder)
 
 
 def plan_with(snapshots: Path) -> EnginePlan:
-    """A service's engine that keeps its snapshots there."""
-
     async def opened() -> LogOpener:
         return LogOpener(memory_log())
 
@@ -70,10 +66,7 @@ def plan_with(snapshots: Path) -> EnginePlan:
 async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
     tmp_path: Path,
 ) -> None:
-    """
-    Two libraries on one folder of snapshots would each remove what the other needs: the second is
-    refused, whatever the logs are, and leaving the first gives the folder back.
-    """
+    """A second library on one folder of snapshots is refused until the first one leaves it."""
     kept = tmp_path / "kept"
     async with open_metadata(memory_log(), snapshots=kept, settings=SETTINGS):
         with pytest.raises(FolderInUse, match=f"{kept} is in use by process {os.getpid()}"):
@@ -171,9 +164,7 @@ PLACES: dict[str, tuple[str, str]] = {
 async def test_open_when_one_folder_lies_in_the_other_then_is_refused_with_nothing_made(
     tmp_path: Path, log: str, snapshots: str, is_open: bool
 ) -> None:
-    """
-    A folder of logs that holds something else is never opened again, so it must not come to that.
-    """
+    """A folder of logs that holds other files would never open again."""
     (tmp_path / "link").symlink_to(tmp_path / "log")
     given: Path | FilesLog = tmp_path / log
     if is_open:

@@ -45,8 +45,6 @@ NOT_REACHED = replace(STANDING, identity=None, last_trouble="no broker\nanswers"
 
 @dataclass
 class FixedEngine:
-    """Stands as it was told to."""
-
     stands: EngineStatus = STANDING
 
     def standing(self) -> EngineStatus:
@@ -55,8 +53,6 @@ class FixedEngine:
 
 @dataclass
 class FixedProcess:
-    """A service that does nothing."""
-
     engines: Mapping[str, FixedEngine] = field(default_factory=lambda: {"files": FixedEngine()})
     expected: tuple[str, ...] = ("files",)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -65,8 +61,6 @@ class FixedProcess:
 
 
 class Hearing:
-    """The supervisor's side of a socket."""
-
     def __init__(self, address: str) -> None:
         self.address = address
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -74,7 +68,6 @@ class Hearing:
         self.socket.setblocking(False)
 
     def heard(self) -> list[list[str]]:
-        """The lines of each datagram since the last time."""
         found = []
         while True:
             try:
@@ -83,7 +76,6 @@ class Hearing:
                 return found
 
     async def count(self, line: str, time_s: float) -> int:
-        """How often it is said within that time; a socket holds few datagrams that nobody reads."""
         found = 0
         for _ in range(int(time_s)):
             await asyncio.sleep(1)
@@ -102,7 +94,6 @@ def hearing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hearing]
 def notices(
     address: str, process: FixedProcess | None = None, *, is_open: bool = True, **more: str
 ) -> SupervisorNotices:
-    """What is told to that address of a process."""
     made = SupervisorNotices({"NOTIFY_SOCKET": address, **more}, lambda: is_open, HEARTBEAT_S_MAX)
     made.begin(FixedProcess() if process is None else process)
     return made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import Engine, EngineParts, EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
@@ -31,11 +31,10 @@ SETTINGS = EngineSettings(memory=ROOM)
 
 
 class Unexpected(Exception):
-    """What nobody thought of."""
+    pass
 
 
 async def opened() -> LogOpener:
-    """A log that is there, with events in every metadata partition."""
     log = MemoryLog(MemoryTopic(PLACES))
     for number in range(30):
         partition = tp("t", number)
@@ -46,36 +45,32 @@ async def opened() -> LogOpener:
 
 
 async def broken() -> LogOpener:
-    """A log that fails in a way that nobody thought of."""
     raise Unexpected("nobody thought of it")
 
 
 async def never() -> LogOpener:
-    """A log whose opening takes for ever."""
     await asyncio.Event().wait()
     raise AssertionError
 
 
 @pytest.fixture(autouse=True)
 def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that a loop of virtual time would leap over: all is said to be written at once."""
+    """Virtual time would leap over threads: report all as written at once."""
 
     async def flush(_: Engine, partitions: Collection[int] | None = None) -> FlushResult:
         assert partitions is not None
         return FlushResult(tuple(partitions))
 
     monkeypatch.setattr(Engine, "flush", flush)
-    monkeypatch.setattr("rlmm.engine.service.GROUND", EngineParts(measure_memory=no_memory))
+    monkeypatch.setattr("rlmm.engine.service.PROCESS_PARTS", EngineParts(measure_memory=no_memory))
 
 
 def plan(name: str) -> EnginePlan:
-    """An engine whose log is the one that is called *name*."""
     opening = {"broken": broken, "n": never}.get(name if name == "broken" else name[0], opened)
     return EnginePlan(name, opening, Assignment.everything(), SETTINGS, None, is_observer=True)
 
 
 def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
-    """What became of each, and how long it took."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
 
         async def timed() -> tuple[dict[str, SnapshotOutcome], float]:

@@ -20,7 +20,6 @@ async def lasting() -> None:
 
 
 async def ends_badly() -> None:
-    """A part that fails of being ended."""
     try:
         await lasting()
     except asyncio.CancelledError:
@@ -28,7 +27,6 @@ async def ends_badly() -> None:
 
 
 async def ends_well() -> None:
-    """A part that takes being ended for its own end."""
     try:
         await lasting()
     except asyncio.CancelledError:
@@ -37,7 +35,6 @@ async def ends_well() -> None:
 
 @asynccontextmanager
 async def running(parts: TaskGroup) -> AsyncIterator[asyncio.Task[None]]:
-    """All parts as long as the block."""
     task = asyncio.create_task(parts.run())
     await asyncio.sleep(0)
     await asyncio.sleep(0)

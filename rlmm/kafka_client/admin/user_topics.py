@@ -226,8 +226,9 @@ class UserTopics:
 
     async def _all(self, work: Iterable[Coroutine[None, None, T]]) -> list[T]:
         """Return the results of *work* in its order; the first error cancels the rest."""
-        tasks = [self._crew.start(one, "ask a leader") for one in work]
+        tasks: list[asyncio.Task[T]] = []
         try:
+            tasks.extend(self._crew.start(one, "ask a leader") for one in work)
             return [await task for task in tasks]
         finally:
             for task in tasks:

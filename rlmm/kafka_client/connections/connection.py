@@ -130,11 +130,7 @@ class BrokerConnection:
     def is_open(self) -> bool:
         return self._made.connected()
 
-    async def call(self, request: Request[T]) -> T:
-        """Send *request* and return its answer; raises like `send`."""
-        return await self.send(request)
-
-    def send(self, request: Request[T]) -> Coroutine[None, None, T]:
+    def call(self, request: Request[T]) -> Coroutine[None, None, T]:
         """
         Send *request*; awaiting the result gives its answer.
 

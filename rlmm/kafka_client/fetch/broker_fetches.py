@@ -23,7 +23,6 @@ from rlmm.errors import LogError
 
 if TYPE_CHECKING:
     from rlmm.kafka_client.connections.broker_connections import Node
-    from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.connections.task_set import TaskSet
     from rlmm.kafka_client.fetch.partition_reads import PendingRead
     from rlmm.kafka_messages.fetch import FetchAnswer, FetchRequest
@@ -148,6 +147,7 @@ class BrokerFetches:
         self._staff()
 
     async def _work(self, worker: FetchWorker) -> None:
+        loop = asyncio.get_running_loop()
         node = connection = None
         try:
             while True:
@@ -156,13 +156,21 @@ class BrokerFetches:
                     return
                 node = node or self._turns.node()
                 connection = connection or await node.borrow(_ROLE)
-                answer = await self._ask(connection, worker)
+                wait_ms = 0
+                if worker.due_s is not None:
+                    wait_ms = max(1, math.ceil((worker.due_s - loop.time()) * 1000))
+                request = self._turns.request(worker.turn, wait_ms=wait_ms)
+                late = loop.call_later(self._late_s, self._turns.late)
+                try:
+                    answer = await connection.call(request)
+                finally:
+                    late.cancel()
                 worker.due_s = None
                 worker.is_gathering = True
                 is_served = await self._turns.answered(worker.turn, answer)
                 worker.turn = {}
                 if is_served:
-                    worker.news_s = asyncio.get_running_loop().time()
+                    worker.news_s = loop.time()
                 await self._gather(is_served=is_served)
         except LogError as error:
             turn, worker.turn, worker.due_s = worker.turn, {}, None
@@ -172,18 +180,6 @@ class BrokerFetches:
                 if worker.turn:  # an answer is still to come on it
                     await connection.close()
                 await node.give_back(_ROLE, connection)
-
-    async def _ask(self, connection: BrokerConnection, worker: FetchWorker) -> FetchAnswer:
-        loop = asyncio.get_running_loop()
-        wait_ms = 0
-        if worker.due_s is not None:
-            wait_ms = max(1, math.ceil((worker.due_s - loop.time()) * 1000))
-        request = self._turns.request(worker.turn, wait_ms=wait_ms)
-        late = loop.call_later(self._late_s, self._turns.late)
-        try:
-            return await connection.call(request)
-        finally:
-            late.cancel()
 
     async def _gather(self, *, is_served: bool) -> None:
         known = set(self.ready)

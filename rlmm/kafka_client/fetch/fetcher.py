@@ -69,7 +69,7 @@ class Fetcher:
         self._now = now
         self._poll_s = settings.fetch_max_wait_ms / 1000
         self._patience_s = self._poll_s + _SILENCE_S
-        self._topic_id: Uuid | None = None
+        self.topic_id: Uuid | None = None
         self._waiting: dict[int, deque[PendingRead]] = {}
         self._covered: dict[int, tuple[PendingRead, int]] = {}
         self._trails: dict[int, FetchPosition] = {}
@@ -81,8 +81,8 @@ class Fetcher:
 
     def bind(self, topic_id: Uuid) -> None:
         """Bind to the topic of this id; the state of any other topic is forgotten."""
-        if topic_id != self._topic_id:
-            self._topic_id = topic_id
+        if topic_id != self.topic_id:
+            self.topic_id = topic_id
             self._trails.clear()
 
     def fail(self, error: LogError) -> None:
@@ -160,7 +160,7 @@ class Fetcher:
             self.try_later(partition, error, is_stale=True)
             return
         if leader not in self._desks:
-            turns = _Turns(self, self._cluster, leader)
+            turns = _Turns(self, self._cluster, leader, self._settings.fetch_max_bytes)
             self._desks[leader] = BrokerFetches(
                 f"broker {leader}",
                 turns,
@@ -188,20 +188,6 @@ class Fetcher:
         """Note that *leader* has answered, or never will."""
         if self._covered.get(read.partition) == (read, leader):
             del self._covered[read.partition]
-
-    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
-        """How to ask for the reads of *turn*."""
-        view = self._cluster.view
-        assert view is not None
-        assert self._topic_id is not None
-        self.requests += 1
-        wanted = [
-            self.trail(partition).wanted(read, view.epoch_of(partition))
-            for partition, read in turn.items()
-        ]
-        return FetchRequest(
-            self._topic_id, wanted, wait_ms=wait_ms, bytes_max=self._settings.fetch_max_bytes
-        )
 
     def settle(
         self, read: PendingRead, leader: int, fetched: FetchedPartition, *, is_first: bool
@@ -247,10 +233,13 @@ class Fetcher:
 class _Turns:
     """The reads of one leader, for its `BrokerFetches`."""
 
-    def __init__(self, fetcher: Fetcher, cluster: ClusterConnection, leader: int) -> None:
+    def __init__(
+        self, fetcher: Fetcher, cluster: ClusterConnection, leader: int, bytes_max: int
+    ) -> None:
         self._fetcher = fetcher
         self._cluster = cluster
         self._leader = leader
+        self._bytes_max = bytes_max
 
     def node(self) -> Node:
         return self._cluster.node(self._leader)
@@ -269,7 +258,15 @@ class _Turns:
         return turn
 
     def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest:
-        return self._fetcher.request(turn, wait_ms=wait_ms)
+        fetcher, view = self._fetcher, self._cluster.view
+        assert view is not None
+        assert fetcher.topic_id is not None
+        fetcher.requests += 1
+        wanted = [
+            fetcher.trail(partition).wanted(read, view.epoch_of(partition))
+            for partition, read in turn.items()
+        ]
+        return FetchRequest(fetcher.topic_id, wanted, wait_ms=wait_ms, bytes_max=self._bytes_max)
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
         if answer.code != ErrorCode.NONE:

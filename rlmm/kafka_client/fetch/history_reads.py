@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.kafka_client.fetch.fetcher import Fetcher
-    from rlmm.kafka_client.fetch.partition_reads import PendingRead
     from rlmm.metadata.ids import Uuid
-    from rlmm.records.record_set import RecordSet
 
 IDLE_S: Final = 60.0
 """How long the second fetcher may be idle before it is dropped."""
@@ -48,23 +46,18 @@ class HistoryReads:
         return requests, size, deaths
 
     def aside(self, topic_id: Uuid) -> Fetcher:
-        """Return the fetcher of readers that are no followers, bound to the topic of this id."""
+        """Return the fetcher of reads beside followers; callers `leave` it after each read."""
         if self._aside is None:
             self._aside = self._make()
         self._aside.bind(topic_id)
+        self.close()
         return self._aside
 
-    async def wait(self, fetcher: Fetcher, read: PendingRead) -> RecordSet:
-        """Wait for the answer of *read*; see `Fetcher.wait`."""
-        if fetcher is self.main:
-            return await fetcher.wait(read)
-        self.close()
-        try:
-            return await fetcher.wait(read)
-        finally:
-            if not fetcher.pending:
-                loop = asyncio.get_running_loop()
-                self._going = loop.call_later(IDLE_S, self._drop, fetcher)
+    def leave(self, fetcher: Fetcher) -> None:
+        """Drop *fetcher* a while after its last read, unless it is the followers' own."""
+        if fetcher is not self.main and not fetcher.pending:
+            loop = asyncio.get_running_loop()
+            self._going = loop.call_later(IDLE_S, self._drop, fetcher)
 
     def _drop(self, fetcher: Fetcher) -> None:
         if fetcher is self._aside and not fetcher.pending:

@@ -103,9 +103,9 @@ class BoundsQuestion:
             connection = await self._cluster.node(leader).control()
             wanted = {self._topic: partitions}
             # The log start offset first: it can only rise, so it is never beyond the end.
-            starts = connection.send(ListOffsetsRequest(wanted, EARLIEST))
-            ends = connection.send(ListOffsetsRequest(wanted, LATEST))
-            topics = connection.send(MetadataRequest([self._topic]))
+            starts = connection.call(ListOffsetsRequest(wanted, EARLIEST))
+            ends = connection.call(ListOffsetsRequest(wanted, LATEST))
+            topics = connection.call(MetadataRequest([self._topic]))
             start, end, cluster = await asyncio.gather(starts, ends, topics)
         except LogError as error:
             self._tell(partitions, error)

@@ -184,7 +184,7 @@ class IdempotentProducer:
         if request is None:
             return None
         try:
-            sent = connection.send(request)
+            sent = connection.call(request)
         except LogError:
             lane.not_sent()
             raise

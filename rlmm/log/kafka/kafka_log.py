@@ -165,20 +165,23 @@ class KafkaLog:
             return {partition: _copy(error, partition) for partition in partitions}
         return question.answers
 
-    async def read(
-        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
-    ) -> RecordSet | None:
-        """Return record sets as the leader has them, compressed ones as they are."""
-        return await self._read(partition, position, timeout_s, bytes_max, is_aside=False)
-
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        return await self._read(partition, position, timeout_s, bytes_max, is_aside=True)
+        return await self.read(
+            partition, position, timeout_s=timeout_s, bytes_max=bytes_max, is_aside=True
+        )
 
-    async def _read(
-        self, partition: int, position: int, timeout_s: float, bytes_max: int, *, is_aside: bool
+    async def read(
+        self,
+        partition: int,
+        position: int,
+        *,
+        timeout_s: float,
+        bytes_max: int = 1 << 20,
+        is_aside: bool = False,
     ) -> RecordSet | None:
+        """Return record sets as the leader has them, compressed ones as they are."""
         require_position(position, bytes_max)
         source, read = self._sources.main, None
         try:
@@ -189,7 +192,7 @@ class KafkaLog:
                 if is_aside:
                     source = self._sources.aside(bound.topic_id)
                 read = PendingRead(partition, position, bytes_max, answer)
-                return await self._sources.wait(source, read)
+                return await source.wait(read)
         except TimeoutError:
             if self._is_closed:
                 raise _closed(f"partition {partition}") from None
@@ -199,6 +202,9 @@ class KafkaLog:
             if silence is not None:
                 raise silence from None
             return None
+        finally:
+            if is_aside:
+                self._sources.leave(source)
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         """Store one event in all replicas in sync, and return its offset."""

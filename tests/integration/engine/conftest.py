@@ -26,23 +26,17 @@ if TYPE_CHECKING:
 
 PARTITION_COUNT = 4
 QUICK = EngineSettings(pump=PumpSettings(bounds_interval_ms=100, retry_first_ms=50))
-"""Nothing here may depend on waiting long."""
 
 
 class Place(Protocol):
-    """A metadata topic that services come to and go from."""
-
     snapshots: Path
 
-    async def log(self) -> MetadataLog:
-        """The log of one more service."""
+    async def log(self) -> MetadataLog: ...
 
     async def close(self) -> None: ...
 
 
 class FilesPlace:
-    """A folder. All services of a process share its one registry."""
-
     def __init__(self, folder: Path) -> None:
         self.snapshots = folder / "snapshots"
         self._folder = folder / "log"
@@ -60,8 +54,6 @@ class FilesPlace:
 
 
 class KafkaPlace:
-    """A topic of a real broker; every service has connections of its own."""
-
     def __init__(self, settings: KafkaSettings, folder: Path) -> None:
         self.snapshots = folder / "snapshots"
         self.settings = settings
@@ -77,14 +69,11 @@ class KafkaPlace:
 
 
 class Town:
-    """Services at one place."""
-
     def __init__(self, place: Place) -> None:
         self.place = place
 
     @asynccontextmanager
     async def service(self, name: str = "", **options: Any) -> AsyncIterator[RemoteLogMetadata]:
-        """A service with a snapshot folder of its own; it stops in order."""
         options.setdefault("settings", QUICK)
         snapshots = self.place.snapshots / name
         async with open_metadata(
@@ -94,7 +83,6 @@ class Town:
 
 
 def kafka_place(request: pytest.FixtureRequest, folder: Path) -> KafkaPlace:
-    """A topic of its own at the broker that all tests share."""
     broker = request.getfixturevalue("kafka_broker")
     settings = settings_for(
         broker.login, own_topic("stories"), partitions=PARTITION_COUNT, is_created=True
@@ -104,7 +92,6 @@ def kafka_place(request: pytest.FixtureRequest, folder: Path) -> KafkaPlace:
 
 @pytest.fixture(params=["files", pytest.param("kafka", marks=pytest.mark.kafka)])
 async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Town]:
-    """A place, and services that come to it."""
     is_kafka = request.param == "kafka"
     place: Place = kafka_place(request, tmp_path) if is_kafka else FilesPlace(tmp_path)
     try:

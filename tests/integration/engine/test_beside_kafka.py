@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 
 RECORDS = [b"%03d" % number + b"x" * 497 for number in range(120)]
 SEGMENTS = 5
-"""Four full ones of 28 records, and one that is rolled because it is old."""
 WAIT_S = 30.0
 
 
 @pytest.fixture
 async def observer(kafka_broker: TieredKafka) -> AsyncIterator[RemoteLogMetadata]:
-    """Our engine on the broker's own metadata topic, where it can only read."""
     log = await KafkaLog.open(settings_for(kafka_broker.login, METADATA_TOPIC, is_observer=True))
     try:
         async with open_metadata(log, settings=QUICK, is_observer=True) as metadata:
@@ -49,7 +47,6 @@ async def observer(kafka_broker: TieredKafka) -> AsyncIterator[RemoteLogMetadata
 async def caught_up(
     metadata: RemoteLogMetadata, partition: TopicIdPartition
 ) -> list[SegmentMetadata]:
-    """Every segment, as of everything that was stored before this call."""
     return await metadata.segments(partition, linearizable=True, timeout_s=WAIT_S)
 
 
@@ -57,8 +54,7 @@ async def test_engine_when_a_broker_tiers_then_every_segment_is_found_where_it_i
     kafka_broker: TieredKafka, observer: RemoteLogMetadata
 ) -> None:
     """
-    Each segment that the broker copied is found at its first and at its last offset; after its
-    retention took some away, what we list is what is in the tier.
+    Each segment is found at its first and last offset; after retention the listing equals the tier.
     """
     topic = "followed"
     await kafka_broker.create_topic(topic)

@@ -36,7 +36,6 @@ STARTS = 3
 
 
 def partition_on(place: int) -> TopicIdPartition:
-    """A user partition that lives on metadata partition *place*."""
     numbers = (tp("t", number) for number in range(1_000))
     return next(
         found
@@ -49,18 +48,12 @@ PARTITIONS = [partition_on(place) for place in range(PARTITION_COUNT)]
 
 
 class Topic(Protocol):
-    """A metadata topic, a way to write it, and one to read it."""
+    async def log(self, *, is_observer: bool) -> MetadataLog: ...
 
-    async def log(self, *, is_observer: bool) -> MetadataLog:
-        """The log, opened anew; a writer's is for who may do everything."""
-
-    async def held(self) -> object:
-        """What the topic holds, asked for by other means than the log that is tested."""
+    async def held(self) -> object: ...
 
 
 class FilesTopic:
-    """A folder."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -80,8 +73,6 @@ class FilesTopic:
 
 
 class KafkaTopic:
-    """A topic of a broker, where an observer may come in by another door than the others."""
-
     def __init__(self, name: str, login: Login, observers_login: Login) -> None:
         self._name, self._login, self._observers_login = name, login, observers_login
         self.is_by_password = observers_login.mechanism is not None
@@ -102,7 +93,6 @@ class KafkaTopic:
     ]
 )
 async def topic(request: pytest.FixtureRequest, tmp_path: Path) -> Topic:
-    """A topic with events on each of its partitions, whose writer has left."""
     found: FilesTopic | KafkaTopic
     if request.param == "files":
         found = FilesTopic(tmp_path / "log")
@@ -139,7 +129,6 @@ async def following(
 
 
 async def refuses_every_write(metadata: RemoteLogMetadata, partition: TopicIdPartition) -> None:
-    """Whatever would be a sound event is refused by name."""
     mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, partition)
     for write in (
         metadata.add_segment(started(segment_id("b", partition), 100, 199)),
@@ -154,10 +143,7 @@ async def refuses_every_write(metadata: RemoteLogMetadata, partition: TopicIdPar
 async def test_observer_when_it_reads_restarts_and_must_write_then_the_topic_is_the_same(
     topic: Topic, tmp_path: Path
 ) -> None:
-    """
-    Every metadata partition ends where it did: through reads, refused writes, snapshots and
-    restarts from them, also where the broker allows nothing but READ and DESCRIBE.
-    """
+    """Reads, refused writes, snapshots and restarts move no log end offset."""
     before = await topic.held()
     for start in range(STARTS):
         async with following(topic, is_observer=True, snapshots=tmp_path / "kept") as metadata:
@@ -172,7 +158,6 @@ async def test_observer_when_it_reads_restarts_and_must_write_then_the_topic_is_
 
 
 def own_threads(topic: Topic) -> set[threading.Thread]:
-    """All threads; a password is proven by the client library, in the loop's own pool."""
     is_by_password = isinstance(topic, KafkaTopic) and topic.is_by_password
     return {
         one

@@ -47,17 +47,14 @@ MARKED, STARTED, FINISHED = PartitionDeleteState
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """The metadata partition of *partition* here."""
     return metadata_partition_for(partition.topic_id, partition.partition, PARTITION_COUNT)
 
 
 def partition_on(place: int) -> TopicIdPartition:
-    """A user partition that lives on metadata partition *place*."""
     return next(found for number in range(1_000) if place_of(found := tp("t", number)) == place)
 
 
 async def copied(metadata: RemoteLogMetadata, label: str, start: int = 0, last: int = 99) -> None:
-    """A segment is copied: started and finished."""
     await metadata.add_segment(started(label, start, last))
     await metadata.update_segment(finished(label))
 

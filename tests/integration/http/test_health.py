@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.errors import LogUnavailable, PartFailed
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript

@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, Service, open_memory
+from rlmm.engine.plan import EnginePlan, open_memory
 from rlmm.errors import NotAssigned, NotReady, RlmmError
 from rlmm.log.memory.memory_log import MemoryLogStatistics
 from rlmm.metadata.assignment import Assignment
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rlmm.engine.service import Service
     from tests.kafka.jars import Jars
 
 DEADLINE_S = 60.0
@@ -40,7 +41,6 @@ TOPIC = "spread"
 PARTITIONS = 6
 RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 2
-"""Full ones, of 28 records each; a third one is rolled when it is old."""
 
 
 async def test_d17_serve_when_a_broker_is_to_report_then_warns_that_nothing_is_answered(
@@ -88,19 +88,14 @@ def tiered_cluster(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -
 
 
 class Spread:
-    """A tiered topic of six partitions on two nodes each: some led, some followed, some neither."""
-
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.watched = TieredKafka(cluster.nodes[WATCHED])
         self.held: dict[int, TopicIdPartition] = {}
-        """What the watched broker has a replica of, by number."""
         self.others: list[TopicIdPartition] = []
         self.filled: list[TopicIdPartition] = []
-        """One that it leads and one that it follows, with segments in the tier."""
 
     async def fill(self) -> None:
-        """Create the topic, one without a tier beside it, and have segments tiered."""
         login = self.cluster.login
         await create_topic(login, TOPIC, partitions=PARTITIONS, replicas=2, settings=TIERED_TOPIC)
         await create_topic(login, "plain", partitions=3, replicas=3)
@@ -122,14 +117,12 @@ class Spread:
         await self.watched.wait_until_tiered(TOPIC, 2 * SEGMENTS, deadline_s=DEADLINE_S)
 
     def places(self) -> set[int]:
-        """The metadata partitions that have to be read."""
         return {
             metadata_partition_for(found.topic_id, found.partition, METADATA_PARTITIONS)
             for found in self.held.values()
         }
 
     def settings(self) -> dict[str, str]:
-        """What is said to a service that follows the broker, beside where the cluster is."""
         return {
             "assignment": f"cluster:{WATCHED}",
             "assignment_refresh_ms": "1000",
@@ -137,7 +130,6 @@ class Spread:
 
 
 async def read_by_a_process(spread: Spread, folder: Path) -> set[int]:
-    """The metadata partitions of which a process that follows the broker has written snapshots."""
     flags = [f"--{key.replace('_', '-')}={text}" for key, text in spread.settings().items()]
     brokers = spread.cluster.bootstrap
     async with serving(folder, "--bootstrap-server", brokers, *flags) as served:
@@ -154,10 +146,7 @@ async def read_by_a_process(spread: Spread, folder: Path) -> set[int]:
 async def test_d17_f45_serve_when_a_broker_of_a_kafka_cluster_is_followed_then_answers_for_it(
     tiered_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """
-    The process reads what the broker leads and what it follows, and no more; asked, it answers for
-    exactly that. Before the cluster has said what that is, nobody is sent away.
-    """
+    """The process answers for exactly what the broker leads and follows."""
     spread = Spread(tiered_cluster)
     await spread.fill()
     assert spread.held

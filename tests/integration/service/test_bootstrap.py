@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, open_kafka
+from rlmm.engine.plan import EnginePlan, open_kafka
 from rlmm.errors import NotReady
 from rlmm.kafka_client.settings import KafkaSettings
 from rlmm.metadata.assignment import Assignment
@@ -32,21 +32,19 @@ if TYPE_CHECKING:
     from tests.kafka.fixtures import FreshKafka
 
 BRIEFLY = ("--pump-bounds-timeout-ms", "200")
-"""So long waits one attempt for an answer; the service may wait ten seconds."""
 PATIENCE_S = 240.0
 PATIENTLY = (
     *("--pump-bounds-timeout-ms", str(int(PATIENCE_S * 1_000))),
     *("--kafka-socket-connection-setup-timeout-ms", str(int(PATIENCE_S * 1_000))),
     *("--shutdown-timeout-ms", str(int(PATIENCE_S * 1_000))),
 )
-"""What an end would take that waited for a broker; it is to take no time, however busy we are."""
+"""Seconds for an end that waits for no broker."""
 NOT_REACHED = "the log is not reached"
 DEADLINE_S = 30.0
 
 
 @pytest.fixture
 def nobody() -> Iterator[str]:
-    """An address where nobody listens."""
     port = ReservedPort()
     yield f"127.0.0.1:{port.number}"
     port.release()
@@ -54,7 +52,6 @@ def nobody() -> Iterator[str]:
 
 @asynccontextmanager
 async def silent_broker() -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """An address where every connection is taken and nothing is answered; whether one came."""
     came = asyncio.Event()
     over = asyncio.Event()
 
@@ -71,7 +68,6 @@ async def silent_broker() -> AsyncIterator[tuple[str, asyncio.Event]]:
 
 
 def pauses(messages: list[str]) -> list[tuple[int, float]]:
-    """Number of each failed attempt that was logged, and the pause behind it."""
     form = re.compile(rf"{NOT_REACHED} \(attempt (\d+)\).*; next attempt in ([\d.]+) s")
     found = [form.fullmatch(message) for message in messages]
     return [(int(one[1]), float(one[2])) for one in found if one is not None]

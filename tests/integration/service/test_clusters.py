@@ -13,7 +13,8 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener, Service
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped, UnknownPartition
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.log.memory.memory_log import MemoryLog
@@ -39,22 +40,10 @@ SETTINGS = EngineSettings(
     memory=ROOM,
 )
 DEADLINE_S = 30.0
-"""Never reached, unless something is broken."""
-TWO = """
-[snapshot]
-free_bytes_min = 0
-
-[clusters.east]
-log.num_partitions = 2
-
-[clusters.west.log]
-num_partitions = 3
-"""
+"""Reached only when something is broken."""
 
 
 def plan(name: str, topic: MemoryTopic) -> EnginePlan:
-    """An engine on a topic in memory, as one of several."""
-
     async def opened() -> LogOpener:
         return LogOpener(MemoryLog(topic))
 
@@ -71,7 +60,6 @@ def plan(name: str, topic: MemoryTopic) -> EnginePlan:
 
 @asynccontextmanager
 async def running(*plans: EnginePlan) -> AsyncIterator[tuple[Service, asyncio.Task[None]]]:
-    """A service with these engines as long as the block, all of them open."""
     service = Service({})
     for each in plans:
         await service.add(each)
@@ -95,7 +83,6 @@ async def ready(service: Service, name: str) -> Engine:
 
 
 async def kept_positions(folder: Path) -> list[int]:
-    """The position of every snapshot below *folder*."""
     found = await asyncio.to_thread(lambda: list(stored_below(folder)))
     return [stored.position for stored in found]
 
@@ -103,14 +90,6 @@ async def kept_positions(folder: Path) -> list[int]:
 def identity(engine: Engine) -> LogIdentity:
     assert engine.identity is not None
     return engine.identity
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A configuration of two embedded logs, in the folder of the test."""
-    file = tmp_path / "rlmm.toml"
-    file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
-    return file
 
 
 async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_the_other(

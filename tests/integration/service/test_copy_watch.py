@@ -9,7 +9,8 @@ import pytest
 
 from rlmm.config.loading import load
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener, Service
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class TellingLog(MemoryLog):
-    """A log in memory whose cluster has a topic that is not copied."""
-
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
         return frozenset({"orders"})
 

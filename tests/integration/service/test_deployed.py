@@ -43,19 +43,16 @@ except OSError:
     os.execv(sys.argv[3], sys.argv[3:])
 raise SystemExit("it can be written")
 """
-"""Runs a program where nothing but one folder can be written; as a container does, with a mount
-namespace of its own."""
+"""Runs a program where it can write into one folder only, in a mount namespace of its own."""
 
 
 def can_mount() -> bool:
-    """Whether the tests may do that here."""
     command = [sys.executable, "-c", READ_ONLY, "/dev/shm", "/", "/bin/true"]
     return os.spawnv(os.P_WAIT, sys.executable, command) == 0
 
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Iterator[Path]:
-    """A folder that stays writable."""
     path = tmp_path / "volume"
     path.mkdir()
     yield path
@@ -65,10 +62,7 @@ def volume(tmp_path: Path) -> Iterator[Path]:
 async def test_serve_when_only_the_volume_can_be_written_then_runs_and_keeps_snapshots(
     tmp_path: Path, volume: Path
 ) -> None:
-    """
-    With a home and a working folder that nobody can write, and where the system lets a test do
-    that, with a read-only root file system: the only thing that is written is the volume.
-    """
+    """The service writes only to its volume, under a read-only root file system where possible."""
     home = tmp_path / "home"
     home.mkdir()
     await fill(volume)
@@ -94,10 +88,7 @@ async def test_serve_when_only_the_volume_can_be_written_then_runs_and_keeps_sna
 async def test_broker_when_it_connects_as_deployed_then_needs_tls_and_its_token(
     tmp_path: Path,
 ) -> None:
-    """
-    The configuration of `deploy/kubernetes/brokers`, but for the log and for where things stand:
-    broker 7 gets in by TCP with TLS and its token, as itself alone; nobody else does.
-    """
+    """By the deployed configuration broker 7 connects as itself, with TLS and its token."""
     text: str = manifest("brokers/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     pki = Pki(tmp_path)
     places = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener
+from rlmm.engine.plan import EnginePlan, LogOpener
 from rlmm.errors import ConfigError, LogDamaged, PartFailed, Stopped, StopTimedOut
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.script import LogScript
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 PLACES = 3
 DEADLINE_S = 30.0
-"""Never reached, unless something is broken, or a test lets it pass."""
+"""Reached only when something is broken, or a test lets it pass."""
 PARTS_S = DEADLINE_S / 2
-"""What the parts have of it."""
+"""The share of the parts."""
 SNAPSHOTS_S = DEADLINE_S * 0.82
-"""What the last snapshots have of it, and a little more."""
+"""The share of the last snapshots, and a little more."""
 SETTINGS = EngineSettings(
     pump=PumpSettings(bounds_interval_ms=100),
     snapshot=SnapshotSettings(free_bytes_min=0),
@@ -51,8 +51,6 @@ SETTINGS = EngineSettings(
 
 
 class World:
-    """A topic in memory, and a service on it in this process."""
-
     def __init__(self, snapshots: Path | None = None) -> None:
         self.topic = MemoryTopic(PLACES)
         self.script = LogScript(self.topic)
@@ -61,7 +59,6 @@ class World:
         self.service: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
 
     def partition_on(self, place: int) -> TopicIdPartition:
-        """A user partition that lives on metadata partition *place*."""
         return next(
             found
             for number in range(1_000)
@@ -82,7 +79,6 @@ class World:
         stop_s: float = DEADLINE_S,
         beside: dict[str, Callable[[], Coroutine[None, None, None]]] | None = None,
     ) -> AsyncIterator[tuple[Engine, asyncio.Task[None]]]:
-        """The service as long as the block, its engine ready."""
         task = asyncio.create_task(
             serve([self.plan()], stop_s, beside=beside, on_started=self.service.set_result)
         )
@@ -93,12 +89,10 @@ class World:
 
 
 async def add(engine: Engine, world: World, place: int, label: str) -> None:
-    """Write the beginning of a copy on metadata partition *place*."""
     await engine.write(started(segment_id(label, world.partition_on(place))))
 
 
 async def kept_positions(root: Path) -> dict[int, int]:
-    """Metadata partition -> position of its newest snapshot."""
     kept: dict[int, int] = {}
     for stored in await asyncio.to_thread(lambda: list(stored_below(root))):
         kept[stored.partition] = max(stored.position, kept.get(stored.partition, 0))
@@ -106,8 +100,6 @@ async def kept_positions(root: Path) -> dict[int, int]:
 
 
 class SlowDisk:
-    """Lets a snapshot stand before its sync, until it is released."""
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached = threading.Event()
         self.released = threading.Event()
@@ -125,9 +117,7 @@ async def test_f101_service_when_asked_to_stop_in_the_middle_of_everything_then_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Failure scenario F101: a write waits for its append, one for its verdict, a reader for an
-    offset, fetches are open and a snapshot is being written. Whoever waits hears `Stopped`, and the
-    last snapshots hold all that was applied.
+    Failure scenario F101: waiting calls raise `Stopped`, and snapshots hold all applied events.
     """
     disk = SlowDisk(monkeypatch)
     world = World(tmp_path)
@@ -159,10 +149,7 @@ async def test_f101_service_when_asked_to_stop_in_the_middle_of_everything_then_
 async def test_f101_service_when_a_fetch_does_not_end_then_is_named_and_snapshots_are_written(
     tmp_path: Path,
 ) -> None:
-    """
-    Failure scenario F101: what hangs has its share of the deadline and no more. Writers hear
-    `Stopped` at once, the last snapshots are written all the same, the fetches are named.
-    """
+    """Failure scenario F101: a hanging fetch is named, and the last snapshots are written."""
     world = World(tmp_path)
     world.log = deaf = UncancellableLog(world.topic)
     loop = asyncio.get_running_loop()
@@ -229,7 +216,6 @@ async def test_f101_service_when_asked_to_stop_while_a_log_is_opened_then_ends_a
 
 
 async def failing() -> None:
-    """A part that fails once the service has started."""
     raise ZeroDivisionError("nobody thought of it")
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.service import EnginePlan, LogOpener, Service
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 
 def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]]) -> EnginePlan:
-    """An engine whose log cannot be opened, which turns out when *before* has been done."""
-
     async def refused() -> LogOpener:
         await before()
         raise error
@@ -34,8 +33,6 @@ def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]
 
 
 class ClosingBadly(MemoryLog):
-    """A log whose end goes wrong."""
-
     async def close(self) -> None:
         await super().close()
         raise ZeroDivisionError("at the end")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.base.folder_lock import snapshots_lock
-from rlmm.engine.service import EnginePlan, LogOpener, open_files
+from rlmm.engine.plan import EnginePlan, LogOpener, open_files
 from rlmm.errors import ConfigError, NotReady
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rlmm.engine.service import Service
 
 PATIENCE_S = 240.0
-"""What an end may take that is to take no time, however busy the machine is."""
+"""Seconds for an end that takes no time on an idle machine."""
 IMPATIENT = """
 import contextlib, os, sys
 from rlmm.process import run as service
@@ -72,13 +72,10 @@ log.num_partitions = 2
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing waits for long for a log."""
     monkeypatch.setattr(service, "_OPENING_S", 0.01)
 
 
 def plan_of(name: str, folder: Path | None = None) -> EnginePlan:
-    """An engine on a log in memory, or on one in *folder*, with snapshots."""
-
     async def in_memory() -> LogOpener:
         return LogOpener(MemoryLog(MemoryTopic(2)))
 
@@ -97,7 +94,6 @@ def plan_of(name: str, folder: Path | None = None) -> EnginePlan:
 async def begun(
     *plans: EnginePlan, stop_s: float = DEADLINE_S
 ) -> AsyncIterator[tuple[Service, asyncio.Task[None]]]:
-    """The service as long as the block, from when it runs; then it is asked to stop."""
     started: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(serve([*plans], stop_s, on_started=started.set_result))
     try:
@@ -109,7 +105,7 @@ async def begun(
 
 
 async def hang(folder: Path) -> tuple[Path, bytes]:
-    """Begin a log in *folder*, and have its next opening hang at a pipe; what is to come of it."""
+    """Begin a log in *folder*, and let its next opening hang at a pipe."""
     log = (await open_files(folder / "log", 2, LogSettings(), is_observer=False)).log
     await log.close()
     pipe = folder / "log" / "meta.properties"
@@ -120,7 +116,6 @@ async def hang(folder: Path) -> tuple[Path, bytes]:
 
 
 def release(pipe: Path, content: bytes = b"") -> None:
-    """Let go who hangs at the pipe; from then on there is a file."""
     writing = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     pipe.unlink()
     pipe.write_bytes(content)
@@ -131,10 +126,7 @@ def release(pipe: Path, content: bytes = b"") -> None:
 async def test_f101_service_when_a_log_hangs_then_the_others_are_answered_from_and_it_is_named(
     tmp_path: Path, impatient: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    A disk that hangs under one log concerns that log: what waits is told where, and how it stands
-    is shown; it is answered from as soon as the disk does, and ended in order with the others.
-    """
+    """A disk that hangs under one log delays that log alone, and messages name it."""
     hanging = tmp_path / "hanging"
     pipe, content = await hang(hanging)
     async with begun(plan_of("hanging", hanging), plan_of("well")) as (found, task):
@@ -196,7 +188,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_ti
             asked_s = loop.time()
         assert task.exception() is None
         assert loop.time() - asked_s < PATIENCE_S / 4
-        assert any("nobody waits for what hangs in threads: log-look" in x for x in caplog.messages)
+        assert any("threads that hang are left behind: log-look" in x for x in caplog.messages)
     finally:
         release(pipe, content)
 
@@ -224,7 +216,6 @@ async def test_service_when_a_log_that_took_long_cannot_be_opened_then_its_own_e
 
 
 async def shown_of(url: str, cluster: str) -> dict[str, Any]:
-    """How a cluster stands by `/readyz`."""
     status, shown = await get(f"{url}/readyz")
     assert status == 503
     found: dict[str, Any]
@@ -233,7 +224,6 @@ async def shown_of(url: str, cluster: str) -> dict[str, Any]:
 
 
 async def until_ready(url: str) -> None:
-    """Wait until all is answered from; the test's own deadline ends that."""
     async with asyncio.timeout(DEADLINE_S):
         while (await get(f"{url}/readyz"))[0] != 200:
             pass
@@ -242,10 +232,7 @@ async def until_ready(url: str) -> None:
 async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is_named(
     tmp_path: Path,
 ) -> None:
-    """
-    Whoever asks is answered, nothing is opened, a signal ends it; and where the disk comes back
-    all goes on.
-    """
+    """HTTP answers, a signal ends the service, and it goes on when the disk is back."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     arguments = ("--http-listen", ANYWHERE, "--log-num-partitions", "2")

@@ -38,7 +38,6 @@ UNREADABLE = ("--pump-read-bytes", "0")
 
 
 async def on_terminal(folder: Path, *arguments: str) -> tuple[int, list[str]]:
-    """Status of a process whose standard error is a terminal, and the lines that stand there."""
     ours, theirs = pty.openpty()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -56,7 +55,6 @@ async def on_terminal(folder: Path, *arguments: str) -> tuple[int, list[str]]:
 
 
 def everything(terminal: int) -> bytes:
-    """What is written to a terminal until nobody has it open."""
     found = b""
     while True:
         try:
@@ -178,6 +176,5 @@ async def test_lines_when_there_are_clusters_then_each_says_whose_it_is(tmp_path
 
 
 async def seen(served: Serving, text: str) -> None:
-    """Wait until a line has said *text*, now or before."""
     if not any(text in message for message in served.messages):
         await served.until(text)

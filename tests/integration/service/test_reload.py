@@ -23,25 +23,22 @@ WRITTEN = f"{PLACES} snapshots written"
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The configuration file of a service, empty."""
     path = tmp_path / "rlmm.toml"
     path.write_text("")
     return path
 
 
 def write(file: Path, text: str) -> None:
-    """Replace what the configuration file says."""
     file.write_text(text)
 
 
 async def hang_up(served: Serving) -> dict[str, Any]:
-    """Ask for the configuration to be read again; the line that says what came of it."""
+    """Ask for the configuration to be read again; return the line about it."""
     served.send(signal.SIGHUP)
     return await served.until(READ_AGAIN)
 
 
 def debugging(served: Serving) -> set[str]:
-    """The loggers that have written lines at `debug`."""
     return {str(line["logger"]) for line in served.lines if line.get("level") == "debug"}
 
 
@@ -49,8 +46,7 @@ async def test_serve_when_hung_up_then_levels_of_modules_change_and_it_goes_on(
     tmp_path: Path, file: Path
 ) -> None:
     """
-    A module becomes as talkative as the file says now. A file that has become unreadable is told
-    as one error that names the key, and changes nothing; the end is in order.
+    A reload changes log levels; an unreadable file changes nothing, and the error names the key.
     """
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
@@ -136,10 +132,7 @@ async def test_serve_when_the_format_has_changed_then_lines_are_for_people(
 async def test_serve_when_hung_up_again_and_again_then_every_answer_is_written(
     tmp_path: Path, file: Path
 ) -> None:
-    """
-    Who repairs a file asks more often than a repeat may be told. Numbers without end are an error
-    like any other.
-    """
+    """Repeated reloads each log their result; numbers without end are an error like any other."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
         await served.until_open(PLACES)
@@ -168,5 +161,5 @@ async def test_serve_when_its_file_has_become_a_pipe_then_can_be_stopped_all_the
             assert await served.end(signal.SIGTERM) == 0
         finally:
             os.close(pipe)
-    assert "nobody waits for what hangs in threads: configuration" in served.messages
+    assert "threads that hang are left behind: configuration" in served.messages
     assert served.messages[-1] == "stopped"

@@ -26,7 +26,6 @@ def snapshots_below(folder: Path) -> list[Path]:
 
 
 def everything_below(folder: Path) -> dict[str, tuple[int, int]]:
-    """Each file and folder with its size and the time of its last change."""
     return {
         str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns)
         for path in folder.rglob("*")
@@ -147,7 +146,7 @@ async def test_f97_serve_when_a_value_cannot_work_then_is_refused_before_any_io(
 
 
 def without_rights_of_root() -> list[str]:
-    """What a command begins with so that permissions of files hold for it."""
+    """A prefix for commands, so that permissions of files hold for root, too."""
     if os.geteuid() != 0:
         return []
     program = shutil.which("setpriv")

@@ -10,10 +10,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from rlmm.library.remote_log_metadata import open_metadata
-from rlmm.snapshot.folder_check import stored_below
+from tests.integration.service.conftest import TWO
+from tests.integration.service.test_clusters import kept_positions
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started, tp
 from tests.support.server.serve_process import serving
@@ -24,40 +23,13 @@ if TYPE_CHECKING:
     from tests.kafka.fixtures import FreshKafka
     from tests.support.server.serve_process import Serving
 
-TWO = """
-[snapshot]
-free_bytes_min = 0
-
-[clusters.east]
-log.num_partitions = 2
-
-[clusters.west.log]
-num_partitions = 3
-"""
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A configuration of two embedded logs, in the folder of the test."""
-    file = tmp_path / "rlmm.toml"
-    file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
-    return file
-
-
-async def kept_positions(folder: Path) -> list[int]:
-    """The position of every snapshot below *folder*."""
-    found = await asyncio.to_thread(lambda: list(stored_below(folder)))
-    return [stored.position for stored in found]
-
 
 async def fill(folder: Path, name: str, partition_count: int) -> None:
-    """Begin a log in *folder* that holds the beginning of one copy."""
     async with open_metadata(folder, partition_count=partition_count) as metadata:
         await metadata.add_segment(started(segment_id(name, tp(name))))
 
 
 async def until_answered(served: Serving, counts: dict[str, int]) -> None:
-    """Wait until every metadata partition of each cluster is answered from, whoever is first."""
     left = dict(counts)
     while left:
         line = await served.until("is answered from")
@@ -67,7 +39,6 @@ async def until_answered(served: Serving, counts: dict[str, int]) -> None:
 
 
 def snapshot_write(*options: str) -> dict[str, dict[str, list[int]]]:
-    """What `rlmm snapshot write` prints."""
     done = subprocess.run(
         [sys.executable, "-m", "rlmm", "snapshot", "write", *options],
         capture_output=True,

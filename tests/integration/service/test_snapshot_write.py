@@ -38,14 +38,12 @@ SERVE = (sys.executable, "-m", "rlmm", "serve", "--http-listen", "none")
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """A data folder as a service leaves it, with events in five places, and no snapshots."""
     folder = tmp_path / "data"
     asyncio.run(write_history(folder / LOG_FOLDER))
     return folder
 
 
 async def write_history(folder: Path) -> None:
-    """A segment each of user partitions whose metadata is in five places."""
     places: dict[int, TopicIdPartition] = {}
     for number in range(COUNT):
         partition = tp(partition=number)
@@ -60,7 +58,6 @@ async def write_history(folder: Path) -> None:
 
 
 def write(data_dir: Path, *options: str) -> tuple[int, dict[str, dict[str, list[int]]]]:
-    """Exit code and document of the command."""
     result = CliRunner().invoke(cli, ["snapshot", "write", "--data-dir", str(data_dir), *options])
     return result.exit_code, json.loads(result.stdout) if result.stdout else {}
 
@@ -77,14 +74,12 @@ def test_write_when_no_service_runs_then_reads_the_log_and_writes(data_dir: Path
 
 @pytest.fixture
 def service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
-    """A service on the folder, up and running; killed at the end, if it is still there."""
     with folder_held_by_a_service(data_dir) as process:
         yield process
 
 
 @contextmanager
 def folder_held_by_a_service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
-    """A service as long as the block runs."""
     with subprocess.Popen(
         [*SERVE, "--data-dir", str(data_dir)],
         stderr=subprocess.PIPE,

@@ -19,17 +19,13 @@ DEADLINE_S = 30.0
 
 
 class Supervisor:
-    """Hears what the process says."""
-
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(str(path))
         self._socket.setblocking(False)
         self.heard: list[str] = []
-        """Every line so far."""
 
     async def until(self, text: str) -> None:
-        """Wait until a line from now on begins with *text*."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(DEADLINE_S):
             while True:
@@ -44,7 +40,6 @@ class Supervisor:
 
 @pytest.fixture
 def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
-    """Who has started the process."""
     path = tmp_path / "notify"
     monkeypatch.setenv("NOTIFY_SOCKET", str(path))
     monkeypatch.setenv("WATCHDOG_USEC", "400000")
@@ -56,10 +51,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
 async def test_serve_when_supervised_then_says_ready_alive_reloading_and_stopping(
     tmp_path: Path, supervisor: Supervisor
 ) -> None:
-    """
-    READY comes when the socket can be connected to, not before; the watchdog hears again and
-    again; a reload and the end are told.
-    """
+    """READY comes when the socket accepts; watchdog, reload and end are notified, too."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await supervisor.until("READY=1")

@@ -23,7 +23,7 @@ PLACES = 7
 MOST = 50
 ALL = [tp("orders", number) for number in range(40 * MOST)]
 TURNS_OF_A_PING = 8
-"""Turns of the event loop, at most, that a question takes from its client and back to it."""
+"""Turns of the event loop for a question and its answer, at most."""
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,7 @@ async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in
 
 
 async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_sent_away() -> None:
-    """
-    Between the pieces in which a new start says what it has, all that the one before had is
-    answered to others, and not yet to the broker itself; what it does not name is given up.
-    """
+    """Partitions of the last start are answered to others until the new start reports them all."""
     world = World(PLACES)
     first, again = (bytes(Uuid.of(0, number)) for number in (1, 2))
     parts = [ALL[start : start + MOST] for start in range(0, 4 * MOST, MOST)]

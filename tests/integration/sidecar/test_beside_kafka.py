@@ -36,7 +36,6 @@ PLACES = 2
 async def client_of(
     settings: KafkaSettings, timeout_s: float = 20.0, *, is_observer: bool = False
 ) -> AsyncIterator[RemoteLogMetadataClient]:
-    """A client at the socket of a service of its own on that topic."""
     async with AsyncExitStack() as stack:
         log = await KafkaLog.open(settings)
         stack.push_async_callback(log.close)
@@ -51,7 +50,6 @@ async def client_of(
 
 
 async def written_and_read(client: RemoteLogMetadataClient, label: int) -> None:
-    """A segment is copied, and found."""
     begun = started(segment_id(label), label * 100, label * 100 + 99)
     assert (await client.add_segment(begun)).verdict == "applied"
     assert (await client.update_segment(finished(begun.id))).verdict == "applied"

@@ -27,7 +27,6 @@ FIRST, AGAIN = (bytes(Uuid.of(0, number)) for number in (1, 2))
 
 
 def neighbours(world: World) -> list[Any]:
-    """User partitions that share one metadata partition."""
     return [found for number in range(60) if world.place(found := tp("orders", number)) == 1]
 
 
@@ -35,7 +34,6 @@ def neighbours(world: World) -> list[Any]:
 async def serving(
     assignment: Assignment | None = None,
 ) -> AsyncIterator[tuple[World, Engine, Listening]]:
-    """A server whose engine follows the brokers, or has an assignment of its own."""
     world = World(PLACES)
     async with (
         world.engine(assignment=assignment or Assignment.awaited()) as engine,
@@ -173,7 +171,7 @@ async def test_broker_when_started_again_then_takes_over_by_its_first_assign_and
 
 
 def every_request_of_a_broker(partition: Any) -> list[list[Any]]:
-    """Of each kind one, none of which is wrong by itself."""
+    """One request of each kind, each well-formed."""
     segment = segment_value(started(segment_id(1, partition)))
     at = wire(partition)
     return [
@@ -242,7 +240,6 @@ async def test_brokers_when_more_are_named_than_may_be_then_too_busy_and_forgott
 
 
 def brokers_of(served: Listening) -> set[int]:
-    """The brokers that are remembered."""
     return {number for one in served.sidecar.statistics().brokers.values() for number in one}
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from rlmm.base import threads
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener, Service
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, WrongCluster
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
@@ -100,8 +101,6 @@ async def test_f95_hello_when_the_log_is_not_reached_then_taken_and_reads_are_no
 
 
 class Learning:
-    """A process that learns clusters, each with a log in memory."""
-
     def __init__(self, folder: Path, clusters_max: int) -> None:
         self.topics: dict[str, MemoryTopic] = {}
         self.asked: list[tuple[str, tuple[str, ...]]] = []
@@ -182,7 +181,6 @@ async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_aft
 
 
 def _is_refused(clusters: Clusters) -> bool:
-    """What comes of a hello: sent away, or not ready."""
     try:
         clusters.find("wrong", "one:9092", may_teach=True)
     except NotReady:

@@ -47,7 +47,6 @@ PATIENT_S = 20.0
 async def served(
     world: World, **options: Any
 ) -> AsyncIterator[tuple[FrameClient, Engine, Listening]]:
-    """An engine on the topic of *world*, and a client that does not wait for its readiness."""
     pump = options.pop("pump", PumpSettings())
     said = options.pop("said", {})
     follows = "assignment" in options and not options["assignment"].is_known
@@ -60,12 +59,10 @@ async def served(
 
 
 async def refusal(client: FrameClient, method: str, *args: Any) -> RlmmError | None:
-    """What a request is refused with; nothing where it is answered."""
     return (await client.answer(client.send(method, *args))).error
 
 
 async def refusals(client: FrameClient) -> set[type[RlmmError] | None]:
-    """What all questions about `ORDERS` are refused with; `None` for an answer."""
     found: set[type[RlmmError] | None] = set()
     for method, *rest in QUESTIONS:
         error = await refusal(client, method, wire(ORDERS), *rest)
@@ -74,7 +71,6 @@ async def refusals(client: FrameClient) -> set[type[RlmmError] | None]:
 
 
 async def until_refused(client: FrameClient, reason: str) -> NotReady:
-    """Ask until the refusal gives *reason*."""
     async with asyncio.timeout(PATIENT_S):
         while True:
             error = await refusal(client, "segment_for", wire(ORDERS), 0, 5)
@@ -128,8 +124,6 @@ async def test_f26_f87_engine_when_its_reader_dies_then_every_call_is_refused_by
     world.store(started(segment_id(1, ORDERS)))
 
     class Faulty(PythonShard):
-        """Fails at the second event."""
-
         def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
             if self.position == 1:
                 raise RuntimeError("a bug")

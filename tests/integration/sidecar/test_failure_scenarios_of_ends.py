@@ -32,12 +32,10 @@ SOCKET = "s"
 
 
 def log_end(world: World) -> int:
-    """Where the log of `ORDERS` ends."""
     return world.topic.partitions[world.place(ORDERS)].next_offset
 
 
 async def writing(world: World, client: FrameClient, label: int) -> int:
-    """Write a segment's first event, and wait for no verdict: when this returns it is stored."""
     end = log_end(world)
     event = segment_value(started(segment_id(label, ORDERS)))
     request_id = client.send("add_segment", wire(ORDERS), event)
@@ -89,8 +87,6 @@ async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_i
     place = world.place(ORDERS)
 
     class Faulty(PythonShard):
-        """Fails at the first event."""
-
         def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
             raise RuntimeError("a bug")
 

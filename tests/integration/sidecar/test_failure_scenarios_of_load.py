@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 
 READERS = 32
 REPLAYED = 10_000
-"""Events: some forty turns of the event loop."""
 WRITES = 200
 
 
 async def asked_until(client: FrameClient, args: list[Any], replayed: asyncio.Event) -> int:
-    """How many look-ups are answered, one after the other, until all is read."""
     count = 0
     while not replayed.is_set():
         assert await client.call("segment_for", *args) is not None
@@ -88,8 +86,6 @@ async def test_f90_writes_when_many_wait_then_cost_no_thread_and_reads_go_on() -
 
 
 class Untouchable(dict[bytes, bytes]):
-    """Rows that must not be looked at."""
-
     def _refuse(self, *_: object) -> Never:
         raise AssertionError("a question about sizes touched the rows")
 
@@ -107,8 +103,6 @@ async def test_f92_sizes_when_asked_by_the_socket_then_no_segment_is_looked_at(
     shards: dict[int, PythonShard] = {}
 
     class Remembered(PythonShard):
-        """Known to the test."""
-
         def __init__(self, partition: int, *options: Any, **more: Any) -> None:
             super().__init__(partition, *options, **more)
             shards[partition] = self

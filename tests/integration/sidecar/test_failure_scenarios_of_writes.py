@@ -38,22 +38,18 @@ if TYPE_CHECKING:
 
 
 def log_end(world: World) -> int:
-    """Where the log of `ORDERS` ends."""
     return world.topic.partitions[world.place(ORDERS)].next_offset
 
 
 async def update(client: FrameClient, event: SegmentUpdate, *options: Any) -> Any:
-    """Write a later event of a segment."""
     return await client.call("update_segment", *update_value(event), *options)
 
 
 async def put(client: FrameClient, event: PartitionDelete) -> Any:
-    """Write an event of a partition's deletion."""
     return await client.call("put_partition_delete", *delete_value(event))
 
 
 async def shown(client: FrameClient) -> Any:
-    """All segments, as they are listed."""
     return (await client.call("list_segments", wire(ORDERS), None, 100))[0]
 
 
@@ -170,10 +166,7 @@ async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_s
 
 
 async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_refused() -> None:
-    """
-    Failure scenario F61: refused at once by its number as what cannot be meant, not waited for, and
-    the connection goes on.
-    """
+    """Failure scenario F61: the number is refused at once, and the connection goes on."""
     async with serving() as (_, client):
         for place in (PLACES, 2**31 - 1, 2**31, -1, -(2**63)):
             with pytest.raises(InvalidArgument, match=str(place)):

@@ -40,7 +40,6 @@ MANY = looking.IN_PLACE_SEGMENTS * 3
 
 
 def fill(world: World, count: int, partition: TopicIdPartition = ORDERS) -> None:
-    """So many copies that are finished, and one that is not."""
     for label in range(count):
         one = segment_id(label, partition)
         world.store(started(one, label * 100, label * 100 + 99), finished(one))
@@ -49,7 +48,6 @@ def fill(world: World, count: int, partition: TopicIdPartition = ORDERS) -> None
 
 @asynccontextmanager
 async def serving(count: int = MANY, **settings: Any) -> AsyncIterator[tuple[Engine, Listening]]:
-    """A service that holds so many segments, and is ready."""
     world = World(1)
     fill(world, count)
     async with world.engine() as engine, listening(engine, **settings) as served:
@@ -58,7 +56,6 @@ async def serving(count: int = MANY, **settings: Any) -> AsyncIterator[tuple[Eng
 
 
 def truth(engine: Engine, partition: TopicIdPartition = ORDERS) -> tuple[int, bytes]:
-    """Position and image as the engine itself has them."""
     shard = engine.reads.place(0)
     image = shard.partition_image(partition)
     assert image is not None
@@ -66,7 +63,6 @@ def truth(engine: Engine, partition: TopicIdPartition = ORDERS) -> tuple[int, by
 
 
 async def taken(client: FrameClient, piece: int) -> tuple[int, bytes]:
-    """Position and image, in pieces of so many bytes."""
     head = read_image_head(await client.call("open_image", wire(ORDERS), piece))
     data = head.first
     while len(data) < head.size_bytes:
@@ -260,7 +256,7 @@ async def test_image_when_the_partition_is_not_assigned_then_only_an_administrat
 
 
 class Held:
-    """Makes shards whose images are made when a test lets them; in which thread, it sees."""
+    """Makes shards whose images block until a test releases them; notes the thread."""
 
     def __init__(self) -> None:
         self.is_begun, self.may_end = threading.Event(), threading.Event()
@@ -274,7 +270,6 @@ class Held:
         self.make_shard = Shard
 
     def made(self, make: Callable[[], bytes]) -> bytes:
-        """The image, when it may be there."""
         self.is_begun.set()
         assert self.may_end.wait(DEADLINE_S)
         return make()

@@ -29,12 +29,10 @@ PLACES = 2
 ORDERS = tp("orders", 7)
 MANY = 400
 BIG = 20_000
-"""Bytes of custom metadata."""
 
 
 @asynccontextmanager
 async def ready(**settings: Any) -> AsyncIterator[tuple[World, Engine, Listening]]:
-    """A server of an engine that is ready and holds large segments."""
     world = World(PLACES)
     for label in range(MANY):
         segment = segment_id(label, ORDERS)

@@ -38,7 +38,6 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 async def listed(
     client: FrameClient, place: int = 0, limit: int = 1_000
 ) -> tuple[list[PartitionFigures], int, bool]:
-    """All pages of a metadata partition; how many there were, and whether all were whole."""
     found: list[PartitionFigures] = []
     after, pages, is_whole = None, 0, True
     while True:
@@ -52,7 +51,6 @@ async def listed(
 
 
 def fill(world: World, count: int, name: str = "orders") -> list[TopicIdPartition]:
-    """User partitions with a segment each."""
     found = [tp(name, number) for number in range(count)]
     for one in found:
         world.store(started(segment_id(1, one)))

@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 
 BUSY = 64
 BYTES_MAX = 20_000
-"""Memory of the server for each connection that only stays."""
 _FILES_KEPT = 600
-"""Files of a process beside its connections, the server's own reserve included."""
 _DEADLINE_S = 60.0
 
 
 @pytest.fixture
 def files() -> Iterator[int]:
     """
-    How many files a process may open when it raises its limit. It is low when the test begins: the
-    server has to raise its own, and this process does when that runs.
+    Lower the limit of open files for the test: the server raises its own, this process does when it
+    runs.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES_KEPT, hard))
@@ -40,8 +38,6 @@ def files() -> Iterator[int]:
 
 
 class BlockingClient:
-    """One connection, for threads."""
-
     def __init__(self, path: Path, opened: ExitStack) -> None:
         self._socket = opened.enter_context(socket.socket(socket.AF_UNIX))
         self._socket.connect(str(path))  # waits for its turn, which with a time-out it does not
@@ -63,7 +59,6 @@ class BlockingClient:
 
 
 def greeted(path: Path, count: int, opened: ExitStack) -> list[BlockingClient]:
-    """*count* clients that have said who they are."""
     clients = [BlockingClient(path, opened) for _ in range(count)]
     for client in clients:
         client.call("hello", {"versions": [1], "client": "test"})
@@ -71,13 +66,11 @@ def greeted(path: Path, count: int, opened: ExitStack) -> list[BlockingClient]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory of a process in RAM."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def bytes_of_each(path: Path, pid: int, count: int) -> float:
-    """Memory of the server for each of *count* idle connections, while some others are busy."""
     with ExitStack() as opened:
         busy = greeted(path, BUSY, opened)
         before = resident_bytes(pid)
@@ -97,10 +90,7 @@ def bytes_of_each(path: Path, pid: int, count: int) -> float:
 async def test_idle_connections_when_there_are_thousands_then_each_costs_little_memory(
     count: int, files: int
 ) -> None:
-    """
-    They stay below what is asked for each, and neither they nor the busy ones are refused: the
-    server has made room for them by raising its limit of files.
-    """
+    """Each idle connection stays below its limit, and none is refused for lack of files."""
     if files < count + BUSY + _FILES_KEPT:
         pytest.skip(f"a process may open {files} files here, {count} connections need more")
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:

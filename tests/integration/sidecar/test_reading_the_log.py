@@ -45,7 +45,6 @@ COUNT = 40
 
 
 def fill(world: World, count: int = COUNT // 2) -> None:
-    """So many copies, two events each."""
     for label in range(count):
         one = segment_id(label, ORDERS)
         world.store(started(one, label * 100, label * 100 + 99), finished(one))
@@ -55,7 +54,6 @@ def fill(world: World, count: int = COUNT // 2) -> None:
 async def serving(
     world: World | None = None, log: MemoryLog | None = None, **settings: Any
 ) -> AsyncIterator[tuple[World, Engine, Listening]]:
-    """A service that has read a log, and listens."""
     if world is None:
         world = World(1)
         fill(world)
@@ -65,8 +63,6 @@ async def serving(
 
 
 class HeldLog(MemoryLog):
-    """Answers reads from the log's start only when they are let through."""
-
     def __init__(self, world: World) -> None:
         super().__init__(world.topic)
         self.is_held = False
@@ -244,7 +240,6 @@ async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
 
 
 async def stack_client(served: Listening, clients: list[FrameClient]) -> FrameClient:
-    """One more client, that the caller closes."""
     reader, writer = await asyncio.open_unix_connection(served.path)
     client = FrameClient(reader, writer)
     await client.hello()

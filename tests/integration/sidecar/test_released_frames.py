@@ -32,14 +32,12 @@ REQUESTS = [frame for frame in FRAMES["frames"] if frame["direction"] == "reques
 REFUSED = FRAMES["refused"]
 PING = next(frame for frame in REQUESTS if frame["name"] == "ping")
 LAST = {"id": 999, "hex": request_frame(999, "ping", []).hex()}
-"""A request of ours; no frame has its id."""
 OWN = {"hello", "status"}
-"""What a service says of itself may be more than it was; everything else is the same bytes."""
+"""Fields of hello that may differ from the recorded frames."""
 NOT_UNDERSTOOD = {"protocol", "unknown-method", "unsupported-version", "invalid-argument"}
 
 
 def differences(method: str, kept: bytes, today: bytes) -> list[str]:
-    """In what an answer of today is not what a client of then can go by."""
     if kept == today:
         return []
     was, now = to_json(message_of(kept)), to_json(message_of(today))
@@ -53,14 +51,12 @@ def differences(method: str, kept: bytes, today: bytes) -> list[str]:
 
 
 def _differences_of_errors(was: Any, now: Any) -> list[str]:
-    """The words may be others; code, whether to ask again, and each field may not."""
     found = [] if (was[0], was[2]) == (now[0], now[2]) else [f"{was} became {now}"]
     absent = object()
     return found + [key for key, value in was[3].items() if now[3].get(key, absent) != value]
 
 
 def _differences_of_maps(was: Any, now: Any) -> list[str]:
-    """Each field is there, and the same kind of value, but from or to null."""
     kept, today = shape(was), shape(now)
     return [
         place
@@ -71,7 +67,6 @@ def _differences_of_maps(was: Any, now: Any) -> list[str]:
 
 @asynccontextmanager
 async def open_wire(places: int, *, is_greeted: bool) -> AsyncIterator[Wire]:
-    """A connection to a frame server of this process; greeted by the frame of then, or not yet."""
     world = World(places)
     async with world.engine(assignment=Assignment.everything()) as engine:
         await until_open(engine, *range(places))
@@ -83,7 +78,6 @@ async def open_wire(places: int, *, is_greeted: bool) -> AsyncIterator[Wire]:
 
 
 async def answer_to(wire: Wire, entry: Any) -> bytes:
-    """The one frame that comes back."""
     (frame,) = await wire.exchanged(bytes.fromhex(entry["hex"]), 1)
     return frame
 

@@ -19,8 +19,6 @@ ORDERS = tp("orders", 7)
 
 
 class Signs:
-    """How often engines were told that there is a sign of life of theirs."""
-
     def __init__(self, *engines: Engine) -> None:
         self._of = dict.fromkeys(range(len(engines)), 0)
         for number, engine in enumerate(engines):
@@ -33,10 +31,9 @@ class Signs:
             self._of[number] += 1
             wake()
 
-        engine.wake = counted
+        engine.wake = counted  # type: ignore[method-assign]  # spies
 
     def new(self) -> list[int]:
-        """Of each engine, since this was asked last."""
         counts = list(self._of.values())
         self._of = dict.fromkeys(self._of, 0)
         return counts

@@ -27,11 +27,10 @@ LOOKUPS = [[wire(ORDERS), 0, number] for number in range(100)]
 KEPT = KEPT_BYTES + KEPT_FACTOR * (
     len(request_frame(1, "segments_for", [LOOKUPS, FAR])) - HEAD_BYTES
 )
-"""Bytes that one of the waiting requests below is counted with."""
+"""The bytes that one of the waiting requests below is counted with."""
 
 
 async def refused_code(client: FrameClient, method: str, *args: Any) -> str:
-    """The code that a request is refused with."""
     with pytest.raises(RlmmError) as refused:
         await client.call(method, *args)
     return refused.value.code

@@ -317,7 +317,7 @@ async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> N
             world.store(finished(segment_id(1)))
             bounds = (await world.log().bounds([0], timeout_s=5))[0]
             assert isinstance(bounds, LogBounds)
-            follower.hear_bounds(bounds, asyncio.get_running_loop().time())
+            follower.take_bounds(bounds, asyncio.get_running_loop().time())
             (lagging,) = (await source.standing()).places
             assert lagging.lag_records == 1
             assert lagging.lag_s == pytest.approx(90, abs=30)

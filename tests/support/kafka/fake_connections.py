@@ -23,10 +23,7 @@ class FakeConnection:
         self._turn = asyncio.Lock()
         self._closed = asyncio.get_running_loop().create_future()
 
-    async def call(self, request: Request[Any]) -> Any:
-        return await self.send(request)
-
-    def send(self, request: Request[Any]) -> Coroutine[None, None, Any]:
+    def call(self, request: Request[Any]) -> Coroutine[None, None, Any]:
         if not self.is_open:
             msg = f"{self.address}: the connection is closed"
             raise LogUnavailable(msg)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.engine.service import EnginePlan, LogOpener, Service
+from rlmm.engine.plan import EnginePlan, LogOpener
+from rlmm.engine.service import Service
 from rlmm.errors import LogUnavailable
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic

@@ -69,7 +69,7 @@ def test_field_when_it_follows_from_others_then_is_no_key(derived: str) -> None:
 def test_reason_when_the_field_has_a_docstring_then_is_that_on_one_line() -> None:
     """The reason is the section's own, and defaults are, too."""
     key = KEYS["pump_end_age_ms_max"]
-    assert key.reason.startswith("A partition is stale when nobody could say")
+    assert key.reason.startswith("A partition is stale when no broker answered")
     assert "\n" not in key.reason
     assert key.default == 60_000
 

@@ -31,7 +31,6 @@ STEP_BY_STEP = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=1, rea
 
 
 def begun(engine: Engine) -> dict[int, int]:
-    """How often the reading of each metadata partition has begun."""
     followers = engine.statistics().pump.followers
     return {place: follower.beginnings for place, follower in followers.items()}
 

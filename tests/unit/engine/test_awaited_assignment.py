@@ -25,7 +25,6 @@ AWAITED = Assignment.awaited()
 
 
 async def connected(engine: Engine) -> None:
-    """Wait until the log is reached."""
     await until(lambda: engine.identity is not None)
 
 

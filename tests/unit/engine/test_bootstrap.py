@@ -26,7 +26,6 @@ TP = tp()
 
 
 async def refused(engine: Engine) -> set[str]:
-    """Why each call, reads, writes and waits, is refused."""
     reads = engine.reads
     calls: list[Callable[[], object]] = [
         lambda: reads.segments(TP),

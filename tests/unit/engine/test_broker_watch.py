@@ -23,7 +23,7 @@ REFRESH_S = 30.0
 
 
 class TalkingCluster:
-    """Answers, one after the other, what it was told to; the last one for ever."""
+    """Returns its answers one after the other, and the last one for ever."""
 
     def __init__(self, *answers: set[TopicIdPartition] | Exception) -> None:
         self.answers = list(answers)
@@ -43,7 +43,6 @@ class TalkingCluster:
 async def assigned(
     cluster: TalkingCluster, count: int, refresh_s: float = REFRESH_S
 ) -> tuple[BrokerWatch, list[Assignment]]:
-    """What was assigned until the cluster was asked *count* times."""
     found: list[Assignment] = []
 
     def reconcile(assignment: Assignment) -> int:
@@ -86,10 +85,7 @@ async def test_watch_when_no_partition_is_shown_then_warns_what_may_hide_them(
 async def test_d17_watch_before_the_first_answer_then_asks_sooner_and_later_at_the_interval() -> (
     None
 ):
-    """
-    Nobody is answered before it, so it is not waited for as long as for a change; pauses double
-    up to the interval, and after the first answer a failure costs no more than that.
-    """
+    """Pauses double up to the interval; after the first answer a failure costs one interval."""
     away = LogUnavailable("away")
     cluster = TalkingCluster(*[away] * 3, {A}, away, {A, B})
     watch, found = await assigned(cluster, 6)

@@ -54,8 +54,6 @@ async def test_f85_readers_during_a_replay_then_each_has_its_turn_between_any_tw
     at_slice: list[int] = []
 
     class Counting(PythonShard):
-        """Counts the slices of the partition that is replayed."""
-
         def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
             nonlocal slices
             if self.partition == 3:

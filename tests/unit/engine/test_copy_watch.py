@@ -21,7 +21,7 @@ WARN_S = 40.0
 
 
 class TalkingCluster:
-    """Answers, one after the other, what it was told to; the last one for ever."""
+    """Returns its answers one after the other, and the last one for ever."""
 
     def __init__(self, *answers: set[str] | Exception) -> None:
         self.answers = list(answers)
@@ -37,7 +37,6 @@ class TalkingCluster:
 
 
 async def watched(cluster: TalkingCluster, count: int, warn_s: float = WARN_S) -> CopyingStatistics:
-    """What is known when the cluster was asked *count* times."""
     watch = CopyWatch(cluster, warn_s)
     running = asyncio.create_task(watch.run())
     await until(lambda: len(cluster.asked_s) == count)

@@ -15,7 +15,7 @@ async def test_f101_engine_when_cancelled_while_the_topic_is_made_anew_then_ends
         engine = Engine(
             world.log(),
             EngineSettings(memory=ROOM),
-            ground=EngineParts(clock=LoopClock(), measure_memory=no_memory),
+            parts=EngineParts(clock=LoopClock(), measure_memory=no_memory),
         )
         running = asyncio.create_task(engine.run())
         await until_open(engine, 0, 1, 2)

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 OPEN_MS = 1_600_000_000_000
-"""When the copy that nobody finishes was started."""
 
 
 def fill(world: World) -> None:
     """
-    One segment finished, one being deleted, two copies open, and what is not simply applied: a
-    repeat, two rejected events, a remark and poison.
+    Store a finished segment, one being deleted, two open copies, a repeat, two rejected events, a
+    remark and poison.
     """
     world.store(
         started("a"),
@@ -52,8 +51,7 @@ def fill(world: World) -> None:
 
 async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
     """
-    Failure scenario F34: applied, repeated, rejected and undecodable, by reason; and the state's
-    segments, the oldest open copy and the time of the last record.
+    Failure scenario F34: statistics count verdicts by reason, segments and the oldest open copy.
     """
     world = World()
     place = world.place(TP)
@@ -91,10 +89,7 @@ async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
 
 
 async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_totals_grow() -> None:
-    """
-    A state that was given up takes its counts along; what was passed altogether never shrinks,
-    and is not lost with what is not assigned any more.
-    """
+    """A new state counts anew; totals never decrease."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"), finished("nobody"), started("b", 100, 199))
@@ -142,10 +137,7 @@ async def test_f34_counts_when_redelivered_or_compacted_then_have_each_offset_on
 async def test_f34_snapshots_then_are_told_with_age_size_and_what_was_restored(
     tmp_path: Path,
 ) -> None:
-    """
-    Failure scenario F34: when the newest was written, how large it is, how many were loaded;
-    what a restored state counts is what was read since.
-    """
+    """Failure scenario F34: statistics hold age and size of snapshots, and what was restored."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))

@@ -39,7 +39,6 @@ AT_LEAST = {0: 0}
 async def by_frames(
     engine: Engine, partitions: list[TopicIdPartition], timeout_ms: int | None
 ) -> object:
-    """As `segments_for` of the frame server waits."""
     session: Any = SimpleNamespace(
         engine=lambda: engine, broker=None, is_served=lambda _: True, reads=lambda: engine.reads
     )
@@ -51,7 +50,6 @@ async def by_frames(
 async def by_http(
     engine: Engine, partitions: list[TopicIdPartition], timeout_ms: int | None
 ) -> object:
-    """As `/v1/segments-for` waits."""
     values: dict[str, Any] = {"at_least": AT_LEAST, "linearizable": True}
     if timeout_ms is not None:
         values["timeout_ms"] = timeout_ms
@@ -62,7 +60,6 @@ async def by_http(
 async def by_library(
     engine: Engine, partitions: list[TopicIdPartition], timeout_ms: int | None
 ) -> object:
-    """As a caller of the library waits."""
     running = asyncio.current_task()
     assert running is not None
     return await RemoteLogMetadata(engine, running).highest_offset(

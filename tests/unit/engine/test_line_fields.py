@@ -25,22 +25,17 @@ SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=
 
 
 class Lines(io.StringIO):
-    """What was written, as JSON."""
-
     def of(self, logger: str, text: str) -> list[dict[str, Any]]:
-        """The lines of *logger* whose message contains *text*."""
         found = [json.loads(line) for line in self.getvalue().splitlines()]
         return [line for line in found if line["logger"] == logger and text in line["message"]]
 
     def where(self, logger: str, text: str) -> list[tuple[Any, ...]]:
-        """Cluster, metadata partition and offset of those lines."""
         fields = ("cluster_id", "metadata_partition", "offset")
         return [tuple(line.get(name) for name in fields) for line in self.of(logger, text)]
 
 
 @contextmanager
 def logging() -> Iterator[Lines]:
-    """Everything that is logged in the block, from `debug` on, of which nothing is a repeat."""
     lines = Lines()
     settings = LoggingSettings(level=LogLevel.DEBUG, repeats_max=1_000)
     with set_up(settings, lines):
@@ -48,7 +43,6 @@ def logging() -> Iterator[Lines]:
 
 
 def history(world: World, place: int, count: int) -> int:
-    """Write *count* events to a metadata partition; the next offset."""
     for number in range(count):
         segment = segment_id(f"s{place}-{number // 2}", world.partition_on(place))
         world.store(finished(segment) if number % 2 else started(segment))

@@ -18,8 +18,6 @@ from tests.support.engines import World, until, until_open, until_state
 
 
 class Resident:
-    """How much is resident, as a test has it."""
-
     def __init__(self) -> None:
         self.bytes = 0
 

@@ -18,8 +18,6 @@ WAIT_S = 5.0
 
 
 class Slow:
-    """A log that is open as soon as somebody says so, and its stand-in."""
-
     def __init__(self, error: Exception | None = None) -> None:
         self.may_open = asyncio.Event()
         self.log = MemoryLog(MemoryTopic(2))
@@ -112,8 +110,6 @@ async def test_run_when_cancelled_then_the_opening_is_given_up() -> None:
 
 
 class Woken(MemoryLog):
-    """A log that counts the signs of life it is told of."""
-
     signs = 0
 
     def wake(self) -> None:

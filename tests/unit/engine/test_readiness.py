@@ -38,8 +38,6 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
     reads = 0
 
     class Stalling(PythonShard):
-        """Stalls the log behind the fifth record set."""
-
         def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
             nonlocal reads
             reads += 1
@@ -183,8 +181,6 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
     world.store(started("a"))
 
     class Faulty(PythonShard):
-        """Has a bug that a certain event meets."""
-
         def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
             if self.position == 1:
                 raise RuntimeError("a bug")

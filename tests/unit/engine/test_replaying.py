@@ -24,7 +24,6 @@ from tests.support.engine.engine_questions import TP, refusal
 
 
 def failures_of(engine: Engine, place: int) -> int:
-    """How often reading a metadata partition has failed."""
     follower = engine.statistics().pump.followers.get(place)
     return 0 if follower is None else follower.failures
 

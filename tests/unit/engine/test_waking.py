@@ -12,7 +12,6 @@ from tests.support.engines import World, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog
 
 LONG_S = 100.0
-"""By then pauses are ten seconds."""
 
 
 async def test_f95_log_when_there_is_a_sign_of_life_then_is_tried_at_once() -> None:
@@ -36,8 +35,6 @@ async def test_f95_log_when_there_is_a_sign_of_life_then_is_tried_at_once() -> N
 
 
 class Woken(ScriptedLog):
-    """A log that counts the signs of life it is told of."""
-
     signs = 0
 
     def wake(self) -> None:

@@ -49,8 +49,6 @@ async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None
     place = world.place(TP)
 
     class Turns:
-        """Counts the turns of the event loop."""
-
         def __init__(self) -> None:
             self.count = 0
             self._select = loop._selector.select  # type: ignore[attr-defined]

@@ -38,7 +38,6 @@ MARKED, STARTED, FINISHED = PartitionDeleteState
 
 
 async def rejection(engine: Engine, event: Event) -> EventRejected:
-    """How the engine refuses *event*."""
     with pytest.raises(EventRejected) as caught:
         await engine.write(event)
     return caught.value

@@ -36,28 +36,25 @@ MARKED, STARTED, FINISHED = PartitionDeleteState
 def progress(
     position: int = 0, target: int | None = None, log_end: int | None = None
 ) -> ReplayProgress:
-    """How the metadata partition of `TP` stands."""
     return ReplayProgress(PLACE, position, target, 0, log_end, 0.0)
 
 
 def loading(**options: int) -> Gate:
-    """A gate that knows the topic, answers for all, and holds an empty shard that is not ready."""
     gate = Gate(**options)
     gate.connect(COUNT)
     gate.assign(Assignment.everything())
-    gate.begin(PLACE, progress())
-    gate.hold(PLACE, PythonShard(PLACE))
+    gate.begin_partition(PLACE, progress())
+    gate.set_shard(PLACE, PythonShard(PLACE))
     return gate
 
 
 def opened() -> Gate:
     gate = loading()
-    gate.meet(PLACE, CaughtUp(), progress(0, 0, 0))
+    gate.take_fact(PLACE, CaughtUp(), progress(0, 0, 0))
     return gate
 
 
 def refusal(gate: Gate) -> NotReady:
-    """What a question about `TP` meets."""
     with pytest.raises(NotReady) as caught:
         gate.admit(TP)
     return caught.value
@@ -143,7 +140,7 @@ def test_f20_question_when_the_gate_is_not_open_then_is_refused(
 ) -> None:
     """Only an open gate lets anything through, whatever is held behind it."""
     gate = opened()
-    gate.meet(PLACE, fact, progress(0, 0, 0))
+    gate.take_fact(PLACE, fact, progress(0, 0, 0))
     assert gate.state(PLACE) is state
     assert gate.is_open(PLACE) is (state is GateState.OPEN)
     if state is GateState.OPEN:
@@ -155,7 +152,7 @@ def test_f20_question_when_the_gate_is_not_open_then_is_refused(
 def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
     """User partition and metadata partition apart, position, target, what is left, a hint."""
     gate = loading()
-    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 500, 600))
+    gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 500, 600))
     error = refusal(gate)
     assert error.user_partition == str(TP)
     assert error.metadata_partition == PLACE
@@ -169,8 +166,8 @@ def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None
     """What is told on a timer is older than what is held."""
     gate = loading()
     shard = PythonShard(PLACE, 123)
-    gate.hold(PLACE, shard)
-    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(100, 500, 500))
+    gate.set_shard(PLACE, shard)
+    gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(100, 500, 500))
     error = refusal(gate)
     assert (error.position, error.records_left) == (123, 377)
 
@@ -178,8 +175,8 @@ def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None
 def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> None:
     """Who fell behind has passed the target of its beginning long ago; the end is what counts."""
     gate = opened()
-    gate.hold(PLACE, PythonShard(PLACE, 500))
-    gate.meet(PLACE, FellBehind(NotReadyReason.BEHIND, "late"), progress(500, 400, 900))
+    gate.set_shard(PLACE, PythonShard(PLACE, 500))
+    gate.take_fact(PLACE, FellBehind(NotReadyReason.BEHIND, "late"), progress(500, 400, 900))
     error = refusal(gate)
     assert (error.reason, error.position, error.target) == ("behind", 500, 900)
     assert error.records_left == 400
@@ -189,8 +186,8 @@ def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> Non
 def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
     """What was read is void: neither its position nor its target mean anything to a caller."""
     gate = opened()
-    gate.hold(PLACE, PythonShard(PLACE, 500))
-    gate.meet(
+    gate.set_shard(PLACE, PythonShard(PLACE, 500))
+    gate.take_fact(
         PLACE, PartitionReassigned(NotReadyReason.LOADING, "out of range"), progress(500, 400, 900)
     )
     error = refusal(gate)
@@ -207,7 +204,7 @@ def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
 def test_f33_hint_then_grows_with_what_is_left_within_bounds(left: int, hint_ms: int) -> None:
     """The more is left to be read, the later is asked again; never at once, never too late."""
     gate = loading()
-    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, left, left))
+    gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, left, left))
     assert refusal(gate).retry_after_ms == hint_ms
 
 
@@ -217,7 +214,7 @@ def test_f33_hint_when_chosen_then_is_given() -> None:
     assert refusal(gate).retry_after_ms == 77
     gate = loading(retry_after_ms=77, retry_after_ms_max=99)
     assert refusal(gate).retry_after_ms == 77
-    gate.meet(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 10**9, 10**9))
+    gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 10**9, 10**9))
     assert refusal(gate).retry_after_ms == 99
 
 
@@ -226,7 +223,7 @@ def test_f94_gate_when_connected_then_nothing_of_another_topic_is_answered() -> 
     gate = opened()
     gate.connect(COUNT)
     assert refusal(gate).reason == "loading"
-    gate.hold(PLACE, PythonShard(PLACE))  # of a reader that is about to be ended
+    gate.set_shard(PLACE, PythonShard(PLACE))  # of a reader that is about to be ended
     refusal(gate)
 
 
@@ -270,10 +267,10 @@ async def test_wait_when_the_gate_opens_then_ends() -> None:
     gate = loading()
     waiting = asyncio.create_task(gate.wait_open(TP))
     await asyncio.sleep(0)
-    gate.meet(PLACE, FellBehind(NotReadyReason.REPLAYING, ""), progress())
+    gate.take_fact(PLACE, FellBehind(NotReadyReason.REPLAYING, ""), progress())
     await asyncio.sleep(0)
     assert not waiting.done()
-    gate.meet(PLACE, CaughtUp(), progress())
+    gate.take_fact(PLACE, CaughtUp(), progress())
     await waiting
 
 
@@ -350,18 +347,20 @@ CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
     "another topic": (lambda gate: gate.connect(COUNT), NotReady),
     "no topic": (lambda gate: gate.disconnect("gone"), NotReady),
     "nothing assigned": (lambda gate: gate.assign(Assignment.nothing()), NotAssigned),
-    "begun anew": (lambda gate: gate.begin(PLACE, progress()), NotReady),
-    "given up": (lambda gate: gate.end(PLACE), NotReady),
+    "begun anew": (lambda gate: gate.begin_partition(PLACE, progress()), NotReady),
+    "given up": (lambda gate: gate.end_partition(PLACE), NotReady),
     "behind": (
-        lambda gate: gate.meet(PLACE, FellBehind(NotReadyReason.BEHIND, ""), progress()),
+        lambda gate: gate.take_fact(PLACE, FellBehind(NotReadyReason.BEHIND, ""), progress()),
         NotReady,
     ),
     "lost": (
-        lambda gate: gate.meet(PLACE, StateLost(NotReadyReason.DAMAGED, ""), progress()),
+        lambda gate: gate.take_fact(PLACE, StateLost(NotReadyReason.DAMAGED, ""), progress()),
         NotReady,
     ),
     "read anew": (
-        lambda gate: gate.meet(PLACE, PartitionReassigned(NotReadyReason.LOADING, ""), progress()),
+        lambda gate: gate.take_fact(
+            PLACE, PartitionReassigned(NotReadyReason.LOADING, ""), progress()
+        ),
         NotReady,
     ),
     "ended": (lambda gate: gate.stop(Stopped, "over"), Stopped),
@@ -387,6 +386,6 @@ def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() 
     """Never from the shard of before."""
     gate = opened()
     before = gate.admit(TP), gate.admit_stored(TP)
-    gate.hold(PLACE, PythonShard(PLACE))
+    gate.set_shard(PLACE, PythonShard(PLACE))
     after = gate.admit(TP), gate.admit_stored(TP)
     assert not {id(shard) for shard in before} & {id(shard) for shard in after}

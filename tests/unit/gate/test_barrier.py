@@ -14,14 +14,12 @@ from rlmm.gate.statistics import BarrierStatistics
 async def waiting_for(
     barrier: OffsetWaits, *next_offsets: int, partition: int = 0
 ) -> list[asyncio.Task[None]]:
-    """A task for each position, each of which has come to wait."""
     tasks = [asyncio.create_task(barrier.wait(partition, offset)) for offset in next_offsets]
     await asyncio.sleep(0)
     return tasks
 
 
 async def settle() -> None:
-    """Let whoever was woken or cancelled run."""
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 

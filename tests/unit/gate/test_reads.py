@@ -51,8 +51,6 @@ ALL = pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS.keys())
 
 
 class Asked:
-    """Reads over a gate and one shard, which hold a finished and an open copy."""
-
     def __init__(self, *, is_open: bool = True) -> None:
         self.shard = PythonShard(PLACE)
         for event in (started("a"), finished("a"), started("b", 100, 199)):
@@ -60,10 +58,10 @@ class Asked:
         self.gate = Gate()
         self.gate.connect(COUNT)
         self.gate.assign(Assignment.everything())
-        self.gate.begin(PLACE, ReplayProgress(PLACE, 0, 3, 0, 3, 0.0))
-        self.gate.hold(PLACE, self.shard)
+        self.gate.begin_partition(PLACE, ReplayProgress(PLACE, 0, 3, 0, 3, 0.0))
+        self.gate.set_shard(PLACE, self.shard)
         if is_open:
-            self.gate.meet(PLACE, CaughtUp(), ReplayProgress(PLACE, 3, 3, 0, 3, 0.0))
+            self.gate.take_fact(PLACE, CaughtUp(), ReplayProgress(PLACE, 3, 3, 0, 3, 0.0))
         self.reads = PartitionQueries(self.gate)
 
 
@@ -129,7 +127,7 @@ def test_f83_question_about_an_unknown_partition_then_is_told_apart(
 ) -> None:
     """Unknown is neither empty nor not ready."""
     asked = Asked()
-    asked.gate.hold(PLACE, PythonShard(PLACE, 3))
+    asked.gate.set_shard(PLACE, PythonShard(PLACE, 3))
     with pytest.raises(UnknownPartition):
         ask(asked.reads)
 
@@ -139,7 +137,7 @@ def test_f83_known_partition_without_segments_then_is_answered_empty() -> None:
     asked = Asked()
     shard = PythonShard(PLACE)
     shard.apply_event(partition_delete(MARKED))
-    asked.gate.hold(PLACE, shard)
+    asked.gate.set_shard(PLACE, shard)
     reads = asked.reads
     assert reads.segments(TP) == []
     assert reads.segment_for(TP, 0, 0) is None
@@ -291,7 +289,7 @@ def test_state_when_of_a_deleted_partition_then_is_there_as_long_as_it_is_known(
     shard = PythonShard(PLACE)
     for state in PartitionDeleteState:
         shard.apply_event(partition_delete(state))
-    asked.gate.hold(PLACE, shard)
+    asked.gate.set_shard(PLACE, shard)
     assert asked.reads.state_of(TP) is shard
     with pytest.raises(UnknownPartition):
         asked.reads.segments(TP)

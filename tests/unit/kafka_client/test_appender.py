@@ -164,7 +164,7 @@ async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_
         raise LogUnavailable(msg)
 
     with monkeypatch.context() as patch:
-        patch.setattr("tests.support.kafka.fake_connections.FakeConnection.send", cut)
+        patch.setattr("tests.support.kafka.fake_connections.FakeConnection.call", cut)
         cancelled, kept = appending(log, 0, b"cancelled"), appending(log, 0, b"kept")
         await asyncio.sleep(0.05)
         cancelled.cancel()

@@ -121,7 +121,7 @@ async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answ
 async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None:
     """Behind the request nobody knows whether it arrived: the error comes from the answer."""
     ours, _ = connection(KafkaConnectionError("closed"))
-    waiting = ours.send(MetadataRequest(["t"]))
+    waiting = ours.call(MetadataRequest(["t"]))
     with pytest.raises(LogUnavailable, match="other side closed"):
         await waiting
     assert not ours.is_open
@@ -140,16 +140,16 @@ async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
     ours, made = connection(b"")
     made.is_connected = False
     with pytest.raises(LogUnavailable, match="the connection is closed"):
-        _ = ours.send(MetadataRequest(["t"]))
+        _ = ours.call(MetadataRequest(["t"]))
     broken, _ = connection(ConnectionResetError())
     with pytest.raises(LogUnavailable, match="other side closed"):
-        _ = broken.send(MetadataRequest(["t"]))
+        _ = broken.call(MetadataRequest(["t"]))
 
 
 async def test_send_when_its_task_ends_before_its_first_step_then_nothing_complains() -> None:
     """An answer that nobody comes to await is dropped in silence, as at the end of a log."""
     ours, made = connection(NO_METADATA)
-    waiting = asyncio.create_task(ours.send(MetadataRequest(["t"])))
+    waiting = asyncio.create_task(ours.call(MetadataRequest(["t"])))
     waiting.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled()
@@ -163,7 +163,7 @@ async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() ->
     ours, made = connection(b"", {1: (0, 11)})
     request = FetchRequest(Uuid(bytes(16)), [], wait_ms=0, bytes_max=1)
     with pytest.raises(LogUnavailable, match=r"speaks Fetch in versions \(0, 11\).*Kafka 3.1"):
-        _ = ours.send(request)
+        _ = ours.call(request)
     assert made.sent == []
 
 
@@ -171,7 +171,7 @@ async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since
     """That waiting never helps is said by an error of its own, and the connection lives on."""
     ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
     with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
-        _ = ours.send(ListOffsetsRequest({}, LATEST_TIERED))
+        _ = ours.call(ListOffsetsRequest({}, LATEST_TIERED))
     assert made.sent == []
     assert (await ours.call(MetadataRequest(["t"]))).cluster_id == "c"
 

@@ -9,5 +9,4 @@ __all__ = ["nothing_blocks"]
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
-    """The loop that every test here runs on."""
     return {"virtual time": VirtualTimeLoop}

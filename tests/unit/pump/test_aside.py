@@ -16,17 +16,15 @@ if TYPE_CHECKING:
 
 
 def first_damage(given: RecordSet) -> DamagedBatch:
-    """The first batch of a record set that cannot be trusted."""
     return next(found for found in walk(given.data) if isinstance(found, DamagedBatch))
 
 
 def batch(base_offset: int, count: int = 1) -> bytes:
-    """A sound batch of *count* records."""
     return batch_of([started(f"{base_offset}-{number}") for number in range(count)], base_offset)
 
 
 def cut_short(damaged: bytes) -> bytes:
-    """A batch whose length says less than a header has: nothing behind it can be found."""
+    """A batch whose length is below that of a header: nothing behind it can be found."""
     return damaged[:8] + b"\x00\x00\x00\x01" + damaged[12:]
 
 

@@ -13,8 +13,6 @@ MIB = 1 << 20
 
 
 class Resident:
-    """What the operating system would say."""
-
     def __init__(self) -> None:
         self.mib = 0.0
 
@@ -23,8 +21,6 @@ class Resident:
 
 
 class Held(Budget):
-    """A budget of 100 MiB with an alert at 80, over memory that a test decides."""
-
     def __init__(self) -> None:
         self.memory = Resident()
         super().__init__(
@@ -32,7 +28,6 @@ class Held(Budget):
         )
 
     async def at(self, mib: float) -> tuple[bool, bool]:
-        """Alert and exhaustion, with so much resident."""
         self.memory.mib = mib
         await self.look()
         return self.statistics().is_alert, self.is_exhausted

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.pump import budget
-from rlmm.pump.budget import measure_memory
-from rlmm.pump.cgroup import container_limit_bytes
+from rlmm.pump.budget import container_limit_bytes, measure_memory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,38 +33,35 @@ from tests.support.logs.scripted_log import ScriptedLog
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rlmm.log.protocol import LogIdentity
     from rlmm.log.replay_progress import ReplayProgress
     from rlmm.metadata.shard import Shard
 
 
 @dataclass
 class Heard:
-    """A listener that remembers."""
-
     told: list[object] = field(default_factory=list)
     shard: Shard | None = None
 
-    def held(self, partition: int, shard: Shard) -> None:
+    def set_shard(self, partition: int, shard: Shard) -> None:
         self.shard = shard
         self.told.append("held")
 
-    def met(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
-        """A judgement; repeats are dropped."""
+    def take_fact(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
         if not self.told or self.told[-1] != fact:
             self.told.append(fact)
 
-    def moved(self, partition: int, position: int) -> None:
-        """Nothing that these tests look at."""
+    def advance(self, partition: int, position: int) -> None: ...
 
 
 @dataclass
 class Kept:
-    """A state that was kept, and who gives it back once."""
-
     shard: Shard
     history: ReplayHistory
     asked: list[tuple[int, int, int]] = field(default_factory=list)
     set_aside: list[tuple[int, int]] = field(default_factory=list)
+
+    def connect(self, identity: LogIdentity) -> None: ...
 
     async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
         self.asked.append((partition, log_start, next_offset))
@@ -75,8 +72,6 @@ class Kept:
 
 
 class Read:
-    """A follower of the metadata partition of `TP`, and what is around it."""
-
     def __init__(self, world: World, kept: Kept | None = None, **settings: Any) -> None:
         self.place = world.place(TP)
         self.log = ScriptedLog(world.topic)
@@ -86,6 +81,7 @@ class Read:
             settings=PumpSettings(**settings),
             clock=LoopClock(),
             listener=self.heard,  # type: ignore[arg-type]
+            waits=self.heard,  # type: ignore[arg-type]
             restore=kept,
             make_shard=PythonShard,
             pace=TurnTaking(lambda: None),
@@ -97,7 +93,6 @@ class Read:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Follower]:
-        """The follower, as long as the block runs."""
         task = asyncio.create_task(self.follower.run())
         try:
             yield self.follower
@@ -108,7 +103,6 @@ class Read:
 
 
 def kept_at(position: int, *, first_offset: int = 0) -> Kept:
-    """A state that knows one finished copy, and stands at *position*."""
     shard = PythonShard(World().place(TP), position - 2)
     for event in (started("kept"), finished("kept")):
         shard.apply_event(event)
@@ -237,7 +231,6 @@ async def test_log_when_it_disowns_the_same_position_each_time_then_is_read_at_g
 
 
 def stands_at(follower: Follower, position: int) -> bool:
-    """Whether it has read so far."""
     return follower.progress().position == position
 
 
@@ -306,8 +299,6 @@ async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> N
     kept = kept_at(8)
 
     class Slow(Kept):
-        """Takes its time."""
-
         async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept:
             await asyncio.sleep(100)
             return kept

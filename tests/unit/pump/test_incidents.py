@@ -29,7 +29,6 @@ A = segment_id("a").uuid
 
 
 def rejected(offset: int, segment: Uuid = A) -> Entry:
-    """A rejected event of `tp()`."""
     return Entry(offset, offset + 1, REJECTED, tp(), segment)
 
 
@@ -104,8 +103,7 @@ def test_f78_history_of_a_segment_then_shows_its_rejected_events() -> None:
 
 def test_f34_incidents_then_are_counted_by_kind_and_reason_whatever_is_kept() -> None:
     """
-    Failure scenario F34: what had to make room, or is read anew, stays counted; a damaged batch
-    counts for each offset that is lost with it.
+    Failure scenario F34: dropped incidents stay counted; a damaged batch counts each lost offset.
     """
     incidents = Incidents(2, 1_000)
     incidents.note(1, [rejected(offset) for offset in range(3)], now_ms=0)

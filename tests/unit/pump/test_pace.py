@@ -11,24 +11,19 @@ def leave_alone() -> None: ...
 
 
 async def slices(pace: TurnTaking, name: str, count: int, done: list[str]) -> None:
-    """Do *count* slices, each in a turn."""
     for _ in range(count):
         await pace.turn(hash(name))
         done.append(name)
 
 
 async def ticks(done: list[str], count: int) -> None:
-    """Note every turn of the event loop."""
     for _ in range(count):
         done.append("tick")
         await asyncio.sleep(0)
 
 
 async def test_turns_when_many_ask_then_none_starves() -> None:
-    """
-    A few slices of one partition in a row, then those of the next, in the order in which they were
-    asked for.
-    """
+    """Partitions take turns of a few slices, in the order in which they asked."""
     pace, done = TurnTaking(leave_alone), list[str]()
     await asyncio.gather(*(slices(pace, name, 2 * IN_A_ROW + 1, done) for name in "abc"))
     row = "".join(name * IN_A_ROW for name in "abc")

@@ -46,23 +46,19 @@ JUNK = update("a", SegmentState.COPY_SEGMENT_STARTED)
 
 @dataclass
 class Around:
-    """Log, pump, gate and memory as a writer sees them."""
-
     assignment: Assignment = field(default_factory=Assignment.everything)
     connects_after_s: float = 0.0
     opens_after_s: float = 0.0
     refuses: Exception | None = None
-    """What admission says instead of a shard."""
+    """The error that the gate raises, in place of a shard."""
     appends_after_s: float = 0.0
     append_fails: Exception | None = None
     verdict: Verdict | None = APPLIED
-    """What is heard of an event once it is appended; none: nothing, ever."""
     resident: int = 0
     is_observer: bool = False
     shard: PythonShard = field(default_factory=lambda: PythonShard(PLACE))
     verdicts: VerdictWaits = field(default_factory=lambda: VerdictWaits(0))
     appended: list[tuple[int, bytes, float]] = field(default_factory=list)
-    """Place, value, and how much time the log was given."""
 
     async def writer(self, **settings: int) -> EventWriter:
         budget = Budget(MemorySettings(alert_bytes=80, limit_bytes=100), self.measure)
@@ -88,11 +84,10 @@ class Around:
         if self.verdict is not None:
             entry = Entry(offset, offset + 1, self.verdict)
             entries = () if self.verdict == APPLIED else (entry,)
-            self.verdicts.hear(Report(PLACE, offset, offset + 1, True, Tally(), 0, entries))
+            self.verdicts.take_report(Report(PLACE, offset, offset + 1, True, Tally(), 0, entries))
         return offset
 
     def follower(self, partition: int) -> Around:
-        """Who reads the metadata partition."""
         assert partition == PLACE
         return self
 
@@ -103,15 +98,12 @@ class Around:
         return PLACE
 
     def is_assigned(self, partition: Any) -> bool:
-        """Whether it is answered for here."""
         return self.assignment.covers(partition, self.place_of(partition))
 
     async def wait_assigned(self) -> None:
-        """Wait until the metadata partition is known, and what is assigned."""
         await asyncio.sleep(self.connects_after_s)
 
     async def wait_open(self, partition: Any) -> None:
-        """Wait until the gate is open."""
         await asyncio.sleep(self.opens_after_s)
 
     def admit(self, partition: Any) -> PythonShard:
@@ -124,7 +116,6 @@ class Around:
 
 
 def counts(writer: EventWriter) -> dict[str, int]:
-    """What was counted, without what is zero."""
     stands: WriterStatistics = writer.statistics()
     named = {name: getattr(stands, name) for name in WriterStatistics.__slots__}
     del named["durations"]

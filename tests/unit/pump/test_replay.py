@@ -29,8 +29,6 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 
 class Read:
-    """A replay whose log, clock and reader are moved by hand."""
-
     def __init__(
         self,
         target: int,
@@ -50,23 +48,19 @@ class Read:
         )
 
     def apply(self, *events: object) -> None:
-        """The reader gets on by these events, one offset each."""
         given = record_set(batch_of(events, self.replay.shard.position))  # type: ignore[arg-type]
         self.replay.absorb(given, 10_000)
 
     def move(self, position: int) -> None:
-        """The reader gets on to *position* over offsets without a record."""
         self.replay.absorb(record_set(next_offset=position), 1)
 
     def hear(self, next_offset: int, at_s: float) -> bool:
-        """The log says that it ends at *next_offset*."""
-        return self.replay.hear(LogBounds(0, next_offset), at_s)
+        return self.replay.take_bounds(LogBounds(0, next_offset), at_s)
 
     def judge(self, at_s: float) -> Fact | None:
         return self.replay.judge(at_s)
 
     def why(self, at_s: float) -> NotReadyReason | None:
-        """Why it is behind, or is not to be used, at that time."""
         fact = self.judge(at_s)
         return fact.why if isinstance(fact, FellBehind | StateLost) else None
 
@@ -173,7 +167,6 @@ def test_f30_target_when_reached_with_time_to_spare_then_opens_and_stays() -> No
 
 
 def caught_up(next_offset: int = 10, settings: PumpSettings = LIMITS) -> Read:
-    """A replay that is open at 0 s."""
     read = Read(next_offset, settings=settings)
     read.move(next_offset)
     assert read.judge(0.0) == CaughtUp()
@@ -329,7 +322,6 @@ def test_f65_updates_without_base_then_are_counted_apart() -> None:
 
 
 def copied(last: int, position: int = 0) -> Read:
-    """A state in which epoch 0 of `tp()` was copied up to *last*."""
     read = Read(position)
     read.apply(started("w", 0, last), finished("w"))
     return read

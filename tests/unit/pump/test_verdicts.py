@@ -25,7 +25,7 @@ DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
 
 
 def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
-    """A report on offsets [*first*, *next_offset*); `at7=REJECTED` says what was not applied."""
+    """A report on offsets [*first*, *next_offset*); `at7=REJECTED` is a verdict on offset 7."""
     entries = tuple(
         Entry(int(name[2:]), int(name[2:]) + 1, verdict) for name, verdict in verdicts.items()
     )
@@ -36,7 +36,7 @@ async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
     """A reader may pass an event before the log tells its writer where it is."""
     verdicts = VerdictWaits(5)
     append = verdicts.begin()
-    verdicts.hear(passed(5, 8, at6=REJECTED))
+    verdicts.take_report(passed(5, 8, at6=REJECTED))
     assert await verdicts.listen(6, append) == REJECTED
     assert await verdicts.listen(5, append) == APPLIED
     verdicts.end_append(append)
@@ -48,11 +48,11 @@ async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> N
     append = verdicts.begin()
     heard = [verdicts.listen(offset, append) for offset in (2, 0, 1, 9)]
     verdicts.end_append(append)
-    verdicts.hear(passed(0, 2, at1=DUPLICATE))
-    verdicts.hear(passed(2, 4, at2=REJECTED))
+    verdicts.take_report(passed(0, 2, at1=DUPLICATE))
+    verdicts.take_report(passed(2, 4, at2=REJECTED))
     assert [await waiter for waiter in heard[:3]] == [REJECTED, APPLIED, DUPLICATE]
     assert not heard[3].done()
-    verdicts.hear(passed(4, 10))
+    verdicts.take_report(passed(4, 10))
     assert await heard[3] == APPLIED
 
 
@@ -62,7 +62,7 @@ async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_it
     append = verdicts.begin()
     early, late = verdicts.listen(4, append), verdicts.listen(10, append)
     lost = Entry(3, 10, DAMAGED)
-    verdicts.hear(Report(0, 0, 11, True, Tally(), 0, (lost,)))
+    verdicts.take_report(Report(0, 0, 11, True, Tally(), 0, (lost,)))
     assert (await early, await late) == (DAMAGED, APPLIED)
     assert await verdicts.listen(9, append) == DAMAGED
     verdicts.end_append(append)
@@ -73,7 +73,7 @@ async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     for offset in range(0, 100, 2):
-        verdicts.hear(passed(offset, offset + 2, **{f"at{offset}": DUPLICATE}))
+        verdicts.take_report(passed(offset, offset + 2, **{f"at{offset}": DUPLICATE}))
     assert await verdicts.listen(40, append) == DUPLICATE
     assert await verdicts.listen(41, append) == APPLIED
     verdicts.end_append(append)
@@ -86,7 +86,7 @@ async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -
     for offset in range(1_000):
         following = verdicts.begin()
         verdicts.end_append(append)
-        verdicts.hear(passed(offset, offset + 1, **{f"at{offset}": DUPLICATE}))
+        verdicts.take_report(passed(offset, offset + 1, **{f"at{offset}": DUPLICATE}))
         append = following
     assert len(verdicts._kept) <= 2
     assert await verdicts.listen(999, append) == DUPLICATE
@@ -114,14 +114,14 @@ async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Un
 async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdict() -> None:
     """The log was cut off and gives offsets away again: what was passed there is another event."""
     verdicts = VerdictWaits(0)
-    verdicts.hear(passed(0, 5, at3=DUPLICATE))
+    verdicts.take_report(passed(0, 5, at3=DUPLICATE))
     append = verdicts.begin()
     for offset in (3, 4):
         with pytest.raises(OutcomeUnknown, match="cut off"):
             await verdicts.listen(offset, append)
     heard = verdicts.listen(5, append)
     verdicts.end_append(append)
-    verdicts.hear(passed(5, 6))
+    verdicts.take_report(passed(5, 6))
     assert await heard == APPLIED
 
 
@@ -143,7 +143,7 @@ async def test_f90_waiter_when_cancelled_then_the_others_hear_as_before() -> Non
     assert verdicts.listening == 2
     gone.cancel()
     assert verdicts.listening == 1
-    verdicts.hear(passed(0, 2, at1=REJECTED))
+    verdicts.take_report(passed(0, 2, at1=REJECTED))
     assert await stays == REJECTED
     assert verdicts.listening == 0
 
@@ -155,5 +155,5 @@ async def test_f90_waiting_when_many_wait_then_no_task_and_no_timer_is_needed() 
     heard = [verdicts.listen(offset, append) for offset in range(1_000)]
     verdicts.end_append(append)
     assert len(asyncio.all_tasks()) == 1
-    verdicts.hear(passed(0, 1_000, at500=DUPLICATE))
+    verdicts.take_report(passed(0, 1_000, at500=DUPLICATE))
     assert [await waiter for waiter in heard].count(APPLIED) == 999

@@ -23,22 +23,18 @@ FIRST, AGAIN, LATER = (Uuid.of(0, number) for number in (1, 2, 3))
 
 
 class Engine:
-    """Keeps what it is told to answer for."""
-
     def __init__(self) -> None:
         self.user: frozenset[TopicIdPartition] | None = None
         self.reads = self
         self.refusal: Exception | None = None
 
     def narrowed(self, require: Any) -> Any:
-        """What may be asked is not asked here."""
         return require
 
     def place_of(self, partition: TopicIdPartition) -> int:
         return 0
 
     def reconcile(self, assignment: Assignment) -> int:
-        """Answer for this, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
         self.user = assignment.user
@@ -46,7 +42,6 @@ class Engine:
 
 
 def made(brokers_max: int = 10, *, is_followed: bool = True) -> tuple[BrokerAssignments, Engine]:
-    """The brokers of a cluster, and its engine."""
     engine: Any = Engine()
     return BrokerAssignments(engine, is_followed=is_followed, brokers_max=brokers_max), engine
 

@@ -11,15 +11,12 @@ from rlmm.sidecar.clusters import Clusters
 
 
 class NoEngines:
-    """None at all."""
-
     def all(self) -> tuple[()]:
         return ()
 
     def of_cluster(self, cluster_id: str) -> None: ...
 
     def name_of(self, engine: object) -> str:
-        """There is none that had one."""
         raise AssertionError
 
     def is_learned(self, engine: object) -> bool:
@@ -35,7 +32,6 @@ class NoEngines:
 
 
 def engine(cluster_id: str | None) -> Any:
-    """An engine whose log says to be of this cluster, or nothing yet."""
     identity = None if cluster_id is None else SimpleNamespace(cluster_id=cluster_id)
     return SimpleNamespace(identity=identity)
 

@@ -20,8 +20,6 @@ from tests.support.server.frame_servers import FixedEngines, RoleDoor
 
 
 class Transport(asyncio.Transport):
-    """Takes all that is written, and says whether it is read from."""
-
     def __init__(self) -> None:
         super().__init__()
         self.writes: list[bytes] = []
@@ -43,8 +41,6 @@ class Transport(asyncio.Transport):
 
 
 class Wire:
-    """A connection that has said hello."""
-
     def __init__(self, engine: Any, **settings: Any) -> None:
         around = SessionContext(
             SidecarSettings(**settings),
@@ -69,7 +65,6 @@ class Wire:
 
     @property
     def answers(self) -> int:
-        """How many pings were answered."""
         return sum(len(one) // len(PONG) for one in self.transport.writes)
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class Transport(asyncio.Transport):
-    """Notes how it ends."""
-
     def __init__(self) -> None:
         super().__init__()
         self.ends: list[str] = []
@@ -28,7 +26,6 @@ class Transport(asyncio.Transport):
         return bool(self.ends)
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that the other side has not taken."""
         return len(self.waiting)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -42,8 +39,6 @@ class Transport(asyncio.Transport):
 
 
 class Guest:
-    """A socket that is read from, its other side, and what came."""
-
     def __init__(self, readers: SocketReaders) -> None:
         self.near, self.far = socket.socketpair()
         self.near.setblocking(False)
@@ -60,7 +55,6 @@ class Guest:
         self._readers.send(self.fd, data, self.transport)
 
     def received(self) -> bytes | None:
-        """What has been sent back, so far."""
         try:
             return self.far.recv(RECEIVED_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -72,7 +66,6 @@ class Guest:
 
 @contextmanager
 def guests(count: int) -> Iterator[list[Guest]]:
-    """So many, with readers of their own."""
     readers = SocketReaders()
     found = [Guest(readers) for _ in range(count)]
     try:
@@ -85,7 +78,6 @@ def guests(count: int) -> Iterator[list[Guest]]:
 
 
 async def turn() -> None:
-    """Let the loop look at its sockets."""
     for _ in range(3):
         await asyncio.sleep(0)
 

@@ -17,8 +17,6 @@ WRONG = ConfigError("wrong")
 
 
 class Clock:
-    """Time that the test moves."""
-
     now_s = 0.0
 
 

@@ -30,8 +30,6 @@ KEY = [bytes(tp("orders").topic_id), "o", 1]
 
 
 class Ends:
-    """Waits, and who was told of their ends."""
-
     def __init__(self, **settings: Any) -> None:
         self.figures = FrameServerCounters()
         self.told: list[int] = []
@@ -40,8 +38,6 @@ class Ends:
         )
 
     def begin(self, request_id: int, outcome: asyncio.Future[object], frame_bytes: int = 0) -> None:
-        """Let one wait for *outcome*."""
-
         async def wait() -> object:
             return await outcome
 
@@ -49,7 +45,6 @@ class Ends:
 
 
 def future(value: object = None) -> asyncio.Future[object]:
-    """What gives *value*; with none, nothing yet."""
     made: asyncio.Future[object] = asyncio.get_running_loop().create_future()
     if value is not None:
         made.set_result(value)
@@ -99,17 +94,14 @@ async def test_write_when_it_has_ended_then_keeps_nothing() -> None:
 
 
 def lookups(count: int) -> list[Any]:
-    """As many as possible in few bytes, and an offset to wait for."""
     return [[[[bytes([number % 256]) * 16, "o", 1], 0, 5] for number in range(count)], {}]
 
 
 def offsets(count: int) -> list[Any]:
-    """A read that waits for an offset of each of so many metadata partitions."""
     return [KEY, 0, 5, {"at_least": dict(zip(range(count), repeat(70_000), strict=False))}]
 
 
 def epochs(count: int) -> list[Any]:
-    """A segment of many leader epochs."""
     lists = [[number, number + 1_000] for number in range(count)]
     last = count + 5_000
     lists[0][1] = 0
@@ -146,7 +138,6 @@ async def test_request_while_it_waits_then_keeps_no_more_memory_than_it_is_count
 
 
 def kept_of(payload: bytes) -> tuple[Any, Any]:
-    """What is made of a request that waits, and held while it does."""
     _, method, args = read_request(payload)
     if method == "add_segment":
         return asyncio.sleep(0), read_event(method, args)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class ForcingDisk(SnapshotDisk):
-    """A disk that remembers which folders were forced, and fails to force some."""
-
     def __init__(self) -> None:
         self.forced: list[Path] = []
         self.failing: dict[Path, int] = {}

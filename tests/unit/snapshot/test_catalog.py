@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def catalog_with(root: Path, *positions: int, others: tuple[str, ...] = ()) -> Catalog:
-    """A catalog with empty snapshots of metadata partition 3, and files of other names."""
     catalog = Catalog(identity_folder(root, IDENTITY), SnapshotDisk())
     catalog.folder_of(3).mkdir(parents=True)
     for position in positions:
@@ -35,12 +34,10 @@ def catalog_with(root: Path, *positions: int, others: tuple[str, ...] = ()) -> C
 
 
 def newest(catalog: Catalog, position: int) -> CatalogEntry:
-    """The snapshot that was just written."""
     return CatalogEntry(catalog.path_of(3, position), 3, position, 0)
 
 
 def left(catalog: Catalog) -> list[int]:
-    """The positions that are still there."""
     return [stored.position for stored in catalog.newest_first(3)]
 
 

@@ -41,7 +41,6 @@ STORED, ZSTD = 1, 2
 
 
 def block(kind: int, content: bytes, inflated: int | None = None, size: int | None = None) -> bytes:
-    """A block, with whatever numbers."""
     head = struct.pack(
         ">BII",
         kind,
@@ -52,19 +51,16 @@ def block(kind: int, content: bytes, inflated: int | None = None, size: int | No
 
 
 def zstd(content: bytes) -> bytes:
-    """A block of *content*, compressed."""
     packed = bytes(cramjam.zstd.compress(content, level=1))
     return block(ZSTD, packed, len(content))
 
 
 def image(key: bytes, body: bytes = b"body") -> bytes:
-    """An image in what blocks inflate to: enough of one for the layer below the state."""
     content = encode_varint(len(key)) + key + body
     return struct.pack(">I", len(content)) + content
 
 
 def sealed(body: bytes, users: int, trailer: tuple[int, int] | None = None) -> bytes:
-    """A file of the given blocks with a digest that fits; *trailer* is blocks and bytes."""
     content = encode_header(SnapshotHeader(IDENTITY, 3, 10, HISTORY, users, 0)) + body
     if trailer is not None:
         content += struct.pack(">BIQ", 0, *trailer)
@@ -72,7 +68,6 @@ def sealed(body: bytes, users: int, trailer: tuple[int, int] | None = None) -> b
 
 
 def of_blocks(*blocks: bytes, users: int, inflated: int) -> bytes:
-    """A file of blocks with the trailer that fits."""
     return sealed(b"".join(blocks), users, (len(blocks), inflated))
 
 

@@ -25,7 +25,6 @@ POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 106
 
 
 def taking(content: bytes) -> Callable[[int, str], bytes]:
-    """Gives the next bytes of *content*, or an error of the reader's."""
     stream = io.BytesIO(content)
 
     def take(size: int, what: str) -> bytes:
@@ -38,7 +37,6 @@ def taking(content: bytes) -> Callable[[int, str], bytes]:
 
 
 def patched(at: int, new: bytes) -> bytes:
-    """The header with other bytes at a place, and a checksum that fits."""
     content = bytearray(encode_header(HEADER)[:-4])
     content[at : at + len(new)] = new
     return bytes(content) + struct.pack(">I", google_crc32c.value(bytes(content)))

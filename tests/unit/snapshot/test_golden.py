@@ -38,7 +38,6 @@ HEADER_BYTES = (
 
 
 def golden_shard() -> PythonShard:
-    """The state that is in the file."""
     return full_shard(PartitionDeleteState.DELETE_PARTITION_STARTED)
 
 

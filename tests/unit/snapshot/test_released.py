@@ -22,7 +22,6 @@ VERSIONS = sorted(path.stem for path in COMPAT.glob("snapshots-*.json"))
 
 
 def said(version: str) -> dict[str, Any]:
-    """What the release's own code answered from it."""
     found: dict[str, Any] = json.loads((COMPAT / f"{version}.json").read_text())
     return found
 
@@ -31,10 +30,7 @@ def said(version: str) -> dict[str, Any]:
 async def test_released_snapshot_when_it_is_restored_then_answers_as_when_it_was_written(
     version: str, tmp_path: Path
 ) -> None:
-    """
-    An upgrade finds its predecessor's snapshots: the state is taken whole, and every question is
-    answered as by the release that wrote it.
-    """
+    """A restored snapshot of a release answers every question as that release did."""
     shutil.copytree(COMPAT / version, tmp_path / "snapshots")
     expected = said(version)
     restored = await store_in(tmp_path / "snapshots").restore(PARTITION, 0, expected["position"])

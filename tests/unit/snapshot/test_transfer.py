@@ -44,8 +44,6 @@ NEWEST = [f"1/{6:020d}.snapshot", f"2/{8:020d}.snapshot"]
 
 
 def filled(root: Path, identity: LogIdentity = IDENTITY) -> Path:
-    """Two metadata partitions with two generations each."""
-
     async def fill() -> None:
         store = store_in(root, identity=identity)
         for partition in (1, 2):
@@ -151,7 +149,6 @@ def test_export_when_there_are_several_logs_then_one_has_to_be_chosen(tmp_path: 
 
 
 def source_with(folder: Path, *contents_of: bytes) -> Path:
-    """A folder with files of whatever names."""
     folder.mkdir()
     for number, content in enumerate(contents_of):
         (folder / f"{number}.snapshot").write_bytes(content)
@@ -159,7 +156,6 @@ def source_with(folder: Path, *contents_of: bytes) -> Path:
 
 
 def forged(image: bytes) -> bytes:
-    """A snapshot that is whole and holds anything, as whoever can write a file can make one."""
     return b"".join(encode(SnapshotHeader(IDENTITY, 3, 10, HISTORY, 1, 0), [lambda: image]))
 
 
@@ -257,7 +253,6 @@ def test_import_of_one_file_puts_it_where_it_says_it_belongs(tmp_path: Path) -> 
 
 
 def tar_with(path: Path, add: Callable[[tarfile.TarFile], None]) -> Path:
-    """A tar that somebody else made."""
     with tarfile.open(path, "w") as archive:
         add(archive)
     return path

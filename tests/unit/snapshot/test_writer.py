@@ -42,12 +42,11 @@ labels = itertools.count()
 
 @pytest.fixture(autouse=True)
 def nothing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are written on the loop here: time would pass while a thread works."""
+    """Write files on the event loop: virtual time would pass while a thread works."""
     monkeypatch.setattr(store_module, "in_background", at_once)
 
 
 def source_of(*partitions: int) -> FakeSource:
-    """Shards with a few segments each."""
     return FakeSource({number: shard_of(segments(3), number) for number in partitions})
 
 
@@ -58,7 +57,6 @@ def change(shard: PythonShard, events: int = 1) -> None:
 
 @asynccontextmanager
 async def running(writer: SnapshotWriter) -> AsyncIterator[None]:
-    """The writer's task, for as long as the block takes."""
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(writer.run())
         yield

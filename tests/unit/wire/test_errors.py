@@ -11,7 +11,6 @@ from tests.support.server.recorded_frames import made
 
 
 def as_received(error: RlmmError) -> list[Any]:
-    """What stands on the other side, where tuples have become arrays."""
     code, message, retriable, fields = error_value(error)
     assert isinstance(fields, dict)
     arrays = {name: list(one) if isinstance(one, tuple) else one for name, one in fields.items()}

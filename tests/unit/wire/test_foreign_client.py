@@ -25,13 +25,12 @@ pytestmark = pytest.mark.skipif(java() is None, reason="needs a JDK")
 
 
 class Fake:
-    """A server of one shard that believes everybody, and answers backwards where it can."""
+    """A server of one shard that accepts every client, and answers in reverse order."""
 
     def __init__(self) -> None:
         self.shard = PythonShard(17, 50)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection until it ends."""
         frames = FrameReader()
         while data := await reader.read(65_536):
             answers = [self.answer(payload) for payload in frames.feed(data)]
@@ -39,7 +38,6 @@ class Fake:
         writer.close()
 
     def answer(self, payload: bytes) -> bytes:
-        """The frame that answers a request."""
         request_id, method, args = read_request(payload)
         try:
             ask = getattr(self, f"_{method}", None)

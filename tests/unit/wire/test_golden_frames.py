@@ -82,7 +82,6 @@ Entry = Mapping[str, Any]
 
 
 def entries(file: Path, *directions: str) -> list[Any]:
-    """The frames of a file that go in one of *directions*, by name."""
     frames = json.loads(file.read_text())["frames"]
     return [
         pytest.param(entry, id=f"{file.stem}-{entry['name']}")
@@ -92,7 +91,6 @@ def entries(file: Path, *directions: str) -> list[Any]:
 
 
 def refused(file: Path) -> list[Any]:
-    """What a file says must be refused, by name."""
     return [
         pytest.param(entry, id=f"{file.stem}-{entry['name']}")
         for entry in json.loads(file.read_text())["refused"]
@@ -100,18 +98,15 @@ def refused(file: Path) -> list[Any]:
 
 
 def both(*directions: str) -> list[Any]:
-    """The frames of today and of version 1."""
     return [*entries(TODAY, *directions), *entries(VERSION_1, *directions)]
 
 
 def payload_of(entry: Entry) -> bytes:
-    """The one payload in a frame of the file."""
     (payload,) = FrameReader().feed(bytes.fromhex(entry["hex"]))
     return payload
 
 
 def read_whole(stream: bytes) -> None:
-    """Read every request of a stream into our own types."""
     for payload in FrameReader().feed(stream):
         _, method, args = read_request(payload)
         read_again(method, args)

@@ -45,7 +45,6 @@ PAGE = SummaryPage(
 
 
 def sent(value: object) -> Any:
-    """As it comes out at the other side."""
     return read_answer(b"\x93\x01\xc0" + packed(value)).result
 
 

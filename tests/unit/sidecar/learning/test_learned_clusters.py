@@ -43,7 +43,6 @@ async def learning(
 
 
 def say(process: Addresses, cluster_id: str, bootstrap: str | None = None) -> Engine | RlmmError:
-    """What a broker's hello comes to."""
     try:
         return process.clusters.find(cluster_id, bootstrap, may_teach=True)
     except RlmmError as error:
@@ -53,7 +52,6 @@ def say(process: Addresses, cluster_id: str, bootstrap: str | None = None) -> En
 async def say_until_reached(
     process: Addresses, cluster_id: str, bootstrap: str | None = None, timeout_s: float = 30.0
 ) -> Engine:
-    """Say hello again and again, as a broker does, until its cluster is reached."""
     async with asyncio.timeout(timeout_s):
         while True:
             found = say(process, cluster_id, bootstrap)
@@ -63,7 +61,6 @@ async def say_until_reached(
 
 
 async def kept(process: Addresses) -> dict[str, str]:
-    """What is remembered over a restart."""
     return await asyncio.to_thread(read_learned, process.folder)
 
 
@@ -296,7 +293,6 @@ async def test_clusters_when_many_are_told_at_once_then_few_are_asked_at_a_time(
 
 
 def is_refused(process: Addresses, cluster_id: str) -> bool:
-    """Whether it is known by now that another cluster is there."""
     try:
         process.clusters.find(cluster_id, OLD, may_teach=True)
     except WrongCluster:

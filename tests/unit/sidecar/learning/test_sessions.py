@@ -32,8 +32,6 @@ ORDERS, OTHERS = tp("orders", 7), tp("others", 7)
 
 
 class Client:
-    """A connection of a broker of the cluster, without a socket."""
-
     def __init__(self, process: Addresses, **hello: Any) -> None:
         around = SessionContext(
             SidecarSettings(),
@@ -63,7 +61,6 @@ class Client:
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[tuple[Addresses, Client]]:
-    """A learned cluster with one finished segment, and its broker 1, which has said what it has."""
     process = Addresses(folder, 1)
     topic = process.put(OLD, "blue")
     topic.write(topic.partitions[0], [encode_any(started("a")), encode_any(finished("a"))])
@@ -76,7 +73,6 @@ async def served(folder: Path) -> AsyncIterator[tuple[Addresses, Client]]:
 
 
 async def drop(process: Addresses) -> None:
-    """Have the engine fail, some time after it began."""
     await asyncio.sleep(100)
     process.failing.put_nowait(LogDamaged("torn"))
     await until(lambda: not process.service.engines)
