@@ -55,7 +55,7 @@ class Threaded:
 
 def figures_of(client: Any) -> ClientStatistics:
     """What a client of any kind has counted, from within the loop."""
-    living = client.blocking._client if isinstance(client, Threaded) else client
+    living = client.blocking._subject if isinstance(client, Threaded) else client
     statistics: ClientStatistics = living.statistics()
     return statistics
 

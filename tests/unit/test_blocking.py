@@ -107,7 +107,7 @@ def test_blocking_offers_what_the_library_offers() -> None:
 
     names = {
         name
-        for name in vars(RemoteLogMetadata)
+        for name in dir(RemoteLogMetadata)
         if not name.startswith("_") and name not in ONLY_ON_THE_LOOP
     }
     assert {name for name in vars(BlockingMetadata) if not name.startswith("_")} == names
