@@ -160,7 +160,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
 
     def befall(task: CopyTask) -> None:
-        if task.partition == ORDERS and not task.start_offset:
+        if task.segment.id.partition == ORDERS and not task.segment.start_offset:
             stub.befall("PutObject", Trouble.NOTHING, *damaged)
             stub.befall("DeleteObject", Trouble.DENIED)
 

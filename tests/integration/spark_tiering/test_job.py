@@ -140,7 +140,7 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
     """A log that was cut and written anew since it was planned is not what was announced."""
 
     def change(task: CopyTask) -> None:
-        if (task.partition, task.start_offset) == (ORDERS, SECOND.base_offset):
+        if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, SECOND.base_offset):
             log = place.file(SECOND.file(".log"))
             log.write_bytes(log.read_bytes()[:-1_171])
 
@@ -155,7 +155,7 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
 def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
     """Somebody else says that a copy came to these states."""
     for state in reached:
-        event = SegmentUpdate(task.segment_id, task.broker_id, at.now_ms(), None, state)
+        event = SegmentUpdate(task.segment.id, task.segment.broker_id, at.now_ms(), None, state)
         at.metadata.publish(event, 5.0)
 
 
@@ -168,9 +168,9 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
     reached = (DS, DF) if is_over else (DS,)
 
     def delete(task: CopyTask) -> None:
-        if (task.partition, task.start_offset) == (ORDERS, 0):
+        if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, 0):
             move(at, task, *reached)
-            delete_objects(at.store, task.segment_id, 0)
+            delete_objects(at.store, task.segment.id, 0)
 
     tasks: dict[str, CopyTask] = {}
     engine = WatchedUnits(

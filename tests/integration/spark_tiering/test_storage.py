@@ -346,7 +346,7 @@ def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalSt
     assert len([key for key in asked if key.endswith(ObjectKind.MANIFEST)]) == 1
     first = copy_task(EXAMPLE, FIRST)
     run(first, store)
-    keys = object_keys(first.segment_id, 0, PREFIX)
+    keys = object_keys(first.segment.id, 0, PREFIX)
     manifest = store.get(keys[ObjectKind.MANIFEST], 0, 10_000)
     assert isinstance(manifest, bytes)
     for label in range(MANIFESTS_KEPT):
