@@ -7,14 +7,16 @@ broker that has said nothing yet says nothing, since an empty assignment is one,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker_adapter import calls
+from rlmm.errors import NotReady
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker_adapter.calls import Call
+    from rlmm.errors import NotAssigned
     from rlmm.metadata.ids import TopicIdPartition
 
 
@@ -30,8 +32,21 @@ class OwnAssignment:
         self.room = calls.MessageRoom()
         """Of one message, to the service that is told."""
 
-    def __contains__(self, partition: TopicIdPartition) -> bool:
-        return partition in self._leads
+    def require_told(self, error: NotAssigned, call: Call[Any], *, is_told: bool) -> None:
+        """
+        Raise `NotReady` where *call* was refused with *error* and the service may only not know yet
+        that a partition is this broker's.
+        """
+        if is_told or not any(one in self._leads for one in call.partitions):
+            return
+        msg = f"{error}; that it was given to this broker is still on its way"
+        raise NotReady(
+            msg,
+            reason="assignment-unknown",
+            user_partition=str(call.partitions[0]),
+            metadata_partition=error.metadata_partition,
+            retry_after_ms=50,
+        ) from error
 
     def add(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]

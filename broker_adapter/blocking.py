@@ -47,6 +47,7 @@ class BlockingVerbs(BlockingCalls[Verbs]):
     add_segment = blocking(Verbs.add_segment)
     update_segment = blocking(Verbs.update_segment)
     put_partition_delete = blocking(Verbs.put_partition_delete)
+    publish_all = blocking(Verbs.publish_all)
 
     segment_for = blocking(Verbs.segment_for)
     segments_for = blocking(Verbs.segments_for)

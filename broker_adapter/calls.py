@@ -63,6 +63,9 @@ class Call(Generic[A_co]):
     partitions: tuple[TopicIdPartition, ...] = ()
     """What it is about."""
 
+    def args_with(self, options: Mapping[str, object] | None) -> list[Any]:
+        return self.args if options is None else [*self.args, options]
+
     def answer(self, value: object) -> A_co:
         """What *value* means; `ProtocolError` where it means nothing."""
         try:

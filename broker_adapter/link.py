@@ -12,7 +12,7 @@ import asyncio
 import logging
 import random
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from broker_adapter.assignment import OwnAssignment
 from broker_adapter.calls import MessageRoom
@@ -20,10 +20,10 @@ from broker_adapter.dialer import ServiceDialer
 from broker_adapter.retry_policies import ASSIGNMENTS, JITTER
 from broker_adapter.takeover import BrokerTakeover
 from rlmm.base.backoff import Backoff
-from rlmm.errors import RlmmError, SidecarUnavailable, Stopped, Superseded
+from rlmm.errors import NotAssigned, RlmmError, SidecarUnavailable, Stopped, Superseded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker_adapter.address import Address
     from broker_adapter.calls import Call
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 _log = logging.getLogger(__name__)
+
+A = TypeVar("A")
 
 
 class ServiceLink:
@@ -81,10 +83,6 @@ class ServiceLink:
         is_said = not self._unheard and self._refused is None
         return not self._assignment.is_known or (self.is_connected and is_said)
 
-    def is_awaited(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* is this broker's, and the service may not know that yet."""
-        return partition in self._assignment and not self.is_told
-
     @property
     def lookups_max(self) -> int | None:
         """Look-ups that the service takes at once."""
@@ -95,14 +93,20 @@ class ServiceLink:
         """How long one request may wait there; 0: any time, `None`: it has not been said."""
         return None if self.server is None else self.server.limits.timeout_ms_max
 
-    async def exchange(self, method: str, args: Sequence[object], deadline_s: float) -> object:
-        """The result of one request, on the connection that there is or will be."""
+    async def exchange(
+        self, call: Call[A], options: Mapping[str, object] | None, deadline_s: float
+    ) -> A:
+        """The answer to *call*, on the connection that there is or will be."""
         connection = await self._connected(deadline_s)
         try:
-            return await connection.call(method, args, deadline_s)
+            value = await connection.call(call.method, call.args_with(options), deadline_s)
         except Superseded as error:
             self._step_back(connection, error)
             raise
+        except NotAssigned as error:
+            self._assignment.require_told(error, call, is_told=self.is_told)
+            raise
+        return call.answer(value)
 
     async def partition_count(self, deadline_s: float) -> int:
         """How many metadata partitions the topic has; `SidecarUnavailable` where nobody says."""
@@ -203,13 +207,8 @@ class ServiceLink:
         async def pause(pause_s: float) -> None:
             await asyncio.wait((connection.lost,), timeout=pause_s)
 
-        await ASSIGNMENTS.run(
-            attempt,
-            now=self._loop.time,
-            deadline_s=None,
-            hook=tell,
-            sleep=pause,
-        )
+        told = ASSIGNMENTS.attempts(now=self._loop.time, deadline_s=None, hook=tell, sleep=pause)
+        await told(attempt)
 
     # ----------------------------------------------------------------------- the one connection
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker_adapter.assignment import OwnAssignment
 from broker_adapter.connection import told, unanswered
@@ -19,7 +19,7 @@ from broker_adapter.settings import ClientSettings
 from broker_adapter.stand_in_answers import ANSWERS, Share
 from broker_adapter.statistics import ClientCounters
 from broker_adapter.verbs import Verbs
-from rlmm.errors import InvalidArgument, RlmmError, SidecarUnavailable, Stopped
+from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, SidecarUnavailable, Stopped
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.wire.framing import HEAD_BYTES
@@ -32,10 +32,13 @@ from rlmm.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from broker_adapter.calls import Call
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import RejectReason
+
+A = TypeVar("A")
 
 CLUSTER_ID: Final = "stand-in"
 LOOKUPS_MAX: Final = 1_000
@@ -109,10 +112,10 @@ class _Memory:
     def is_connected(self) -> bool:
         return not self._service.faults.is_unavailable and not self._closed.done()
 
-    def is_awaited(self, partition: TopicIdPartition) -> bool:
-        return not self.is_told and partition in self._assignment
-
-    async def exchange(self, method: str, args: Sequence[object], deadline_s: float) -> object:
+    async def exchange(
+        self, call: Call[A], options: Mapping[str, object] | None, deadline_s: float
+    ) -> A:
+        method = call.method
         await asyncio.sleep(0)
         if self._closed.done():
             raise Stopped("the client is closed")
@@ -120,7 +123,7 @@ class _Memory:
         if faults.is_unavailable:
             raise SidecarUnavailable(f"{method} was not sent: nobody is there")
         self._tell_whole()
-        request = request_frame(0, method, args)
+        request = request_frame(0, method, call.args_with(options))
         if faults.lost_requests:
             faults.lost_requests -= 1
             raise unanswered(method, SidecarUnavailable("the connection broke"))
@@ -129,9 +132,11 @@ class _Memory:
             faults.lost_answers -= 1
             raise unanswered(method, SidecarUnavailable("the connection broke"))
         _, error, result = read_answer(answer[HEAD_BYTES:])
+        if isinstance(error, NotAssigned):
+            self._assignment.require_told(error, call, is_told=self.is_told)
         if error is not None:
             raise told(method, error)
-        return result
+        return call.answer(result)
 
     async def partition_count(self, deadline_s: float) -> int:
         del deadline_s

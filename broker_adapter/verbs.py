@@ -7,6 +7,9 @@ stands in `broker_adapter.call_execution`, what is sent in `broker_adapter.calls
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Self
 
 from broker_adapter import calls
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
     from types import TracebackType
 
-    from broker_adapter.calls import Lookup, SegmentPage
+    from broker_adapter.calls import Event, Lookup, SegmentPage
     from broker_adapter.statistics import ClientStatistics
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 LOOKUPS_UNTOLD: Final = 100
 """Look-ups in one request while the service has not told how many it takes."""
+SIDE_BY_SIDE: Final = 16
+"""User partitions about which events of a job are on their way at once."""
 
 
 class Verbs(CallExecution):
@@ -83,6 +88,33 @@ class Verbs(CallExecution):
     ) -> WriteAnswer:
         """The deletion of a whole user partition moves on. As `add_segment`."""
         return await self._write(delete, unassigned, timeout_s)
+
+    async def publish_all(
+        self, events: Iterable[Event], *, timeout_s: float | None = None
+    ) -> list[WriteAnswer | RlmmError]:
+        """
+        Store *events* of a job; return in their order the answer of each, or its error.
+
+        Events of one user partition are stored one after the other, whatever becomes of those
+        before, and events of at most `SIDE_BY_SIDE` partitions at once. Each has *timeout_s* from
+        its turn on, and as long again to find out what became of it where its answer is lost; see
+        `broker_adapter.lost_answers.settled`.
+        """
+        turns: dict[TopicIdPartition, asyncio.Lock] = defaultdict(asyncio.Lock)
+        room = asyncio.Semaphore(SIDE_BY_SIDE)
+        outcomes = await asyncio.gather(
+            *(
+                self._write(event, "refuse", timeout_s, is_job=True, turn=_turn(turns, room, event))
+                for event in events
+            ),
+            return_exceptions=True,
+        )
+        answers: list[WriteAnswer | RlmmError] = []
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, RlmmError):
+                raise outcome
+            answers.append(outcome)
+        return answers
 
     # ------------------------------------------------------------------------------ questions
 
@@ -255,7 +287,8 @@ class Verbs(CallExecution):
         call = calls.is_ready(partition)
         deadline_s = self._loop.time() + self._settings.ready_timeout_s
         try:
-            return await self._counted(call.method, self._once(call, call.args, deadline_s))
+            with self._counting(call.method):
+                return await self._exchange.exchange(call, None, deadline_s)
         except RlmmError as error:
             if error.retriable:
                 return False
@@ -270,7 +303,7 @@ class Verbs(CallExecution):
         def options(deadline_s: float) -> Mapping[str, object] | None:
             return wait_options_value(self._left_ms(deadline_s))
 
-        await self._asked(call, options, timeout_s)
+        await self._answer(call, options, timeout_s)
 
     # ----------------------------------------------------------------------------- assignment
 
@@ -327,3 +360,11 @@ class Verbs(CallExecution):
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+@asynccontextmanager
+async def _turn(
+    turns: Mapping[TopicIdPartition, asyncio.Lock], room: asyncio.Semaphore, event: Event
+) -> AsyncIterator[None]:
+    async with turns[calls.partition_of(event)], room:
+        yield

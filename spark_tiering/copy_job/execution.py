@@ -245,7 +245,7 @@ class CopyExecution:
             if isinstance(published, PublishRefusal):
                 self._not_finished(run, copy, published)
             else:
-                self._finished(run, copy, published)
+                self._finished(run, copy, published.offset)
 
     def _still_open(
         self, run: PartitionRun, ready: Sequence[tuple[PlannedCopy, CopyResult]]
@@ -266,13 +266,12 @@ class CopyExecution:
     def _not_finished(
         self, run: PartitionRun, copy: PlannedCopy, published: PublishRefusal
     ) -> None:
-        now = self._hands.publisher.state(run.partition, copy.uuid)
-        if now is SegmentState.COPY_SEGMENT_FINISHED:
-            self._finished(run, copy, None)
-        elif published.failure is PublishFailure.REJECTED and not isinstance(now, PublishRefusal):
-            self._vanished(run, copy, now)
-        else:
-            run.left_open(copy, f"finish-{published.failure}", published.detail)
+        if published.failure is PublishFailure.REJECTED:
+            state = self._hands.publisher.state(run.partition, copy.uuid)
+            if not isinstance(state, PublishRefusal):
+                self._vanished(run, copy, state)
+                return
+        run.left_open(copy, f"finish-{published.failure}", published.detail)
 
     def _finished(self, run: PartitionRun, copy: PlannedCopy, offset: int | None) -> None:
         run.finished(copy, offset)
@@ -338,7 +337,7 @@ class CopyExecution:
         publisher = self._hands.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED
-            published = publisher.move(partition, copy.uuid, begun, custom_metadata)
+            (published,) = publisher.move_all(partition, begun, [(copy.uuid, custom_metadata)])
             if isinstance(published, PublishRefusal):
                 state = publisher.state(partition, copy.uuid)
                 if state is None:
@@ -350,7 +349,7 @@ class CopyExecution:
         if failure:
             return CopyFate.ENDING, failure
         over = SegmentState.DELETE_SEGMENT_FINISHED
-        published = publisher.move(partition, copy.uuid, over, custom_metadata)
+        (published,) = publisher.move_all(partition, over, [(copy.uuid, custom_metadata)])
         if (
             isinstance(published, PublishRefusal)
             and publisher.state(partition, copy.uuid) is not None

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
+    from rlmm.wire.values import WriteAnswer
     from spark_tiering.copy_job.publishing import PublishRefusal
     from spark_tiering.copy_plan.plan import PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyResult, CopyTask
@@ -24,33 +25,27 @@ class CopyUnit(NamedTuple):
 class EventPublisher(Protocol):
     """Where events go; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
 
-    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
-        """That a copy is started; the offset of the event."""
-
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
-        """The same of several that need not wait for each other; in the order of *segments*."""
-
-    def move(
-        self,
-        partition: TopicIdPartition,
-        uuid: Uuid,
-        state: SegmentState,
-        custom_metadata: bytes | None,
-    ) -> int | PublishRefusal:
-        """That a segment has come to *state*; the offset of the event."""
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
+        """
+        Publish that copies are started; return the outcomes in the order of *segments*. None waits
+        for the verdict on another.
+        """
 
     def move_all(
         self,
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | PublishRefusal]:
-        """The same of several of one partition, in their order: id and custom metadata of each."""
+    ) -> list[WriteAnswer | PublishRefusal]:
+        """
+        Publish that segments of one partition have come to *state*, in their order: id and custom
+        metadata of each.
+        """
 
     def state(
         self, partition: TopicIdPartition, uuid: Uuid
     ) -> SegmentState | PublishRefusal | None:
-        """Where a segment stands now; None where it is not, or not any more."""
+        """Return where a segment stands now; None where it is not, or not any more."""
 
 
 class CopyActions(Protocol):

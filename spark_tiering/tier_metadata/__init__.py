@@ -13,7 +13,6 @@ By module, bottom up:
     protocol      what every access does
     settings      how an access is told where the metadata is
     image         one partition's image from its answers; images of one moment over a connection
-    lost_answers  what became of an event whose verdict was not heard
     reachability  whether anybody listens there
     sidecar       by a service, through `broker_adapter`
     embedded      by an engine in this process

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import RlmmError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rlmm.errors import RlmmError
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.wire.values import WriteAnswer
     from spark_tiering.copy_plan.inputs import MetadataImage
-
-Verdict = Literal["applied", "duplicate"]
-
-
-class PublishedEvent(NamedTuple):
-    """
-    An event that is stored and took effect.
-
-    *verdict* is `duplicate` where it, or one that says the same, had its effect before; also where
-    that was only seen afterwards, and then *offset* is one at which it surely had.
-    """
-
-    metadata_partition: int
-    offset: int
-    verdict: Verdict
 
 
 class TierMetadata(Protocol):
@@ -53,31 +40,31 @@ class TierMetadata(Protocol):
         what the first of them met.
         """
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         """
-        Store *event*, and hear that it took effect.
+        Store *event*, and return when it took effect; its verdict is `applied` or `duplicate`.
 
         Raises `EventRejected` where it did not and will not; `OutcomeUnknown` or `AppendUncertain`
-        where looking at the segment did not tell, which may take *timeout_s* once more; any other
-        error where it is surely not stored.
+        where reading the segment did not tell, which may take *timeout_s* once more; any other
+        error where it is surely not stored. See `broker_adapter.lost_answers.settled`.
         """
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
+    ) -> list[WriteAnswer | RlmmError]:
         """
-        The same for several at once, in their order: what became of each, or why it is not known.
+        The same for several at once; returns their answers or errors in the order of *events*.
 
         Those of one partition are stored in the order that they have here, and none waits for what
         becomes of another: behind one that took no effect others may.
         """
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         """
-        Store that the deletion of a whole partition has come so far, and hear that it took effect.
+        Store how far the deletion of a whole partition has come, and return when it took effect.
 
-        Raises as `publish` does, but looks at nothing itself: where it is not known what became of
-        it, that is for who takes the next image to see.
+        Raises as `publish` does. Where it stays open what became of it, the caller's next image
+        tells.
         """
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
@@ -85,3 +72,11 @@ class TierMetadata(Protocol):
 
     def close(self) -> None:
         """Let go of everything. Once is enough."""
+
+
+def only(outcomes: Sequence[WriteAnswer | RlmmError]) -> WriteAnswer:
+    """Return the answer of a single event, or raise its error."""
+    (outcome,) = outcomes
+    if isinstance(outcome, RlmmError):
+        raise outcome
+    return outcome

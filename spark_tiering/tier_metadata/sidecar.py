@@ -10,7 +10,6 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,12 +26,10 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.segment import SegmentMetadata
 from rlmm.wire.hello import TOKEN_CHARS_MAX
 from spark_tiering.copy_plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import ATTEMPTS, by_place, take_images
-from spark_tiering.tier_metadata.lost_answers import heard, publish_settled
+from spark_tiering.tier_metadata.protocol import only
 from spark_tiering.tier_metadata.reachability import CONNECT_S, PATIENCE_S, require_reached
 
 if TYPE_CHECKING:
@@ -42,12 +39,11 @@ if TYPE_CHECKING:
     from broker_adapter.blocking import BlockingVerbs
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.tier_metadata.protocol import PublishedEvent
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.wire.values import WriteAnswer
     from spark_tiering.tier_metadata.settings import SidecarAccess
 
 CLIENT: Final = "spark_tiering"
-SIDE_BY_SIDE: Final = 16
-"""Partitions about which events are on their way at once."""
 _LEAST_S: Final = 0.001
 _PAUSE_S: Final = 0.1
 _FAREWELL_S: Final = 2.0
@@ -133,35 +129,18 @@ class SidecarMetadata:
 
     # ------------------------------------------------------------------------------- writing
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        self._tell([event.id.partition])
-        return publish_settled(_Writing(self, self._client, timeout_s), event)
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
+        return only(self.publish_all([event], timeout_s))
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
-        """See `TierMetadata.publish_all`: partitions side by side, one event of each at a time."""
+    ) -> list[WriteAnswer | RlmmError]:
         self._tell(event.id.partition for event in events)
-        by_partition: dict[TopicIdPartition, list[int]] = {}
-        for at, event in enumerate(events):
-            by_partition.setdefault(event.id.partition, []).append(at)
-        found: dict[int, PublishedEvent | RlmmError] = {}
+        return self._client.publish_all(events, timeout_s=timeout_s)
 
-        def publish(places: list[int]) -> None:
-            for at in places:
-                try:
-                    found[at] = self.publish(events[at], timeout_s)
-                except RlmmError as error:
-                    found[at] = error
-
-        with ThreadPoolExecutor(SIDE_BY_SIDE, "rlmm-publish") as pool:
-            list(pool.map(publish, by_partition.values()))
-        return [found[at] for at in range(len(events))]
-
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata.put_partition_delete`; the client looks where an answer was lost."""
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         self._tell([delete.partition])
-        return heard(*self._client.put_partition_delete(delete, timeout_s=timeout_s), delete)
+        return self._client.put_partition_delete(delete, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- the end
 
@@ -223,40 +202,6 @@ class _Questions:
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
         return self._client.highest_offset(partition, epoch, timeout_s=self._left_s)
-
-
-class _Writing:
-    """One event on its way; looking for it may take as long again as storing it."""
-
-    def __init__(self, metadata: SidecarMetadata, client: BlockingVerbs, timeout_s: float) -> None:
-        self._metadata = metadata
-        self._client = client
-        self._write_until_s = time.monotonic() + timeout_s
-        self._look_until_s = self._write_until_s + timeout_s
-
-    def write(self, event: SegmentMetadata | SegmentUpdate) -> PublishedEvent:
-        left_s = max(_LEAST_S, self._write_until_s - time.monotonic())
-        if isinstance(event, SegmentMetadata):
-            answer = self._client.add_segment(event, timeout_s=left_s)
-        else:
-            answer = self._client.update_segment(event, timeout_s=left_s)
-        return heard(*answer, event)
-
-    def look(
-        self, segment_id: SegmentId, at_least: Mapping[int, int]
-    ) -> tuple[SegmentMetadata | None, int, int]:
-        left_s = max(_LEAST_S, self._look_until_s - time.monotonic())
-        found: SegmentMetadata | None = None
-        with suppress(UnknownPartition):
-            found = self._client.segment(
-                segment_id, at_least=at_least, linearizable=True, timeout_s=left_s
-            )
-        partition = segment_id.partition
-        place = metadata_partition_for(
-            partition.topic_id, partition.partition, self._metadata.partition_count
-        )
-        token = self._client.read_token(timeout_s=left_s)
-        return found, place, token.get(place, -1)
 
 
 # ------------------------------------------------------------------------------------ opening

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import TRANSITIONS, SegmentMetadata, SegmentState
+from rlmm.wire.values import WriteAnswer
 from spark_tiering.copy_job.execution import CopyExecution, WaveSize
 from spark_tiering.copy_job.protocols import CopyUnit
 from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
@@ -133,10 +134,10 @@ class WorldPublisher:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
+    def start(self, segment: SegmentMetadata) -> WriteAnswer | PublishRefusal:
         return self._publish(segment.id, segment.state, segment)
 
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
         """As `Publisher.start_all`, one after the other."""
         return [self.start(one) for one in segments]
 
@@ -146,7 +147,7 @@ class WorldPublisher:
         uuid: Uuid,
         state: SegmentState,
         custom_metadata: bytes | None,
-    ) -> int | PublishRefusal:
+    ) -> WriteAnswer | PublishRefusal:
         known = self._world.segments.get(SegmentId(partition, uuid))
         moved = None
         if known is not None:
@@ -158,7 +159,7 @@ class WorldPublisher:
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | PublishRefusal]:
+    ) -> list[WriteAnswer | PublishRefusal]:
         """As `Publisher.move_all`, one after the other."""
         return [self.move(partition, uuid, state, custom) for uuid, custom in segments]
 
@@ -168,7 +169,7 @@ class WorldPublisher:
 
     def _publish(
         self, segment_id: SegmentId, state: SegmentState, moved: SegmentMetadata | None
-    ) -> int | PublishRefusal:
+    ) -> WriteAnswer | PublishRefusal:
         world = self._world
         world.step()
         known = world.segments.get(segment_id)
@@ -186,7 +187,7 @@ class WorldPublisher:
         world.step()
         if failure is not None:
             return PublishRefusal(failure, "as it was told")
-        return len(world.events) - 1
+        return WriteAnswer(0, len(world.events) - 1, "applied")
 
 
 class WorldHands:

@@ -179,13 +179,16 @@ def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
     assert fates(found.carry_out()) == ["finished"] * 4
 
 
-def test_finish_when_its_outcome_was_unknown_and_it_took_effect_then_is_finished() -> None:
-    """The metadata is looked at, and tells."""
+def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -> None:
+    """The client has read the state already; the next plan sees what became of the event."""
     found = world()
     found.failures[10, CF] = PublishFailure.UNKNOWN
     carried = found.carry_out()
-    assert fates(carried) == ["finished"] * 4
-    assert [one.offset is None for one in carried.receipts() if one.start_offset == 10] == [True]
+    assert fates(carried)[:2] == ["finished", "left-open"]
+    assert found.state_of(10) == [CF]
+    found.failures.clear()
+    assert 10 not in [one.start_offset for one in found.carry_out().receipts()]
+    found.check()
 
 
 def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:
