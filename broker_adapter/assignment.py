@@ -32,12 +32,12 @@ class OwnAssignment:
         self.room = calls.MessageRoom()
         """Of one message, to the service that is told."""
 
-    def require_told(self, error: NotAssigned, call: Call[Any], *, is_told: bool) -> None:
+    def require_accepted(self, error: NotAssigned, call: Call[Any], *, is_accepted: bool) -> None:
         """
         Raise `NotReady` where *call* was refused with *error* and the service may only not know yet
         that a partition is this broker's.
         """
-        if is_told or not any(one in self._leads for one in call.partitions):
+        if is_accepted or not any(one in self._leads for one in call.partitions):
             return
         msg = f"{error}; that it was given to this broker is still on its way"
         raise NotReady(

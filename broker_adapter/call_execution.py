@@ -61,7 +61,7 @@ class RequestExchange(Protocol):
         """Whether an answer can come now."""
 
     @property
-    def is_told(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether the service has accepted what this broker leads and follows."""
 
     @property

@@ -109,7 +109,7 @@ class ServiceConnection(asyncio.Protocol):
         elif error is None:
             sent.answer.set_result(result)
         else:
-            sent.answer.set_exception(told(sent.method, error))
+            sent.answer.set_exception(refusal_here(sent.method, error))
 
     # ------------------------------------------------------------------------------- requests
 
@@ -192,7 +192,7 @@ def unanswered(method: str, error: RlmmError) -> RlmmError:
     return again
 
 
-def told(method: str, error: RlmmError) -> RlmmError:
+def refusal_here(method: str, error: RlmmError) -> RlmmError:
     """
     What a refusal means on this side.
 

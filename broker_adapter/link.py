@@ -78,7 +78,7 @@ class ServiceLink:
         return self._connection is not None and not self._connection.is_lost
 
     @property
-    def is_told(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether the service has accepted all that was said of leaders and followers."""
         is_said = not self._unheard and self._refused is None
         return not self._assignment.is_known or (self.is_connected and is_said)
@@ -104,7 +104,7 @@ class ServiceLink:
             self._step_back(connection, error)
             raise
         except NotAssigned as error:
-            self._assignment.require_told(error, call, is_told=self.is_told)
+            self._assignment.require_accepted(error, call, is_accepted=self.is_accepted)
             raise
         return call.answer(value)
 
@@ -207,8 +207,10 @@ class ServiceLink:
         async def pause(pause_s: float) -> None:
             await asyncio.wait((connection.lost,), timeout=pause_s)
 
-        told = ASSIGNMENTS.attempts(now=self._loop.time, deadline_s=None, hook=tell, sleep=pause)
-        await told(attempt)
+        attempts = ASSIGNMENTS.attempts(
+            now=self._loop.time, deadline_s=None, hook=tell, sleep=pause
+        )
+        await attempts(attempt)
 
     # ----------------------------------------------------------------------- the one connection
 

@@ -111,7 +111,7 @@ async def _looked_for(
 ) -> WriteAnswer | None:
     """What became of an event that may be stored; `None`: nothing is seen of it."""
     found = await _state(look, {})
-    state = fate_of(event, found)
+    state = state_of_write(event, found)
     if state is LostWriteState.NOT_SEEN:
         return None
     if state is LostWriteState.PASSED:
@@ -132,7 +132,7 @@ async def _looked_behind(
         found = await _state(look, dict([stored_at]))
     except RlmmError as error:
         raise lost from error
-    state = fate_of(event, found)
+    state = state_of_write(event, found)
     if state in (LostWriteState.HAD_EFFECT, LostWriteState.NOT_KNOWN):
         return WriteAnswer(*stored_at, "duplicate")
     is_before = found is not None and found.state < event.state
@@ -177,12 +177,12 @@ class LostWriteState(StrEnum):
     """Nothing is there: either the event ended it, or there never was anything to end."""
 
 
-def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
+def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
     """What *found*, the state that *event* is about, says of it."""
     if isinstance(event, SegmentMetadata):
-        return _fate_of_start(event, found)
+        return _state_after_start(event, found)
     if isinstance(event, SegmentUpdate):
-        return _fate_of_update(event, found)
+        return _state_after_update(event, found)
     if not isinstance(found, PartitionDelete) or found.state < event.state:
         return LostWriteState.NOT_SEEN
     if found.state > event.state:
@@ -190,7 +190,7 @@ def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> Lo
     return LostWriteState.HAD_EFFECT if found == event else LostWriteState.NOT_SEEN
 
 
-def _fate_of_start(event: SegmentMetadata, found: object) -> LostWriteState:
+def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
     """An id is drawn for one copy: whatever state it is in now, it was started by this event."""
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
@@ -208,7 +208,7 @@ def _fate_of_start(event: SegmentMetadata, found: object) -> LostWriteState:
     return LostWriteState.HAD_EFFECT
 
 
-def _fate_of_update(event: SegmentUpdate, found: object) -> LostWriteState:
+def _state_after_update(event: SegmentUpdate, found: object) -> LostWriteState:
     if not isinstance(found, SegmentMetadata):
         # A finished deletion leaves nothing behind that could be told from what never was.
         is_gone = event.state is SegmentState.DELETE_SEGMENT_FINISHED

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker_adapter.assignment import OwnAssignment
-from broker_adapter.connection import told, unanswered
+from broker_adapter.connection import refusal_here, unanswered
 from broker_adapter.settings import ClientSettings
 from broker_adapter.stand_in_answers import ANSWERS, Share
 from broker_adapter.statistics import ClientCounters
@@ -104,7 +104,7 @@ class _Memory:
         self._broker_id = broker_id
         self._assignment = OwnAssignment()
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.is_told = True
+        self.is_accepted = True
         self.lookups_max = LOOKUPS_MAX
         self.timeout_ms_max = 0
 
@@ -133,9 +133,9 @@ class _Memory:
             raise unanswered(method, SidecarUnavailable("the connection broke"))
         _, error, result = read_answer(answer[HEAD_BYTES:])
         if isinstance(error, NotAssigned):
-            self._assignment.require_told(error, call, is_told=self.is_told)
+            self._assignment.require_accepted(error, call, is_accepted=self.is_accepted)
         if error is not None:
-            raise told(method, error)
+            raise refusal_here(method, error)
         return call.answer(result)
 
     async def partition_count(self, deadline_s: float) -> int:
@@ -147,24 +147,24 @@ class _Memory:
     ) -> None:
         self._require_broker()
         self._assignment.add(leaders, followers)
-        self.is_told = False
+        self.is_accepted = False
         self._tell_whole()
 
     def stop(self, partitions: Iterable[TopicIdPartition]) -> None:
         self._require_broker()
         self._assignment.remove(partitions)
-        self.is_told = False
+        self.is_accepted = False
         self._tell_whole()
 
     def _tell_whole(self) -> None:
-        if self.is_told or self._service.faults.is_unavailable:
+        if self.is_accepted or self._service.faults.is_unavailable:
             return
         for message in self._assignment.whole():
             request = request_frame(0, message.method, message.args)
             answer = self._service.answer(self._broker_id, request[HEAD_BYTES:])
             if read_answer(answer[HEAD_BYTES:]).error is not None:
                 return
-        self.is_told = True
+        self.is_accepted = True
 
     def _require_broker(self) -> None:
         if self._broker_id is None:

@@ -338,7 +338,8 @@ class Verbs(CallExecution):
 
     def statistics(self) -> ClientStatistics:
         return self._figures.shown(
-            is_connected=self._exchange.is_connected, is_assignment_told=self._exchange.is_told
+            is_connected=self._exchange.is_connected,
+            is_assignment_told=self._exchange.is_accepted,
         )
 
     # ------------------------------------------------------------------------------- the end

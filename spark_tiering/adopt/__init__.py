@@ -33,7 +33,7 @@ By module, bottom up:
     resume_check   what is looked at when brokers copy again
     steps          the single steps of a window
     window         one topic's window: the steps in their order
-    topic_hands the hands of a real job: plans made and carried out, settings, the journal
+    topic_hands the actions of a real job: plans made and carried out, settings, the journal
     report         what became of all topics
     adoption       the whole: one topic after the other
 
@@ -49,5 +49,5 @@ Invariants:
 
 May be imported by `rlmm.cli`.
 
-- `topic_actions`: The hands of a real job for one topic.
+- `topic_actions`: The actions of a real job for one topic.
 """

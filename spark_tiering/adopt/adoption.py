@@ -16,8 +16,8 @@ from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.topic_actions import AdoptionTopicActions
 from spark_tiering.adopt.window import AdoptionWindow
-from spark_tiering.copy_job.job import nobody_listens, nobody_stops
-from spark_tiering.copy_job.job_lease import open_life, stop_signs
+from spark_tiering.copy_job.job import ignore, never_stop
+from spark_tiering.copy_job.job_lease import open_lease, stop_signals
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.job_registry.heartbeats import newest_beat
 from spark_tiering.job_registry.job_list import standing_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.stop_signals import StopSigns
+    from spark_tiering.copy_job.stop_signals import StopSignals
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding
@@ -46,10 +46,10 @@ class AdoptionListeners:
     *on_plan* is told each plan before it is carried out, *on_topic* what became of each topic.
     """
 
-    why_stop: Callable[[], str] = nobody_stops
-    on_plan: Callable[[CopyPlan], None] = nobody_listens
-    on_progress: Callable[[Progress], None] = nobody_listens
-    on_topic: Callable[[TopicOutcome], None] = nobody_listens
+    why_stop: Callable[[], str] = never_stop
+    on_plan: Callable[[CopyPlan], None] = ignore
+    on_progress: Callable[[Progress], None] = ignore
+    on_topic: Callable[[TopicOutcome], None] = ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ def adopt(
     _require_adoptable(at)
     listeners = listeners or AdoptionListeners()
     topics, refused = _wanted(at)
-    with open_life(at, CopyMode.ADOPT) as life:
+    with open_lease(at, CopyMode.ADOPT) as lease:
         at.engine()
-        work = _Work(at, "adopt", life, options or WindowOptions(), listeners)
+        work = _Work(at, "adopt", lease, options or WindowOptions(), listeners)
         for outcome in refused:
             work.tell(outcome)
         for topic in topics:
@@ -127,10 +127,10 @@ def _taken_up(
 ) -> AdoptionReport:
     _require_adoptable(at)
     listeners = listeners or AdoptionListeners()
-    with open_life(at, CopyMode.ADOPT) as life:
+    with open_lease(at, CopyMode.ADOPT) as lease:
         if way == "resume":
             at.engine()
-        work = _Work(at, way, life, options or WindowOptions(), listeners)
+        work = _Work(at, way, lease, options or WindowOptions(), listeners)
         found = [one for one in open_windows(at.jobs) if one.topic.name == topic]
         if not found:
             why = RefusedTopic(AdoptionRefusal.NO_WINDOW, "none is open")
@@ -152,16 +152,16 @@ class _Work:
         self,
         at: CopyJobContext,
         way: str,
-        life: JobLease,
+        lease: JobLease,
         options: WindowOptions,
         listeners: AdoptionListeners,
     ) -> None:
         self._at = at
         self._way = way
-        self._life = life
+        self._lease = lease
         self._options = options
         self._listeners = listeners
-        self._signs: StopSigns = stop_signs(at, life.records, listeners.why_stop)
+        self._signs: StopSignals = stop_signals(at, lease.records, listeners.why_stop)
         self._began_ms = at.now_ms()
         self._topics: list[TopicOutcome] = []
         self._unused: dict[str, None] = {}
@@ -175,7 +175,7 @@ class _Work:
     def do(self, topic: JobTopic) -> None:
         """One topic, from its claim to its end."""
         try:
-            self._life.claim(self._at, [topic])
+            self._lease.claim(self._at, [topic])
         except TopicBusy as error:
             self.tell(
                 TopicOutcome(
@@ -183,20 +183,20 @@ class _Work:
                 )
             )
             return
-        hands = AdoptionTopicActions(
+        actions = AdoptionTopicActions(
             self._at,
             topic,
-            self._life,
+            self._lease,
             self._signs,
             on_plan=self._listeners.on_plan,
             on_progress=self._listeners.on_progress,
         )
-        window = AdoptionWindow(topic.name, hands, self._options)
+        window = AdoptionWindow(topic.name, actions, self._options)
         ways = {"adopt": window.adopt, "resume": window.resume, "abort": window.abort}
         outcome = ways[self._way]()
-        self._unused |= dict.fromkeys(hands.unused)
+        self._unused |= dict.fromkeys(actions.unused)
         with suppress(StoreError):  # it is free when this job ends
-            self._life.claims.release([topic])
+            self._lease.claims.release([topic])
         self.tell(outcome)
 
     @property
@@ -215,10 +215,10 @@ class _Work:
             self._began_ms,
             self._at.now_ms(),
             tuple(self._topics),
-            (*self._life.traits.findings, *self._unused),
+            (*self._lease.traits.findings, *self._unused),
             self._stopped,
         )
-        self._life.records.write_report(report.document())
+        self._lease.records.write_report(report.document())
         return report
 
 

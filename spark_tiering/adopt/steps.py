@@ -75,19 +75,19 @@ class GivenUp(Exception):
 class WindowSteps:
     """The steps of one topic's window; *journal* is None until one is open."""
 
-    def __init__(self, hands: AdoptionWindowActions, options: WindowOptions) -> None:
+    def __init__(self, actions: AdoptionWindowActions, options: WindowOptions) -> None:
         self.journal: AdoptionJournal | None = None
-        self._hands = hands
+        self._actions = actions
         self._options = options
 
     # ---------------------------------------------------------------- changes and their journal
 
     def begin(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> None:
         """Journal that a window is going to be opened, and what was set before."""
-        journal = self._hands.first_journal(settings, log_starts)
+        journal = self._actions.first_journal(settings, log_starts)
         self.journal = journal
         try:
-            self._hands.write(journal)
+            self._actions.write(journal)
         except TopicBusy:
             self.journal = None
             raise
@@ -95,14 +95,14 @@ class WindowSteps:
     def move(self, step: AdoptionStep, trouble: str = "") -> AdoptionJournal:
         """Journal what is begun next."""
         assert self.journal is not None
-        following = self.journal.to(step, self._hands.job_id, self._hands.now_ms(), trouble)
-        self._hands.write(following)
+        following = self.journal.to(step, self._actions.job_id, self._actions.now_ms(), trouble)
+        self._actions.write(following)
         self.journal = following
         return following
 
     def require_ours(self) -> None:
         """Give up where the topic is another job's by now."""
-        why = self._hands.why_not_ours()
+        why = self._actions.why_not_ours()
         if why:
             raise GivenUp(AdoptionRefusal.NOT_OURS, why)
 
@@ -116,9 +116,9 @@ class WindowSteps:
         for left in reversed(range(CHANGES_MAX)):
             self.require_ours()
             try:
-                if self._hands.settings() is None:
+                if self._actions.settings() is None:
                     raise GivenUp(AdoptionRefusal.NO_SUCH_TOPIC, "it is gone, or was made anew")
-                self._hands.change(change)
+                self._actions.change(change)
             except LogUnavailable as error:
                 if not left:
                     raise GivenUp(AdoptionRefusal.CHANGE_UNKNOWN, str(error)) from error
@@ -138,10 +138,10 @@ class WindowSteps:
     def why_not_quiet(self, why_stop: Callable[[], str]) -> str:
         """Wait until the metadata was left alone for a while; why it was not, else nothing."""
         watch = QuietWatch(self._options.quiet_ms)
-        began_ms = self._hands.elapsed_ms()
+        began_ms = self._actions.elapsed_ms()
         while not (why := why_stop()):
-            digests = {one.partition: one.digest for one in self._hands.look()}
-            now_ms = self._hands.elapsed_ms()
+            digests = {one.partition: one.digest for one in self._actions.look()}
+            now_ms = self._actions.elapsed_ms()
             if watch.saw(now_ms, digests):
                 return ""
             if now_ms - began_ms > self._options.quiet_max_ms:
@@ -158,16 +158,16 @@ class WindowSteps:
             one.partition: highest for one in seen if (highest := highest_tiered(one)) is not None
         }
         told: dict[TopicIdPartition, int] = {}
-        began_ms = self._hands.elapsed_ms()
+        began_ms = self._actions.elapsed_ms()
         while wanted:
             try:
-                told = dict(self._hands.latest_tiered(list(wanted)))
+                told = dict(self._actions.latest_tiered(list(wanted)))
             except LogUnavailable:
                 told = {}
             wanted = {
                 one: highest for one, highest in wanted.items() if told.get(one, -1) < highest
             }
-            if not wanted or self._hands.elapsed_ms() - began_ms > self._options.taken_up_ms:
+            if not wanted or self._actions.elapsed_ms() - began_ms > self._options.taken_up_ms:
                 break
             self._pause()
         return [
@@ -177,16 +177,16 @@ class WindowSteps:
 
     def other_settings(self, before: Mapping[str, str]) -> list[str]:
         """What is not set as it was, though brokers had their time to tell."""
-        began_ms = self._hands.elapsed_ms()
+        began_ms = self._actions.elapsed_ms()
         while True:
-            settings = self._hands.settings()
+            settings = self._actions.settings()
             found = [] if settings is None else differences(settings, before)
-            if not found or self._hands.elapsed_ms() - began_ms > self._options.settings_ms:
+            if not found or self._actions.elapsed_ms() - began_ms > self._options.settings_ms:
                 return found
             self._pause()
 
     def _pause(self) -> None:
-        self._hands.wait(self._options.pause_ms / 1_000)
+        self._actions.wait(self._options.pause_ms / 1_000)
 
     # ---------------------------------------------------------------------------------- ending
 
@@ -202,7 +202,7 @@ class WindowSteps:
                 raise GivenUp(AdoptionRefusal.NOT_QUIET, why)
         ended: list[EndReceipt] = []
         for _ in range(ENDINGS_MAX):
-            ending = self._hands.end_open()
+            ending = self._actions.end_open()
             ended += ending.ends
             left = [*ending.left]
             left += [end_text(one) for one in ending.ends if one.fate is not CopyFate.ENDED]

@@ -1,5 +1,5 @@
 """
-The hands of a real job for one topic: the cluster's settings, the metadata, the store's journals,
+The actions of a real job for one topic: the cluster's settings, the metadata, the store's journals,
 and plans that are made and carried out.
 """
 
@@ -17,10 +17,10 @@ from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, Round
 from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import ASKED
 from spark_tiering.copy_job.current_state import evidence_of, look_around
-from spark_tiering.copy_job.job import PlannedCopyJob, carry_out, nobody_listens
+from spark_tiering.copy_job.job import PlannedCopyJob, carry_out, ignore
 from spark_tiering.copy_job.planning import PlanningStop, plan_now, rules_of
 from spark_tiering.copy_job.source_problems import hindrances
-from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_job.stop_signals import StopSignals
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 
@@ -56,18 +56,18 @@ class AdoptionTopicActions:
         self,
         at: CopyJobContext,
         topic: JobTopic,
-        life: JobLease,
-        signs: StopSigns,
+        lease: JobLease,
+        signs: StopSignals,
         *,
-        on_plan: Callable[[CopyPlan], None] = nobody_listens,
-        on_progress: Callable[[Progress], None] = nobody_listens,
+        on_plan: Callable[[CopyPlan], None] = ignore,
+        on_progress: Callable[[Progress], None] = ignore,
     ) -> None:
         assert at.cluster is not None, "a request that adopts names the cluster"
         filters = replace(at.request.filters, topics=(topic.name,), without_topics=())
         self._at = at.with_request(replace(at.request, filters=filters))
         self._cluster: TierCluster = at.cluster
         self._topic = topic
-        self._life = life
+        self._lease = lease
         self._signs = signs
         self._on_plan = on_plan
         self._on_progress = on_progress
@@ -99,7 +99,7 @@ class AdoptionTopicActions:
 
     def why_not_ours(self) -> str:
         try:
-            is_ours = self._life.claims.check(self._topic)
+            is_ours = self._lease.claims.check(self._topic)
         except StoreError as error:
             return f"nobody can say whether it is still this job's: {error}"
         return "" if is_ours else "it is not this job's any more"
@@ -207,14 +207,14 @@ class AdoptionTopicActions:
         left += blocking(plan)
         if plan.is_empty:
             return OpenCopiesResult((), tuple(left))
-        carried = self._carried(plan, seen, StopSigns(time.monotonic))
+        carried = self._carried(plan, seen, StopSignals(time.monotonic))
         return OpenCopiesResult(carried[1], tuple(left))
 
-    def _carried(self, plan: CopyPlan, seen: CopyJobState, signs: StopSigns) -> AdoptionRound:
-        self._life.records.add_plan(format_plan(plan))
+    def _carried(self, plan: CopyPlan, seen: CopyJobState, signs: StopSignals) -> AdoptionRound:
+        self._lease.records.add_plan(format_plan(plan))
         self._on_plan(plan)
         carried = carry_out(
-            self._at, PlannedCopyJob(plan, seen), self._life, signs, self._on_progress
+            self._at, PlannedCopyJob(plan, seen), self._lease, signs, self._on_progress
         )
         return AdoptionRound(carried.receipts, carried.ends, carried.stopped)
 

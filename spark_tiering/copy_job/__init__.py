@@ -20,7 +20,7 @@ By module, bottom up:
     wiring           what a job works with, opened together and closed in order
     job_lease        a job while it is alive: beats, claims, records
     current_state    one look at source, cluster and metadata
-    job_actions      the hands of a real job
+    job_actions      the actions of a real job
     planning         a plan from what the source, the metadata and the store say now
     job              the whole, from a request to a report
 

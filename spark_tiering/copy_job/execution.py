@@ -64,7 +64,7 @@ class CopyExecution:
     def __init__(
         self,
         plan: CopyPlan,
-        hands: CopyActions,
+        actions: CopyActions,
         size: WaveSize,
         *,
         why_stop: Callable[[], str],
@@ -81,7 +81,7 @@ class CopyExecution:
         self.stopped = ""
         self.ends: list[EndReceipt] = []
         self.runs = [PartitionRun(one, plan.rules.mode) for one in plan.partitions]
-        self._hands = hands
+        self._actions = actions
         self._size = size
         self._why_stop = why_stop
         self._on_result = on_result
@@ -121,7 +121,7 @@ class CopyExecution:
 
     def _holds(self, run: PartitionRun) -> bool:
         """Whether the job may still publish; a job that lost one topic stops altogether."""
-        why = self._hands.why_not_ours(run.partition)
+        why = self._actions.why_not_ours(run.partition)
         if why:
             self.stopped = self.stopped or why
             run.stop(why)
@@ -162,7 +162,7 @@ class CopyExecution:
         ]
         # A topic may have been lost on the way: nothing at all is published about it then.
         begun = [
-            (run, copy, self._hands.started_event(run.partition, copy))
+            (run, copy, self._actions.started_event(run.partition, copy))
             for run, copy in held
             if not run.why_stopped
         ]
@@ -171,7 +171,7 @@ class CopyExecution:
         opening = [
             (run, copy, event) for run, copy, event in begun if copy.action is SegmentAction.COPY
         ]
-        told = self._hands.publisher.start_all([event for _, _, event in opening])
+        told = self._actions.publisher.start_all([event for _, _, event in opening])
         failed: set[Uuid] = set()
         for (run, copy, _), published in zip(opening, told, strict=True):
             if isinstance(published, PublishRefusal):
@@ -182,12 +182,12 @@ class CopyExecution:
             if copy.uuid in failed:
                 standing.add(run.partition)  # what is above it could not be finished
             elif run.partition not in standing:
-                yield self._hands.unit(run.partition, copy, event)
+                yield self._actions.unit(run.partition, copy, event)
 
     def _copy(self, units: Sequence[CopyUnit]) -> None:
         """Carry out *units*; where none can run any more, what has not come back stays open."""
         try:
-            self._hands.copy(units, self._came_back)
+            self._actions.copy(units, self._came_back)
         except EngineUnfit as error:
             why = f"{error.code}: {error}"
             self.stopped = self.stopped or why
@@ -224,7 +224,7 @@ class CopyExecution:
         if not self._are_units_stopped and (why := self._why_stop()):
             self.stopped = self.stopped or why
             self._are_units_stopped = True
-            self._hands.stop_units(why)
+            self._actions.stop_units(why)
 
     def _finish_ready(self) -> None:
         """Finish whatever has nothing below it that is not."""
@@ -240,7 +240,7 @@ class CopyExecution:
             for copy, one in open_copies
         ]
         finished = SegmentState.COPY_SEGMENT_FINISHED
-        told = self._hands.publisher.move_all(run.partition, finished, moves)
+        told = self._actions.publisher.move_all(run.partition, finished, moves)
         for (copy, _), published in zip(open_copies, told, strict=True):
             if isinstance(published, PublishRefusal):
                 self._not_finished(run, copy, published)
@@ -252,7 +252,7 @@ class CopyExecution:
     ) -> Iterator[tuple[PlannedCopy, CopyResult]]:
         """Those that the metadata has as they were begun (F120), up to one that stops the rest."""
         for copy, result in ready:
-            state = self._hands.publisher.state(run.partition, copy.uuid)
+            state = self._actions.publisher.state(run.partition, copy.uuid)
             if isinstance(state, PublishRefusal):
                 run.left_open(copy, f"finish-{state.failure}", state.detail)
                 return
@@ -267,7 +267,7 @@ class CopyExecution:
         self, run: PartitionRun, copy: PlannedCopy, published: PublishRefusal
     ) -> None:
         if published.failure is PublishFailure.REJECTED:
-            state = self._hands.publisher.state(run.partition, copy.uuid)
+            state = self._actions.publisher.state(run.partition, copy.uuid)
             if not isinstance(state, PublishRefusal):
                 self._vanished(run, copy, state)
                 return
@@ -287,7 +287,7 @@ class CopyExecution:
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self._finished(run, copy, None)
             return
-        failure = self._hands.delete_objects(run.partition, copy)
+        failure = self._actions.delete_objects(run.partition, copy)
         at = "gone" if state is None else state.name
         detail = f"the metadata has it as {at}" + (f"; objects stay: {failure}" if failure else "")
         run.vanished(copy, detail)
@@ -334,18 +334,18 @@ class CopyExecution:
         is_begun: bool,
     ) -> tuple[CopyFate, str]:
         """Deletion started, objects deleted, deletion finished (F108, F114, F115)."""
-        publisher = self._hands.publisher
+        publisher = self._actions.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED
             (published,) = publisher.move_all(partition, begun, [(copy.uuid, custom_metadata)])
             if isinstance(published, PublishRefusal):
                 state = publisher.state(partition, copy.uuid)
                 if state is None:
-                    failure = self._hands.delete_objects(partition, copy)
+                    failure = self._actions.delete_objects(partition, copy)
                     return (CopyFate.ENDING, failure) if failure else (CopyFate.ENDED, "")
                 if state is not SegmentState.DELETE_SEGMENT_STARTED:
                     return CopyFate.LEFT_OPEN, published.detail
-        failure = self._hands.delete_objects(partition, copy)
+        failure = self._actions.delete_objects(partition, copy)
         if failure:
             return CopyFate.ENDING, failure
         over = SegmentState.DELETE_SEGMENT_FINISHED

@@ -18,7 +18,7 @@ from rlmm.errors import ConfigError, PlanStale, RlmmError
 from spark_tiering.copy_job.current_state import look_around
 from spark_tiering.copy_job.execution import CopyExecution, partitions_of
 from spark_tiering.copy_job.job_actions import CopyJobActions
-from spark_tiering.copy_job.job_lease import open_life, planning_signs, stop_signs
+from spark_tiering.copy_job.job_lease import open_lease, planning_signals, stop_signals
 from spark_tiering.copy_job.planning import PlanningStop, plan_now
 from spark_tiering.copy_job.progress import ProgressMeter
 from spark_tiering.copy_job.receipts import CopyFate
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
-    from spark_tiering.copy_job.stop_signals import StopSigns
+    from spark_tiering.copy_job.stop_signals import StopSignals
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.staleness import StalePlan
@@ -49,11 +49,11 @@ PLANS_MAX: Final = 3
 STALE_SHOWN_MAX: Final = 5
 
 
-def nobody_listens(_: object) -> None:
+def ignore(_: object) -> None:
     """A listener for who wants none."""
 
 
-def nobody_stops() -> str:
+def never_stop() -> str:
     """For who has no reason of its own to stop."""
     return ""
 
@@ -78,7 +78,7 @@ class CopyJobResult:
 NOTHING_CARRIED: Final = CopyJobResult((), (), "")
 
 
-def make_job_plan(at: CopyJobContext, why_stop: Callable[[], str] = nobody_stops) -> PlannedCopyJob:
+def make_job_plan(at: CopyJobContext, why_stop: Callable[[], str] = never_stop) -> PlannedCopyJob:
     """What a job would do now. Changes nothing. Raises `PlanningStop` where it is to stop."""
     seen = look_around(at)
     return PlannedCopyJob(plan_now(at, seen, why_stop=why_stop), seen)
@@ -88,9 +88,9 @@ def run_job(
     at: CopyJobContext,
     plan: CopyPlan | None = None,
     *,
-    why_stop: Callable[[], str] = nobody_stops,
-    on_plan: Callable[[CopyPlan], None] = nobody_listens,
-    on_progress: Callable[[Progress], None] = nobody_listens,
+    why_stop: Callable[[], str] = never_stop,
+    on_plan: Callable[[CopyPlan], None] = ignore,
+    on_progress: Callable[[Progress], None] = ignore,
 ) -> JobReport:
     """
     Carry out *plan*, or what would be planned now, and tell what became of it.
@@ -105,7 +105,7 @@ def run_job(
     if CopyMode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
         msg = "copies that brokers adopt are made while their own copying stands still: adopt"
         raise ConfigError(msg)
-    is_to_stop = planning_signs(at, why_stop).why_stop
+    is_to_stop = planning_signals(at, why_stop).why_stop
     try:
         planned = make_job_plan(at, is_to_stop) if plan is None else None
         return _run(at, plan, planned, began_ms, is_to_stop, why_stop, on_plan, on_progress)
@@ -134,27 +134,27 @@ def _run(
         return _report(at, todo, began_ms, NOTHING_CARRIED, findings)
     if todo.in_turn():
         at.engine()  # where there is none, nothing is written
-    with open_life(at, todo.rules.mode) as life:
-        todo, seen = _claimed(at, todo, life, is_to_stop, is_own=plan is None)
+    with open_lease(at, todo.rules.mode) as lease:
+        todo, seen = _claimed(at, todo, lease, is_to_stop, is_own=plan is None)
         on_plan(todo)
-        life.records.write_plan(format_plan(todo))
-        signs = stop_signs(at, life.records, why_stop)
-        carried = carry_out(at, PlannedCopyJob(todo, seen), life, signs, on_progress)
-        findings = (*life.traits.findings, *_findings(seen))
+        lease.records.write_plan(format_plan(todo))
+        signs = stop_signals(at, lease.records, why_stop)
+        carried = carry_out(at, PlannedCopyJob(todo, seen), lease, signs, on_progress)
+        findings = (*lease.traits.findings, *_findings(seen))
         report = _report(at, todo, began_ms, carried, findings)
-        _keep_report(life.records, report)
+        _keep_report(lease.records, report)
         return report
 
 
 def carry_out(
     at: CopyJobContext,
     planned: PlannedCopyJob,
-    life: JobLease,
-    signs: StopSigns,
-    on_progress: Callable[[Progress], None] = nobody_listens,
+    lease: JobLease,
+    signs: StopSignals,
+    on_progress: Callable[[Progress], None] = ignore,
 ) -> CopyJobResult:
     """
-    Carry out a plan that is kept already, and whose topics *life* has claimed.
+    Carry out a plan that is kept already, and whose topics *lease* has claimed.
 
     Whatever happens to it in between, it is told; of what it did receipts are kept.
     """
@@ -166,17 +166,17 @@ def carry_out(
     slots = at.engine().slots if copies else 1
     carried = CopyExecution(
         planned.plan,
-        CopyJobActions(at, planned.plan, planned.seen, life.claims),
+        CopyJobActions(at, planned.plan, planned.seen, lease.claims),
         at.request.wave_size(slots),
         why_stop=signs.why_stop,
         on_result=lambda copy, is_done: meter.came_back(copy.size_bytes, is_done=is_done),
-        on_finished=lambda receipts: _keep(life.records, receipts),
+        on_finished=lambda receipts: _keep(lease.records, receipts),
     )
     meter.tell()
     carried.run()
     receipts = tuple(carried.receipts())
     told = (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
-    _keep(life.records, [one for one in receipts if one.fate not in told])
+    _keep(lease.records, [one for one in receipts if one.fate not in told])
     return CopyJobResult(receipts, tuple(carried.ends), carried.stopped)
 
 
@@ -238,7 +238,7 @@ def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
 def _claimed(
     at: CopyJobContext,
     plan: CopyPlan,
-    life: JobLease,
+    lease: JobLease,
     why_stop: Callable[[], str],
     *,
     is_own: bool,
@@ -251,7 +251,7 @@ def _claimed(
     """
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []
-        life.claim(at, topics_of([*partitions_of(plan), *others]))
+        lease.claim(at, topics_of([*partitions_of(plan), *others]))
         seen = look_around(at, [one.partition for one in partitions_of(plan)])
         stale = why_stale(plan, seen.image, seen.sources)
         if not stale and not others:
@@ -260,7 +260,7 @@ def _claimed(
             raise PlanStale(_stale_text(stale))
         plan = plan_now(at, seen, why_stop=why_stop)
         wanted = topics_of([*partitions_of(plan), *partitions_at_work(plan)])
-        if set(wanted) <= set(life.claims.held):
+        if set(wanted) <= set(lease.claims.held):
             return plan, seen
     msg = "what is planned changes faster than it can be planned"
     raise PlanStale(msg)

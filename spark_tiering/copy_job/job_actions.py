@@ -1,4 +1,4 @@
-"""The hands of a real job: its metadata, its engine, its store, and its claims."""
+"""The actions of a real job: its metadata, its engine, its store, and its claims."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.errors import StoreUnsuitable, TopicBusy
-from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_job.stop_signals import StopSignals
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.job_registry.claims import Claims, TopicsBusy
 from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
@@ -47,7 +47,7 @@ class JobLease:
 
 
 @contextmanager
-def open_life(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
+def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     """
     The job of *at* says that it is alive, until the end of the block.
 
@@ -60,25 +60,27 @@ def open_life(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
         raise StoreUnsuitable(msg)
     with (
         closing(at.open_own_store()) as own_store,
-        HeartbeatThread(JobStore(own_store, at.request.prefix, at.now_ms), at.job_id) as heart,
+        HeartbeatThread(JobStore(own_store, at.request.prefix, at.now_ms), at.job_id) as heartbeat,
     ):
-        claims = Claims(at.jobs, heart, is_put_conditional=traits.refuses_second_put)
+        claims = Claims(at.jobs, heartbeat, is_put_conditional=traits.refuses_second_put)
         yield JobLease(claims, JobRecords(at.jobs, at.job_id), traits)
 
 
-def planning_signs(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSigns:
+def planning_signals(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSignals:
     """What may stop the job of *at* before it is alive: nobody else can know of it until then."""
     stop_file = at.request.stop_file
-    return StopSigns(
+    return StopSignals(
         time.monotonic, stop_file=Path(stop_file) if stop_file else None, why_stop=why_stop
     )
 
 
-def stop_signs(at: CopyJobContext, records: JobRecords, why_stop: Callable[[], str]) -> StopSigns:
+def stop_signals(
+    at: CopyJobContext, records: JobRecords, why_stop: Callable[[], str]
+) -> StopSignals:
     """Whatever may ask the job of *at* to stop: what its request names, and *why_stop*."""
     request = at.request
     limit_s = request.time_limit_s
-    return StopSigns(
+    return StopSignals(
         time.monotonic,
         stop_file=Path(request.stop_file) if request.stop_file else None,
         is_paused=records.is_asked_to_stop,

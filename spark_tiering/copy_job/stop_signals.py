@@ -20,7 +20,7 @@ PAUSE_AGE_S = 5.0
 """How old the answer about the marker may be: asking for it is a request to the store."""
 
 
-class StopSigns:
+class StopSignals:
     """Asked between copies; says why to stop, and goes on saying so."""
 
     def __init__(

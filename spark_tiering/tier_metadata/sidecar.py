@@ -59,7 +59,7 @@ class SidecarMetadata:
         """
         self._client = client
         self._is_broker = is_broker
-        self._told: dict[TopicIdPartition, None] = {}
+        self._assigned: dict[TopicIdPartition, None] = {}
         try:
             status = self._identity(time.monotonic() + timeout_s)
             self.cluster_id = str(status["cluster_id"])
@@ -97,7 +97,7 @@ class SidecarMetadata:
         epochs: Mapping[TopicIdPartition, Sequence[int]],
         timeout_s: float,
     ) -> MetadataImage:
-        self._tell(partitions)
+        self._assign(partitions)
         places = by_place(partitions, self.partition_count)
         patience_s = timeout_s / (ATTEMPTS * max(1, len(places)))
         asked = _Questions(self._client, time.monotonic() + timeout_s, patience_s)
@@ -112,20 +112,20 @@ class SidecarMetadata:
         )
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        self._tell([segment_id.partition])
+        self._assign([segment_id.partition])
         try:
             return self._client.segment(segment_id, linearizable=True, timeout_s=timeout_s)
         except UnknownPartition:
             return None
 
-    def _tell(self, partitions: Iterable[TopicIdPartition]) -> None:
+    def _assign(self, partitions: Iterable[TopicIdPartition]) -> None:
         """As a broker, be assigned these. Where others say what is assigned, nothing is said."""
         if not self._is_broker:
             return
-        new = [one for one in dict.fromkeys(partitions) if one not in self._told]
+        new = [one for one in dict.fromkeys(partitions) if one not in self._assigned]
         if new:
             self._client.on_partition_leadership_changes([], new)
-            self._told.update(dict.fromkeys(new))
+            self._assigned.update(dict.fromkeys(new))
 
     # ------------------------------------------------------------------------------- writing
 
@@ -135,19 +135,19 @@ class SidecarMetadata:
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
-        self._tell(event.id.partition for event in events)
+        self._assign(event.id.partition for event in events)
         return self._client.publish_all(events, timeout_s=timeout_s)
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
-        self._tell([delete.partition])
+        self._assign([delete.partition])
         return self._client.put_partition_delete(delete, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- the end
 
     def close(self) -> None:
         """Hang up; what was assigned because of this is given back."""
-        if self._told:
-            told, self._told = list(self._told), {}
+        if self._assigned:
+            told, self._assigned = list(self._assigned), {}
             with suppress(RlmmError):
                 self._client.on_stop_partitions(told)
                 self._client.ping(timeout_s=_FAREWELL_S)  # answered behind what was said

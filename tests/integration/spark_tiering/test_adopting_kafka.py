@@ -18,7 +18,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.adopt.adoption import adopt
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.job import make_job_plan, run_job
-from spark_tiering.copy_job.job_lease import open_life
+from spark_tiering.copy_job.job_lease import open_lease
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
@@ -230,7 +230,7 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
         request = adopter.request("many-*")
         with (
             open_surroundings(request) as other,
-            open_life(other, CopyMode.ADOPT) as life,
+            open_lease(other, CopyMode.ADOPT) as life,
             open_surroundings(
                 replace(
                     request, filters=SegmentSelection(topics=("many-*", "many-plain", "nowhere"))

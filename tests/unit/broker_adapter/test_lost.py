@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_adapter.lost_answers import STORED_MAX, LostWriteState, fate_of, settled
+from broker_adapter.lost_answers import STORED_MAX, LostWriteState, settled, state_of_write
 from rlmm.errors import (
     AppendUncertain,
     AssignmentLost,
@@ -86,7 +86,7 @@ def test_f54_event_when_its_answer_was_lost_then_the_state_tells(
     event: Event, found: Any, fate: LostWriteState
 ) -> None:
     """Failure scenario F54: stored again is only what had no effect that can be seen."""
-    assert fate_of(event, found) is fate
+    assert state_of_write(event, found) is fate
 
 
 AT = (2, 40)
