@@ -23,12 +23,12 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 @dataclass(frozen=True, slots=True)
 class UnixAddress:
-    """A socket of this machine; who may open its file may ask."""
+    """A socket of this machine; whatever user may open its file may call."""
 
     path: Path | str
 
     async def dial(self, make: Callable[[], P]) -> P:
-        """A connection; raises `OSError` where there is none to be had."""
+        """Return a connection; raises `OSError`."""
         _, protocol = await asyncio.get_running_loop().create_unix_connection(make, str(self.path))
         return protocol
 
@@ -38,7 +38,7 @@ class UnixAddress:
 
 @dataclass(frozen=True, slots=True)
 class TcpAddress:
-    """A host and port; *tls* encrypts, and says whom to trust and who this is."""
+    """A host and port; *tls* encrypts, and holds trusted authorities and own certificate."""
 
     host: str
     port: int
@@ -47,7 +47,7 @@ class TcpAddress:
     """The name in the service's certificate, where that is not *host*."""
 
     async def dial(self, make: Callable[[], P]) -> P:
-        """A connection; raises `OSError` where there is none to be had."""
+        """Return a connection; raises `OSError`."""
         name = None if self.tls is None else self.server_hostname or self.host
         *others, last = await _found(self.host, self.port)
         for address in others:
@@ -70,8 +70,8 @@ Address = UnixAddress | TcpAddress
 
 async def _found(host: str, port: int) -> list[str]:
     """
-    The addresses of *host*, one at least. Looked up in a thread that ends with it: with the event
-    loop's own, whoever closes a client would wait for a resolver that hangs.
+    Return the addresses of *host*, one at least. The thread of the look-up ends with it: in the
+    event loop's own thread, a closing client would wait for a resolver that hangs.
     """
     own = OwnThread(f"broker_adapter: looking for {host}")
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class OwnAssignment:
-    """The partitions of one broker."""
-
     def __init__(self) -> None:
         self._leads: dict[TopicIdPartition, bool] = {}
         self._gone: dict[TopicIdPartition, None] = {}
@@ -51,7 +49,7 @@ class OwnAssignment:
     def add(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> list[Call[int]]:
-        """These are led and followed from now on; what to tell of it."""
+        """Add partitions that are led and followed; return the messages that say so."""
         leaders, followers = list(leaders), list(followers)
         messages = calls.assign(leaders, followers, self.room)
         self._leads.update(dict.fromkeys(followers, False))
@@ -62,7 +60,7 @@ class OwnAssignment:
         return messages
 
     def remove(self, partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
-        """These are not this broker's any more; what to tell of it."""
+        """Take partitions away; return the messages that say so."""
         gone = list(partitions)
         messages = calls.stop_partitions(gone, self.room)
         for partition in gone:
@@ -72,10 +70,9 @@ class OwnAssignment:
 
     def whole(self) -> list[Call[int]]:
         """
-        All of it, to who may know nothing or something else; nothing where nothing was said.
-
-        What one message has no room for is added in several, so that nothing is taken away for a
-        moment; and what is to go is named.
+        Return messages that say all of it; none before the first assignment. Where one message has
+        no room, several add partitions, so that nothing is missing for a moment, and others remove
+        what is gone.
         """
         if not self.is_known:
             return []
@@ -90,5 +87,5 @@ class OwnAssignment:
         return messages
 
     def accepted(self) -> None:
-        """The service has heard all of it."""
+        """The service has accepted every message."""
         self._gone.clear()

@@ -54,19 +54,17 @@ the request."""
 
 
 class RequestExchange(Protocol):
-    """The way of one request at a time to what answers it."""
+    """The way of one request to the service."""
 
     @property
-    def is_connected(self) -> bool:
-        """Whether an answer can come now."""
+    def is_connected(self) -> bool: ...
 
     @property
     def is_accepted(self) -> bool:
         """Whether the service has accepted what this broker leads and follows."""
 
     @property
-    def lookups_max(self) -> int | None:
-        """Look-ups in one request, where that is known."""
+    def lookups_max(self) -> int | None: ...
 
     @property
     def timeout_ms_max(self) -> int | None:
@@ -76,7 +74,7 @@ class RequestExchange(Protocol):
         """The answer to *call*, sent once; raises its refusal, or that there is no answer."""
 
     async def partition_count(self, deadline_s: float) -> int:
-        """How many metadata partitions there are."""
+        """Return the number of metadata partitions."""
 
     def change(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
@@ -87,15 +85,13 @@ class RequestExchange(Protocol):
         """Take partitions away from this broker."""
 
     async def pause(self, pause_s: float) -> None:
-        """Return after so long, or when it is closed."""
+        """Return after *pause_s*, or when it is closed."""
 
     async def close(self) -> None:
         """Refuse everything from now on."""
 
 
 class CallExecution:
-    """Carries out calls on one event loop."""
-
     def __init__(
         self, exchange: RequestExchange, settings: ClientSettings, figures: ClientCounters
     ) -> None:
@@ -256,7 +252,7 @@ class CallExecution:
         return max(0.001, deadline_s - self._loop.time())
 
     def _left_ms(self, deadline_s: float) -> int:
-        """How long a service may take."""
+        """Return how long a service may take."""
         left_s = deadline_s - self._loop.time()
         left_ms = max(1, int((left_s - min(MARGIN_S_MAX, MARGIN * left_s)) * 1_000))
         most_ms = self._exchange.timeout_ms_max

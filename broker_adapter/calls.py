@@ -41,7 +41,7 @@ _PARTITION_BYTES: Final = 29
 
 
 class MessageRoom(NamedTuple):
-    """What one message about an assignment may hold."""
+    """Room of one message about an assignment."""
 
     partitions: int = 1_000
     """Where a service does not say: less than any takes as it is configured by default."""
@@ -67,7 +67,7 @@ class Call(Generic[A_co]):
         return self.args if options is None else [*self.args, options]
 
     def answer(self, value: object) -> A_co:
-        """What *value* means; `ProtocolError` where it means nothing."""
+        """Return what *value* means; raises `ProtocolError`."""
         try:
             return self.read(value)
         except InvalidArgument as error:
@@ -93,7 +93,7 @@ def _offset_or_none(value: object) -> int | None:
 
 
 def write(event: Event) -> Call[WriteAnswer]:
-    """*event* is to be stored; refused where no broker could digest it."""
+    """Store *event*; an event that no broker could read is refused here."""
     if not isinstance(event, (SegmentMetadata, SegmentUpdate, PartitionDelete)):
         msg = f"a segment, an update or a partition's deletion can be stored, got {event!r:.80}"
         raise InvalidArgument(msg)
@@ -111,7 +111,6 @@ def write(event: Event) -> Call[WriteAnswer]:
 
 
 def partition_of(event: Event) -> TopicIdPartition:
-    """The user partition that *event* is about."""
     return event.partition if isinstance(event, PartitionDelete) else event.id.partition
 
 
@@ -205,14 +204,14 @@ def status() -> Call[Mapping[object, object]]:
 def assign(
     leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: MessageRoom
 ) -> list[Call[int]]:
-    """What a broker leads and follows beside what it has, in as many messages as it takes."""
+    """Return messages that add to what a broker leads and follows."""
     said = [(partition, True) for partition in leaders]
     said += [(partition, False) for partition in followers]
     return [_assign(part, complete=False) for part in _parts(said, room)]
 
 
 def assign_whole(leads: Mapping[TopicIdPartition, bool], room: MessageRoom) -> Call[int] | None:
-    """All that a broker leads and follows; `None` where one message has no room for it."""
+    """Return one message of everything, or `None` where it has no room."""
     parts = _parts(list(leads.items()), room)
     return _assign(parts[0], complete=True) if len(parts) == 1 else None
 
@@ -225,7 +224,7 @@ def _assign(said: Iterable[tuple[TopicIdPartition, bool]], *, complete: bool) ->
 
 
 def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -> list[Call[int]]:
-    """What a broker does not have any more, in as many messages as it takes."""
+    """Return messages that take partitions away."""
     said = [(partition, False) for partition in partitions]
     return [
         Call("stop_partitions", [[values.partition_value(one) for one, _ in part]], _generation)
@@ -236,7 +235,7 @@ def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -
 def _parts(
     said: Iterable[tuple[TopicIdPartition, bool]], room: MessageRoom
 ) -> list[list[tuple[TopicIdPartition, bool]]]:
-    """*said*, divided so that each part has room in a message; one part at least."""
+    """Divide *said* so that each part has room in a message; one part at least."""
     parts: list[list[tuple[TopicIdPartition, bool]]] = [[]]
     left_bytes = room.frame_bytes - _AROUND_BYTES
     for one in said:

@@ -37,8 +37,6 @@ class _Sent(NamedTuple):
 
 
 class ServiceConnection(asyncio.Protocol):
-    """A connection, from its beginning to its end."""
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader()
@@ -58,7 +56,6 @@ class ServiceConnection(asyncio.Protocol):
     # --------------------------------------------------------------------- from the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """There is somebody at the other end."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
@@ -71,7 +68,6 @@ class ServiceConnection(asyncio.Protocol):
             self.end(error)
 
     def pause_writing(self) -> None:
-        """The other end does not take what is sent."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
@@ -82,7 +78,7 @@ class ServiceConnection(asyncio.Protocol):
         self.end(SidecarUnavailable(why))
 
     def end(self, error: RlmmError) -> None:
-        """Hang up; whoever waits is told *error*, or what follows from it for an event."""
+        """Hang up; calls that wait end with *error*, or with what follows from it for an event."""
         if self.lost.done():
             return
         self.lost.set_result(error)
@@ -119,10 +115,9 @@ class ServiceConnection(asyncio.Protocol):
 
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
         """
-        Send a request, behind all that were sent before; its answer.
-
-        Raises `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no
-        frame can hold; then nothing was sent.
+        Send a request behind all that were sent before; return its answer. Raises
+        `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no frame can
+        hold; then nothing was sent.
         """
         if self._transport is None or self.is_lost:
             why = self.lost.result() if self.is_lost else "it is not open"
@@ -142,9 +137,9 @@ class ServiceConnection(asyncio.Protocol):
 
     async def call(self, method: str, args: Sequence[object], deadline_s: float) -> object:
         """
-        The result of a request, by *deadline_s* of the loop's clock; raises its refusal.
-
-        `SidecarUnavailable` where there is none, or `AppendUncertain` of an event that was sent.
+        Return the result of a request, by *deadline_s* of the loop's clock; raises its refusal.
+        Without an answer it raises `SidecarUnavailable`, or `AppendUncertain` for an event that was
+        sent.
         """
         answer: asyncio.Future[object] | None = None
         try:
@@ -159,13 +154,13 @@ class ServiceConnection(asyncio.Protocol):
             raise unanswered(method, SidecarUnavailable("its deadline has passed")) from None
 
     async def answered(self, timeout_s: float) -> None:
-        """Return when all that was sent has ended, or after so long."""
+        """Return when every request has ended, or after *timeout_s*."""
         waited = [sent.answer for sent in self._sent.values()]
         if waited:
             await asyncio.wait(waited, timeout=timeout_s)
 
     async def greet(self, hello: ClientHello, deadline_s: float) -> HelloAnswer:
-        """Say who this is; what the service says of itself. Its limits hold from now on."""
+        """Send `hello`, and return its answer. Its limits hold from now on."""
         value = await self.call("hello", [hello_value(hello)], deadline_s)
         answer = read_hello_answer(value)
         if answer.version not in hello.versions:
@@ -177,7 +172,7 @@ class ServiceConnection(asyncio.Protocol):
 
 
 def unanswered(method: str, error: RlmmError) -> RlmmError:
-    """What is true of a request that was sent and will not be answered, because of *error*."""
+    """Return the error of a request that was sent and will not be answered, because of *error*."""
     if METHODS[method].is_write:
         lost = AppendUncertain(f"{method} was sent and not answered: {error}")
         lost.__cause__ = error
@@ -194,11 +189,9 @@ def unanswered(method: str, error: RlmmError) -> RlmmError:
 
 def refusal_here(method: str, error: RlmmError) -> RlmmError:
     """
-    What a refusal means on this side.
-
-    That a service stops ends the connection, not the client: there will be another one. Of an event
-    that a stopping service says nothing about, nobody knows whether it is stored, nor of one in the
-    middle of which the service met a fault of its own.
+    Return what a refusal means on this side. A service that stops ends the connection, not the
+    client. An event may be stored where a stopping service says nothing about it, or where the
+    service met a fault of its own.
     """
     if isinstance(error, PartFailed) and METHODS[method].is_write:
         return unanswered(method, error)

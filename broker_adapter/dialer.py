@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class ServiceDialer:
-    """Reaches the service at *address*."""
-
     def __init__(self, address: Address, hello: ClientHello, timeout_s: float) -> None:
         self._address = address
         self._hello = hello
@@ -30,7 +28,7 @@ class ServiceDialer:
         self._is_closed = False
 
     async def dial(self, deadline_s: float) -> ServiceConnection:
-        """A connection; `SidecarUnavailable` where there is none to be had by then."""
+        """Return a connection; raises `SidecarUnavailable` at the deadline."""
         try:
             async with asyncio.timeout_at(deadline_s):
                 return await self._address.dial(ServiceConnection)
@@ -41,7 +39,7 @@ class ServiceDialer:
             raise InvalidArgument(msg) from error
 
     async def greeted_aside(self, deadline_s: float) -> HelloAnswer:
-        """What the service says of itself now, on a connection of its own."""
+        """Return the answer to `hello` on a connection of its own."""
         if self._is_closed:
             raise Stopped("the client is closed")
         deadline_s = min(deadline_s, self._loop.time() + self._timeout_s)
@@ -62,7 +60,7 @@ class ServiceDialer:
             self._asides.discard(aside)
 
     def close(self) -> None:
-        """Nobody is to wait for an answer any more."""
+        """End every wait for an answer."""
         self._is_closed = True
         for aside in self._asides:
             if not aside.expired():

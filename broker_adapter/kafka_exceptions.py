@@ -40,7 +40,6 @@ FAILED_FOR_NOW = BrokerException(f"{_STORAGE}.RetriableRemoteStorageException", 
 
 
 def exception_for(error: RlmmError) -> BrokerException:
-    """The exception a broker expects where *error* is met."""
     match error:
         case NotReady():
             return NOT_READY

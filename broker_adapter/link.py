@@ -74,29 +74,26 @@ class ServiceLink:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection now."""
         return self._connection is not None and not self._connection.is_lost
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the service has accepted all that was said of leaders and followers."""
+        """Whether the service has accepted what this broker leads and follows."""
         is_said = not self._unheard and self._refused is None
         return not self._assignment.is_known or (self.is_connected and is_said)
 
     @property
     def lookups_max(self) -> int | None:
-        """Look-ups that the service takes at once."""
         return None if self.server is None else self.server.limits.lookups_max
 
     @property
     def timeout_ms_max(self) -> int | None:
-        """How long one request may wait there; 0: any time, `None`: it has not been said."""
+        """Longest wait of one request there; 0: any, `None`: not known yet."""
         return None if self.server is None else self.server.limits.timeout_ms_max
 
     async def exchange(
         self, call: Call[A], options: Mapping[str, object] | None, deadline_s: float
     ) -> A:
-        """The answer to *call*, on the connection that there is or will be."""
         connection = await self._connected(deadline_s)
         try:
             value = await connection.call(call.method, call.args_with(options), deadline_s)
@@ -109,7 +106,7 @@ class ServiceLink:
         return call.answer(value)
 
     async def partition_count(self, deadline_s: float) -> int:
-        """How many metadata partitions the topic has; `SidecarUnavailable` where nobody says."""
+        """Return the number of metadata partitions; raises `SidecarUnavailable`."""
         server = self.server
         if server is None or server.partition_count is None:
             # At the first hello the service had not reached its log; only another one tells.
@@ -141,15 +138,15 @@ class ServiceLink:
     def change(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        """This broker leads and follows these, too, from now on."""
         self._tell(self._assignment.add(leaders, followers))
 
     def stop(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These are not this broker's any more."""
         self._tell(self._assignment.remove(partitions))
 
     def _tell(self, messages: list[Call[int]]) -> None:
-        """Without a connection nothing is lost: the next one begins with the whole."""
+        """
+        Send *messages*; without a connection nothing is lost, since the next begins with all of it.
+        """
         connection = self._connection
         if connection is not None and not connection.is_lost:
             self._say(connection, messages)
@@ -181,7 +178,7 @@ class ServiceLink:
         return answers
 
     async def _tell_whole(self, connection: ServiceConnection) -> None:
-        """Say all of it, until it is accepted or the connection is over."""
+        """Send the whole assignment until it is accepted or the connection is over."""
 
         async def attempt() -> None:
             if connection is not self._connection or connection.is_lost:
@@ -215,7 +212,7 @@ class ServiceLink:
     # ----------------------------------------------------------------------- the one connection
 
     async def run(self) -> None:
-        """Connect, and connect again, until another start of the broker has surely taken over."""
+        """Connect again and again, until another start of the broker has taken over for good."""
         try:
             while (connection := await self._connect()) is not None:
                 begun_s = self._loop.time()
@@ -237,7 +234,6 @@ class ServiceLink:
                 await self.close()
 
     async def close(self) -> None:
-        """Refuse everything from now on."""
         if not self._closed.done():
             self._closed.set_result(None)
         self._dialling.close()
@@ -246,11 +242,10 @@ class ServiceLink:
         self._note_change()
 
     async def pause(self, pause_s: float) -> None:
-        """Return after so long, or when it is closed."""
         await asyncio.wait((self._closed,), timeout=pause_s)
 
     async def _connect(self) -> ServiceConnection | None:
-        """The next connection; `None` where none is to be tried any more."""
+        """Return the next connection; `None` when the client gives up."""
         attempts = 0
         while not self._takeover.is_final:
             pause_s = self._backoff.remaining_s * random.uniform(1 - JITTER, 1)  # noqa: S311 - no secret
@@ -270,7 +265,7 @@ class ServiceLink:
         return None
 
     async def _attempt(self) -> ServiceConnection:
-        """A connection that was greeted and told the whole assignment."""
+        """Return a connection that was greeted and sent the whole assignment."""
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
         connection = await self._dialling.dial(deadline_s)
         try:
@@ -291,7 +286,7 @@ class ServiceLink:
         return connection
 
     async def _keep(self, connection: ServiceConnection) -> None:
-        """Look after *connection* until it is lost, or no longer the one that is asked."""
+        """Look after *connection* until it is lost or replaced."""
         while not connection.is_lost:
             if connection is not self._connection:
                 await connection.answered(self._settings.timeout_s)
@@ -319,8 +314,8 @@ class ServiceLink:
 
     def _step_back(self, connection: ServiceConnection, error: Superseded) -> None:
         """
-        Another start of this broker has taken over: nothing more is asked on this connection, and
-        it is over when what was asked is answered.
+        End with *connection*, since another start of this broker has taken over: requests that were
+        sent are still answered, and no new ones go out.
         """
         if connection is self._connection:
             self._connection = None
@@ -330,12 +325,12 @@ class ServiceLink:
 
     @property
     def _idle_s(self) -> float:
-        """How long nothing may be heard before somebody asks whether the other end is there."""
+        """Silence after which `ping` is sent."""
         idle_ms = 0 if self.server is None else self.server.limits.idle_ms
         return min(self._settings.idle_s, idle_ms / 3_000) if idle_ms else self._settings.idle_s
 
     def _ring(self) -> None:
-        """The one who looks after the connection is to look again."""
+        """Wake `_keep`."""
         wake, self._wake = self._wake, self._loop.create_future()
         wake.set_result(None)
 

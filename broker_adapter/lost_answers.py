@@ -109,7 +109,7 @@ async def _looked_for(
     *,
     is_job: bool,
 ) -> WriteAnswer | None:
-    """What became of an event that may be stored; `None`: nothing is seen of it."""
+    """Return the answer of an event that may be stored; `None`: nothing is seen of it."""
     found = await _state(look, {})
     state = state_of_write(event, found)
     if state is LostWriteState.NOT_SEEN:
@@ -127,7 +127,7 @@ async def _looked_behind(
     lost: RlmmError,
     stored_at: tuple[int, int],
 ) -> WriteAnswer:
-    """What became of an event that is stored at *stored_at*; raises *lost* where that is open."""
+    """Return the answer of an event that is stored; raises *lost* where that stays open."""
     try:
         found = await _state(look, dict([stored_at]))
     except RlmmError as error:
@@ -178,7 +178,7 @@ class LostWriteState(StrEnum):
 
 
 def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
-    """What *found*, the state that *event* is about, says of it."""
+    """Return what the state *found*, which *event* is about, says of the event."""
     if isinstance(event, SegmentMetadata):
         return _state_after_start(event, found)
     if isinstance(event, SegmentUpdate):
@@ -191,7 +191,7 @@ def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None
 
 
 def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """An id is drawn for one copy: whatever state it is in now, it was started by this event."""
+    """An id is drawn for one copy: in whatever state it is, this event has started it."""
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(

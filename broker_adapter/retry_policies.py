@@ -60,7 +60,7 @@ class RetryPolicy:
         is_repeating: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> AsyncRetrying:
-        """Attempts until *deadline_s* by the clock *now*; `None`: without end."""
+        """Return attempts until *deadline_s* by the clock *now*; `None`: without end."""
 
         def stop(state: RetryCallState) -> bool:
             if self.attempts_max is not None and state.attempt_number >= self.attempts_max:
@@ -87,7 +87,6 @@ class RetryPolicy:
         )
 
     def pause_s(self, error: RlmmError, attempts: int) -> float:
-        """How long to wait after *attempts* that all failed, the last one with *error*."""
         doublings = min(attempts - 1, 32)
         pause_s: float = min(self.pauses.first_s * 2.0**doublings, self.pauses.last_s)
         if isinstance(error, NotReady):
@@ -97,7 +96,6 @@ class RetryPolicy:
 
 
 def _error_of(state: RetryCallState) -> RlmmError:
-    """What the attempt ended with; only such errors are waited for."""
     assert state.outcome is not None
     error = state.outcome.exception()
     assert isinstance(error, RlmmError)

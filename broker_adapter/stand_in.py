@@ -46,7 +46,7 @@ LOOKUPS_MAX: Final = 1_000
 
 @dataclass
 class InjectedFaults:
-    """What goes wrong, until it is taken back."""
+    """Faults on purpose, until they are taken back."""
 
     is_unavailable: bool = False
     """Nobody can be reached; nothing is sent."""
@@ -63,7 +63,7 @@ class InjectedFaults:
 
 
 class StandInService:
-    """What is kept for all brokers of a cluster."""
+    """The state of all brokers of a cluster."""
 
     def __init__(self, partition_count: int = 4) -> None:
         self.shards = [PythonShard(number) for number in range(partition_count)]
@@ -74,15 +74,14 @@ class StandInService:
     def client(
         self, broker_id: int | None = None, settings: ClientSettings | None = None
     ) -> StandIn:
-        """A broker's client, or, without *broker_id*, that of somebody who may see all."""
+        """Return a broker's client; without *broker_id* a client that sees everything."""
         return StandIn(self, broker_id, settings)
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition that *partition* lives on."""
         return metadata_partition_for(partition.topic_id, partition.partition, len(self.shards))
 
     def answer(self, broker_id: int | None, payload: bytes) -> bytes:
-        """The frame that answers a request."""
+        """Return the frame that answers a request."""
         request_id, method, args = read_request(payload)
         try:
             if self.faults.refusals:
@@ -97,8 +96,6 @@ class StandInService:
 
 
 class _Memory:
-    """The way from one client to the service."""
-
     def __init__(self, service: StandInService, broker_id: int | None) -> None:
         self._service = service
         self._broker_id = broker_id
@@ -180,7 +177,7 @@ class _Memory:
 
 
 class StandIn(Verbs):
-    """A client of a service in memory. As `RemoteLogMetadataClient`, without a connection."""
+    """A client of a service in memory, like `RemoteLogMetadataClient` without a connection."""
 
     def __init__(
         self,
@@ -188,7 +185,7 @@ class StandIn(Verbs):
         broker_id: int | None = None,
         settings: ClientSettings | None = None,
     ) -> None:
-        """Over *service*, or one of its own; with *broker_id* it is answered for its share."""
+        """Without *service* it has one of its own; with *broker_id* it has a broker's share."""
         self.service = service or StandInService()
         memory = _Memory(self.service, broker_id)
         super().__init__(memory, settings or ClientSettings(), ClientCounters())

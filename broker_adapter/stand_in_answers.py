@@ -43,7 +43,7 @@ Share = dict["TopicIdPartition", bool]
 
 
 class _Asked:
-    """Who asks, and how fresh the answer must be."""
+    """The caller of a request, and how fresh its answer must be."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class _Asked:
         self._options = options
 
     def shard(self, partition: TopicIdPartition) -> PythonShard:
-        """The shard that answers for *partition*, whether anything is known of it or not."""
+        """Return the shard of *partition*, or raise why it cannot answer."""
         service, place = self._service, self._service.place_of(partition)
         share = None if self._broker_id is None else service.shares.get(self._broker_id)
         if self._broker_id is not None and share is None:
@@ -74,7 +74,7 @@ class _Asked:
         return service.shards[place]
 
     def known(self, partition: TopicIdPartition) -> PythonShard:
-        """The same; `UnknownPartition` where nothing of it is there to be told."""
+        """The same; raises `UnknownPartition` where it has nothing of *partition*."""
         shard = self.shard(partition)
         if not shard.knows(partition):
             raise UnknownPartition(f"{partition}: no event of it was ever stored")
@@ -269,7 +269,7 @@ def _storing(method: str) -> Callable[[StandInService, int | None, Args], object
 
 
 def _completed(event: Any, shard: PythonShard) -> Any:
-    """What is deleted keeps its custom metadata, which an update without it would erase."""
+    """Keep the custom metadata of a deletion, which an update without it would erase."""
     if isinstance(event, SegmentUpdate) and event.custom_metadata is None:
         stored = shard.segment(event.id)
         if stored is not None and event.state in DELETION:

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class BrokerTakeover:
-    """How often in a row it was heard that this start of the broker is over."""
+    """Counts how often in a row the service refused this start of the broker."""
 
     def __init__(self, address: Address, times_max: int, figures: ClientCounters) -> None:
         self._address = address
@@ -31,11 +31,11 @@ class BrokerTakeover:
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing is tried any more."""
+        """Whether the client gives up."""
         return self._times >= self._times_max
 
     def heard(self, error: Superseded) -> Superseded:
-        """Another one has taken over; what to tell who asks from now on."""
+        """Count that another start has taken over; return the error of every later call."""
         self._times += 1
         self._figures.superseded += 1
         if not self.is_final:
@@ -47,5 +47,5 @@ class BrokerTakeover:
         return Superseded(msg)
 
     def refuted(self) -> None:
-        """The service takes this start for one that may speak."""
+        """The service accepts this start again."""
         self._times = 0

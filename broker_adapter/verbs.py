@@ -37,14 +37,12 @@ SIDE_BY_SIDE: Final = 16
 
 class Verbs(CallExecution):
     """
-    What a broker asks and tells. To be used on one event loop.
-
-    Every call ends by its deadline: *timeout_s*, or what the settings say. A question is repeated
-    until then while the service cannot be reached, is not ready or too busy; the last error is
-    raised. *at_least* are offsets by metadata partition, as writes and `read_token` answer them,
-    that the answer must know; *linearizable* asks the log for its end first.
-
-    An empty answer means that there is nothing. Everything else is an error of `rlmm.errors`.
+    Questions and writes of a broker, on one event loop. Every call ends by its deadline:
+    *timeout_s*, or that of the settings. A question is repeated until then while the service cannot
+    be reached, is not ready or too busy; the last error is raised. *at_least* are offsets by
+    metadata partition, as writes and `read_token` return them, that the answer must include;
+    *linearizable* asks the log for its end first. An empty answer means that there is nothing.
+    Everything else is an error of `rlmm.errors`.
     """
 
     # --------------------------------------------------------------------------------- writes
@@ -76,7 +74,7 @@ class Verbs(CallExecution):
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """A segment moves on: copied, being deleted, deleted. As `add_segment`."""
+        """Store that a segment is copied, being deleted or deleted. As `add_segment`."""
         return await self._write(update, unassigned, timeout_s)
 
     async def put_partition_delete(
@@ -86,7 +84,7 @@ class Verbs(CallExecution):
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """The deletion of a whole user partition moves on. As `add_segment`."""
+        """Store how far the deletion of a user partition is. As `add_segment`."""
         return await self._write(delete, unassigned, timeout_s)
 
     async def publish_all(
@@ -128,7 +126,7 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         call = calls.segment_for(partition, epoch, offset)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
 
@@ -141,10 +139,8 @@ class Verbs(CallExecution):
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata | RlmmError | None]:
         """
-        An answer to each look-up, in their order; what is refused has its error there.
-
-        More look-ups than the service takes at once, or than a frame has room for, are asked in
-        several requests.
+        Return an answer to each look-up, in their order; a refused one has its error there. Several
+        requests are sent where one, or its answer, would be too large.
         """
         asked = list(lookups)
         deadline_s = self._deadline_s(timeout_s)
@@ -172,7 +168,7 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """The segment, in whatever state, unless its deletion is finished."""
+        """Return the segment in whatever state, unless its deletion is finished."""
         call = calls.segment(segment_id)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
 
@@ -185,7 +181,9 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        """
+        Return the largest offset of *epoch* that any finished copy reached; it never goes down.
+        """
         call = calls.highest_offset(partition, epoch)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
 
@@ -199,7 +197,9 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
+        """
+        Return the first finished segment of *epoch* from *offset* on with a transaction index.
+        """
         call = calls.next_segment_with_txn_index(partition, epoch, offset)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
 
@@ -212,7 +212,7 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int:
-        """Bytes of all segments, of one leader epoch or of all."""
+        """Return the bytes of all segments, of one leader epoch or of all."""
         call = calls.remote_log_size(partition, epoch)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
 
@@ -224,7 +224,7 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> PartitionDelete | None:
-        """How far the deletion of *partition* is."""
+        """Return how far the deletion of *partition* is."""
         call = calls.partition_delete(partition)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
 
@@ -237,9 +237,8 @@ class Verbs(CallExecution):
         timeout_s: float | None = None,
     ) -> AsyncIterator[SegmentMetadata]:
         """
-        Every segment, in whatever state, by rising start offset; asked for page by page.
-
-        What is there during the whole listing comes once. *timeout_s* holds for each page.
+        Yield every segment in whatever state, by rising start offset, page by page. A segment that
+        is there during the whole listing comes once. *timeout_s* holds for each page.
         """
         async for segment in self._listed(
             partition, None, at_least, timeout_s, linearizable=linearizable
@@ -255,7 +254,7 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> AsyncIterator[SegmentMetadata]:
-        """The segments that list *epoch*. As `list_segments`."""
+        """Yield the segments that list *epoch*. As `list_segments`."""
         async for segment in self._listed(
             partition, epoch, at_least, timeout_s, linearizable=linearizable
         ):
@@ -272,7 +271,7 @@ class Verbs(CallExecution):
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentPage:
-        """One page of a listing, and what the next is asked for with; `None`: it was the last."""
+        """Return one page of a listing, and the key of the next; `None`: it was the last."""
         size = self._settings.page_size if limit is None else limit
         call = calls.page(partition, epoch, after, size)
         return await self._read(call, at_least, timeout_s, linearizable=linearizable)
@@ -281,8 +280,8 @@ class Verbs(CallExecution):
 
     async def is_ready(self, partition: TopicIdPartition) -> bool:
         """
-        Whether questions about *partition* are answered now. Never waits for long, and nobody who
-        can be asked means that it is not.
+        Return whether questions about *partition* are answered now; it never waits for long. A
+        service that cannot be reached is not ready.
         """
         call = calls.is_ready(partition)
         deadline_s = self._loop.time() + self._settings.ready_timeout_s
@@ -311,25 +310,24 @@ class Verbs(CallExecution):
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
         """
-        This broker leads and follows these from now on, beside what it has.
-
-        Returns at once, also where there is no connection: changes are delivered in their order,
-        until they are accepted. What is asked afterwards is asked behind them.
+        Add partitions that this broker leads and follows. It returns at once, also without a
+        connection: changes are delivered in their order until the service accepts them, and before
+        later questions.
         """
         self._exchange.change(leaders, followers)
 
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These are not this broker's any more. As `on_partition_leadership_changes`."""
+        """Take partitions away from this broker. As `on_partition_leadership_changes`."""
         self._exchange.stop(partitions)
 
     # --------------------------------------------------------------------------------- others
 
     async def read_token(self, *, timeout_s: float | None = None) -> dict[int, int]:
-        """What is applied there now, in the form of *at_least*."""
+        """Return the offsets that are applied there now, in the form of *at_least*."""
         return await self._read(calls.read_token(), None, timeout_s, linearizable=False)
 
     async def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
-        """How the service stands; for people."""
+        """Return the status of the service, for people."""
         return await self._read(calls.status(), None, timeout_s, linearizable=False)
 
     async def ping(self, *, timeout_s: float | None = None) -> None:
@@ -346,8 +344,8 @@ class Verbs(CallExecution):
 
     async def close(self) -> None:
         """
-        Hang up. Every call that waits, and every later one, ends with `Stopped`; an event that was
-        sent and not answered with `AppendUncertain`. Once is enough.
+        Hang up. Calls that wait, and later ones, end with `Stopped`; an event that was sent and not
+        answered ends with `AppendUncertain`. It may be called again.
         """
         await self._exchange.close()
 

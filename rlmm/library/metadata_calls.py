@@ -29,16 +29,12 @@ if TYPE_CHECKING:
 
 class MetadataCalls:
     """
-    The metadata of one cluster's tiered storage: what rlmm is, to a program.
-
-    A question is answered from what is applied here now. With *at_least*, offsets of events by
-    metadata partition as a writer is told them, it waits until those are applied; with
-    *linearizable* it asks the log for its end first, and so sees everything that was stored before
-    the call. Both wait at most *timeout_s*.
-
-    Every question raises `NotReady`, `NotAssigned`, `UnknownPartition` or `Stopped` rather than
-    give an answer that may be stale or empty for want of knowledge; an empty answer means that
-    there is nothing.
+    Questions and writes about the metadata of one cluster's tiered storage. A question is answered
+    from the events that are applied here now. With *at_least*, offsets of events by metadata
+    partition, it waits until those are applied; with *linearizable* it asks the log for its end
+    first, and so sees everything that was stored before the call. Both wait at most *timeout_s*. A
+    question raises `NotReady`, `NotAssigned`, `UnknownPartition` or `Stopped` rather than give an
+    answer that may be stale; an empty answer means that there is nothing.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -78,11 +74,10 @@ class MetadataCalls:
         return await self._engine.wait_all_ready(timeout_s=timeout_s)
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Whether questions about *partition* are answered now."""
         return self._engine.reads.is_ready(partition)
 
     def read_token(self) -> dict[int, int]:
-        """What is applied here now, in the form of *at_least*, for a reader somewhere else."""
+        """Return the offsets that are applied here now, in the form of *at_least*."""
         return self._engine.read_token()
 
     # ------------------------------------------------------------------------------ writes
@@ -90,19 +85,22 @@ class MetadataCalls:
     async def add_segment(
         self, segment: SegmentMetadata, *, timeout_s: float | None = None
     ) -> WrittenEvent:
-        """A copy starts: *segment* in state COPY_SEGMENT_STARTED. See `Writer.write` for errors."""
+        """
+        Store that a copy starts: *segment* in state COPY_SEGMENT_STARTED. Errors:
+        `EventWriter.write`.
+        """
         return await self._engine.write(segment, timeout_s=timeout_s)
 
     async def update_segment(
         self, update: SegmentUpdate, *, timeout_s: float | None = None
     ) -> WrittenEvent:
-        """A segment moves on: copied, being deleted, deleted."""
+        """Store that a segment is copied, being deleted or deleted."""
         return await self._engine.write(update, timeout_s=timeout_s)
 
     async def put_partition_delete(
         self, delete: PartitionDelete, *, timeout_s: float | None = None
     ) -> WrittenEvent:
-        """The deletion of a whole user partition moves on."""
+        """Store how far the deletion of a user partition is."""
         return await self._engine.write(delete, timeout_s=timeout_s)
 
     async def store(
@@ -111,7 +109,7 @@ class MetadataCalls:
         *,
         timeout_s: float | None = None,
     ) -> WrittenEvent | StoredNotAssigned:
-        """Any of these, stored also where its user partition is not assigned here."""
+        """Store *event* also where its user partition is not assigned here."""
         return await self._engine.store(event, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- reads
@@ -126,7 +124,7 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         return self.reads.segment_for(partition, epoch, offset)
 
@@ -138,7 +136,7 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata | RlmmError | None]:
-        """An answer to each look-up, in their order; what is refused has its error there."""
+        """Return an answer to each look-up, in their order; a refused one has its error there."""
         asked = list(lookups)
         about = {partition for partition, _, _ in asked}
         await wait_fresh(
@@ -154,7 +152,7 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """The segment, in whatever state, unless its deletion is finished."""
+        """Return the segment in whatever state, unless its deletion is finished."""
         await self._wait(segment_id.partition, at_least, timeout_s, linearizable=linearizable)
         return self.reads.segment(segment_id)
 
@@ -168,7 +166,9 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> SegmentMetadata | None:
-        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
+        """
+        Return the first finished segment of *epoch* from *offset* on with a transaction index.
+        """
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         return self.reads.next_segment_with_txn_index(partition, epoch, offset)
 
@@ -181,7 +181,9 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        """
+        Return the largest offset of *epoch* that any finished copy reached; it never goes down.
+        """
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         return self.reads.highest_offset(partition, epoch)
 
@@ -195,10 +197,8 @@ class MetadataCalls:
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata]:
         """
-        Every segment, of one leader epoch or of all, in whatever state, by rising offset.
-
-        The answer is what is true at one moment; where it is long it is made in pieces, and others
-        have their turn in between.
+        Return every segment in whatever state, of one leader epoch or of all, by rising offset. The
+        answer is of one moment; a long one is made in pieces, between which others have their turn.
         """
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         return await whole_listing(self.reads, partition, epoch)
@@ -214,7 +214,7 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> Page:
-        """The segments behind *after*, the key in the page before; see `Shard.page`."""
+        """Return the segments behind *after*, the key in the page before; see `Shard.page`."""
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         return await next_page(self.reads, partition, epoch, after, limit)
 
@@ -227,7 +227,7 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> int:
-        """Bytes of all segments, of one leader epoch or of all."""
+        """Return the bytes of all segments, of one leader epoch or of all."""
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         if epoch is None:
             return self.reads.size(partition)
@@ -241,7 +241,7 @@ class MetadataCalls:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> PartitionDelete | None:
-        """How far the deletion of *partition* is."""
+        """Return how far the deletion of *partition* is."""
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
         return self.reads.partition_delete(partition)
 
@@ -260,7 +260,7 @@ class MetadataCalls:
     # ---------------------------------------------------------------------------- snapshots
 
     def snapshot_positions(self) -> dict[int, int]:
-        """Metadata partition -> position of its newest good snapshot."""
+        """Return the position of the newest good snapshot of each metadata partition."""
         kept = self._engine.statistics().snapshots
         if kept is None:
             return {}

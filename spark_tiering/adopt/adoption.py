@@ -41,9 +41,8 @@ _PATTERN = frozenset("*?[")
 @dataclass(frozen=True, slots=True)
 class AdoptionListeners:
     """
-    Who is told what happens, and asked whether to stop.
-
-    *on_plan* is told each plan before it is carried out, *on_topic* what became of each topic.
+    Callbacks of an adoption: *on_plan* gets each plan before it is carried out, *on_topic* the
+    outcome of each topic.
     """
 
     why_stop: Callable[[], str] = never_stop
@@ -54,7 +53,7 @@ class AdoptionListeners:
 
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
-    """A window that is open, by its newest journal, and how the job stands that wrote it."""
+    """An open window by its newest journal, and the state of the job that wrote it."""
 
     journal: AdoptionJournal
     job: JobStanding
@@ -66,11 +65,10 @@ def adopt(
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
-    Copy what is closed of every topic that the request wants, and have its brokers adopt it.
-
-    A topic that is refused is not changed, and the others go on. Raises what opening the engine
-    and asking cluster and store raise, before anything is changed; `ConfigError` for a request of
-    another mode, or with the metadata of another cluster.
+    Copy the closed segments of every topic that the request names, and have its brokers adopt them.
+    A topic that is refused is not changed, and the others go on. Raises the errors of engine,
+    cluster and store before anything is changed, and `ConfigError` for a request of another mode or
+    with the metadata of another cluster.
     """
     _require_adoptable(at)
     listeners = listeners or AdoptionListeners()
@@ -93,7 +91,9 @@ def resume(
     options: WindowOptions | None = None,
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
-    """Go on with the window of *topic* that a job has left open, and close it. Raises likewise."""
+    """
+    Go on with the window of *topic* that a job has left open, and close it. Raises as `adopt`.
+    """
     return _taken_up(at, topic, "resume", options, listeners)
 
 
@@ -104,14 +104,14 @@ def abort(
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
-    Close the window of *topic* that a job has left open: copies that are open are ended, those that
-    are finished stay. Raises likewise; no engine is opened for it.
+    Close the window of *topic* that a job has left open: open copies are ended, finished ones stay.
+    Raises as `adopt`; no engine is opened.
     """
     return _taken_up(at, topic, "abort", options, listeners)
 
 
 def windows(jobs: JobStore) -> list[OpenWindow]:
-    """Every window that is open, of all clusters that keep their jobs here."""
+    """Return every open window, of all clusters that keep their jobs in this store."""
     return [
         OpenWindow(journal, standing_of(newest_beat(jobs, journal.job_id), jobs.now_ms()))
         for journal in open_windows(jobs)
@@ -146,8 +146,6 @@ def _taken_up(
 
 
 class _Work:
-    """One job's topics, one after the other."""
-
     def __init__(
         self,
         at: CopyJobContext,
@@ -168,12 +166,10 @@ class _Work:
         self._stopped = ""
 
     def is_to_stop(self) -> bool:
-        """Whether the next topic is not to be begun."""
         self._stopped = self._stopped or self._signs.why_stop()
         return bool(self._stopped)
 
     def do(self, topic: JobTopic) -> None:
-        """One topic, from its claim to its end."""
         try:
             self._lease.claim(self._at, [topic])
         except TopicBusy as error:
@@ -208,7 +204,7 @@ class _Work:
         self._listeners.on_topic(outcome)
 
     def report(self) -> AdoptionReport:
-        """What became of all of them; it is kept as well."""
+        """Return the report, and store it."""
         report = AdoptionReport(
             self._at.job_id,
             self._way,
@@ -235,7 +231,7 @@ def _require_adoptable(at: CopyJobContext) -> None:
 
 
 def _wanted(at: CopyJobContext) -> tuple[list[JobTopic], list[TopicOutcome]]:
-    """The tiered topics that are wanted, and what is said of those that were named and are not."""
+    """Return the tiered topics that are wanted, and refusals of named ones that are not tiered."""
     assert at.cluster is not None
     facts = at.cluster.partition_facts(at.request.filters.wants_topic)
     is_tiered = {JobTopic(one.topic, one.topic_id): told.is_tiered for one, told in facts.items()}

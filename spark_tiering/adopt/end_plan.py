@@ -42,7 +42,7 @@ def ending_plan(
     sources: Mapping[TopicIdPartition, SourcePartition],
     evidence: Iterable[OpenCopyEvidence],
 ) -> CopyPlan:
-    """Ends, from the top down, and what stays open; nothing is copied."""
+    """Return a plan that ends copies from the top down, and copies nothing."""
     by_id = evidence_by_id(evidence)
     ordered = sorted(metadata.partitions, key=lambda image: partition_order(image.partition))
     return CopyPlan(
@@ -59,7 +59,7 @@ def ending_plan(
 
 
 def blocking(plan: CopyPlan) -> list[str]:
-    """The copies of jobs that a plan leaves open."""
+    """Return the copies of jobs that a plan leaves open."""
     return [
         f"{one.partition} {left.start_offset}-{left.last_offset}: {left.reason}: {left.uuid}"
         for one in plan.partitions

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class QuietWatch:
-    """Looks at the metadata again and again, by the digests of its partitions."""
+    """Compares digests of partitions over time."""
 
     def __init__(self, quiet_ms: int) -> None:
         self._quiet_ms = quiet_ms
@@ -27,8 +27,8 @@ class QuietWatch:
 
     def saw(self, now_ms: int, digests: Mapping[TopicIdPartition, str | None]) -> bool:
         """
-        Whether it is quiet, now that *digests* were seen; None stands for metadata that could not
-        be read, which is never quiet. Times are of a clock that does not step.
+        Return whether the metadata is quiet, now that *digests* were read; None stands for metadata
+        that could not be read, which is never quiet. Times are of a clock that does not step.
         """
         seen = dict(digests)
         if seen != self._seen or None in seen.values():
@@ -37,5 +37,5 @@ class QuietWatch:
 
     @property
     def unread(self) -> list[TopicIdPartition]:
-        """Whose metadata could not be read when it was looked at last."""
+        """Partitions whose metadata could not be read at the last look."""
         return [] if self._seen is None else [one for one, seen in self._seen.items() if not seen]

@@ -22,9 +22,8 @@ VERSION: Final = 1
 @dataclass(frozen=True, slots=True)
 class AdoptionReport:
     """
-    What became of every topic that was asked for, in order.
-
-    *stopped* says why the last ones were not begun. *findings* concern the job as a whole.
+    The outcome of every topic that was asked for, in order. *stopped* says why the last ones were
+    not begun. *findings* concern the job as a whole.
     """
 
     job_id: str
@@ -38,7 +37,7 @@ class AdoptionReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether nobody has to look at anything."""
+        """Whether no operator has to look at anything."""
         return not self.stopped and all(one.is_fine for one in self.topics)
 
     @property
@@ -50,7 +49,6 @@ class AdoptionReport:
 
     @property
     def left_open(self) -> list[str]:
-        """The topics whose window is open."""
         return [one.topic for one in self.topics if not one.standing.is_closed]
 
     def document(self) -> dict[str, Any]:
@@ -67,7 +65,6 @@ class AdoptionReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         if not self.topics:
             yield f"job {self.job_id}: there is no topic to {self.way}"
         for one in self.topics:

@@ -15,7 +15,7 @@ SHOWN_MAX: Final = 5
 
 
 def moved_starts(seen: Iterable[AdoptedPartition], log_starts: Mapping[int, int]) -> list[str]:
-    """The partitions that do not begin any more where they began: nothing expires in a window."""
+    """Return the partitions whose log start offset has moved: nothing expires in a window."""
     return [
         f"{one.partition}: its log began at {before}, it begins at {one.log_start}"
         for one in seen
@@ -28,7 +28,7 @@ def moved_starts(seen: Iterable[AdoptedPartition], log_starts: Mapping[int, int]
 def copied_twice(
     before: Iterable[AdoptedPartition], seen: Iterable[AdoptedPartition], ours: Collection[Uuid]
 ) -> list[str]:
-    """Copies that somebody has begun since *before* of what is copied already."""
+    """Return copies, begun since *before*, of records that are copied already."""
     known = {segment.id for one in before if one.image for segment in one.image.segments}
     found: list[str] = []
     for partition_seen in seen:
@@ -45,13 +45,12 @@ def copied_twice(
 
 
 def end_text(one: EndReceipt) -> str:
-    """What became of an open copy, on one line."""
     where = f"{one.partition} {one.start_offset}-{one.last_offset}"
     return f"{where}: {one.fate}: {one.detail or one.why}: {one.uuid}"
 
 
 def few(texts: Sequence[str]) -> str:
-    """The first ones, and how many more there are."""
+    """Join the first texts, and say how many more there are."""
     more = len(texts) - SHOWN_MAX
     text = "; ".join(texts[:SHOWN_MAX])
     return f"{text}; and {more} more" if more > 0 else text

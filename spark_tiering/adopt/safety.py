@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 class AdoptedPartition(NamedTuple):
     """
-    One partition of a topic: what its metadata, its leader and the source say.
-
-    *image* is None where the metadata could not be read, *log_start* where no leader tells, and
-    *history* where the source does not have the partition.
+    One partition by its metadata, its leader and the source. *image* is None where the metadata
+    could not be read, *log_start* where there is no leader, and *history* where the source does not
+    have the partition.
     """
 
     partition: TopicIdPartition
@@ -43,7 +42,7 @@ class AdoptedPartition(NamedTuple):
 
 
 def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
-    """What would be destroyed, or may be, if a copy task ran now; None where nothing would."""
+    """Return what a copy task would destroy if it ran now; None where it would destroy nothing."""
     partition = seen.partition
     if seen.log_start is None:
         return RefusedTopic(
@@ -71,7 +70,7 @@ def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
 
 
 def highest_tiered(seen: AdoptedPartition) -> int | None:
-    """The offset that the leader will know to be tiered; None where there is nothing."""
+    """Return the offset that the leader will know to be tiered; None where there is none."""
     if seen.image is None or seen.log_start is None or not seen.history:
         return None
     next_offset = CopiedTier(seen.image, seen.history).next_offset(seen.log_start)
@@ -79,7 +78,7 @@ def highest_tiered(seen: AdoptedPartition) -> int | None:
 
 
 def _first_listed(image: PartitionImage, history: Epochs) -> int | None:
-    """Where the log begins for a broker: the lowest copy of the oldest epoch that has any."""
+    """Return the log start offset of a broker: the lowest copy of the oldest epoch with any."""
     for epoch, _ in history:
         starts = [
             segment.start_offset

@@ -62,9 +62,8 @@ class WindowOptions:
 
 class GivenUp(Exception):
     """
-    What was to be done cannot be; the window stays as its journal says.
-
-    No error: an outcome on its way out of nested steps, and never out of the window.
+    Ends nested steps with a refusal; the window stays as its journal says. It is an outcome and
+    never leaves the window.
     """
 
     def __init__(self, reason: AdoptionRefusal, detail: str) -> None:
@@ -83,7 +82,7 @@ class WindowSteps:
     # ---------------------------------------------------------------- changes and their journal
 
     def begin(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> None:
-        """Journal that a window is going to be opened, and what was set before."""
+        """Write the first journal entry, with the settings from before."""
         journal = self._actions.first_journal(settings, log_starts)
         self.journal = journal
         try:
@@ -93,7 +92,7 @@ class WindowSteps:
             raise
 
     def move(self, step: AdoptionStep, trouble: str = "") -> AdoptionJournal:
-        """Journal what is begun next."""
+        """Write the journal entry of the next step."""
         assert self.journal is not None
         following = self.journal.to(step, self._actions.job_id, self._actions.now_ms(), trouble)
         self._actions.write(following)
@@ -101,17 +100,16 @@ class WindowSteps:
         return following
 
     def require_ours(self) -> None:
-        """Give up where the topic is another job's by now."""
+        """Raise `GivenUp` where the topic is another job's by now."""
         why = self._actions.why_not_ours()
         if why:
             raise GivenUp(AdoptionRefusal.NOT_OURS, why)
 
     def change(self, change: SettingsChange) -> None:
         """
-        Make a change while the topic is ours, and the one that was journalled: another one of its
-        name has settings of its own.
-
-        Raises `ConfigError` and `LogNotPermitted` where it is surely not made.
+        Change settings while the topic is ours, and is the one of the journal: a new topic of its
+        name has settings of its own. Raises `ConfigError` and `LogNotPermitted` where the cluster
+        refuses.
         """
         for left in reversed(range(CHANGES_MAX)):
             self.require_ours()
@@ -127,7 +125,7 @@ class WindowSteps:
                 return
 
     def change_back(self, change: SettingsChange) -> None:
-        """The same within an open window, which stays open where the cluster does not take it."""
+        """The same within an open window, which stays open where the cluster refuses."""
         try:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:
@@ -136,7 +134,7 @@ class WindowSteps:
     # --------------------------------------------------------------------------------- waiting
 
     def why_not_quiet(self, why_stop: Callable[[], str]) -> str:
-        """Wait until the metadata was left alone for a while; why it was not, else nothing."""
+        """Wait until the metadata is quiet; return why it is not, or nothing."""
         watch = QuietWatch(self._options.quiet_ms)
         began_ms = self._actions.elapsed_ms()
         while not (why := why_stop()):
@@ -153,7 +151,7 @@ class WindowSteps:
         return why
 
     def not_taken_up(self, seen: Sequence[AdoptedPartition]) -> list[str]:
-        """The partitions whose leaders do not know of the last copy, though they had their time."""
+        """Return the partitions whose leaders do not know of the last copy in time."""
         wanted = {
             one.partition: highest for one in seen if (highest := highest_tiered(one)) is not None
         }
@@ -176,7 +174,7 @@ class WindowSteps:
         ]
 
     def other_settings(self, before: Mapping[str, str]) -> list[str]:
-        """What is not set as it was, though brokers had their time to tell."""
+        """Return settings that are not as they were, though brokers had time to apply them."""
         began_ms = self._actions.elapsed_ms()
         while True:
             settings = self._actions.settings()
@@ -192,9 +190,8 @@ class WindowSteps:
 
     def end_open(self, *, is_settling: bool) -> list[EndReceipt]:
         """
-        End whatever of jobs is open until nothing is; give up where something stays.
-
-        *is_settling* where something may have been sent that comes late: it is waited for.
+        End open copies of jobs until there are none; raise `GivenUp` where one stays. With
+        *is_settling* an event may still arrive late, and is waited for.
         """
         if is_settling:
             why = self.why_not_quiet(lambda: "")

@@ -50,7 +50,7 @@ _NOTHING_FITS = (
 
 
 class AdoptionTopicActions:
-    """See `WindowHands`; the topic is claimed already."""
+    """`AdoptionWindowActions` of a real job, whose topic is claimed already."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class AdoptionTopicActions:
     # ---------------------------------------------------------------------------- the cluster
 
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
-        """See `WindowHands.settings`; a topic that was made anew is another one."""
+        """See `AdoptionWindowActions`; a topic that was made anew is another one."""
         name = self._topic.name
         told = self._cluster.topic_settings([name], ASKED).get(name)
         if told is None:
@@ -162,7 +162,7 @@ class AdoptionTopicActions:
         return tuple(found)
 
     def preview(self) -> RoundPreview:
-        """See `WindowHands.preview`; what it reads is not read again within the window."""
+        """See `AdoptionWindowActions`; its segments are not read again within the window."""
         plan = self._planned().plan
         left = [
             f"{one.partition}: {run.reason}: {run.detail}"

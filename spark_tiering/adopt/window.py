@@ -57,19 +57,18 @@ class AdoptionWindow:
     # ------------------------------------------------------------------------- the three ways
 
     def adopt(self) -> TopicOutcome:
-        """All nine steps; a topic that is refused is not changed at all."""
+        """Do all nine steps; a topic that is refused is not changed at all."""
         return self._outcome_of(self._adopt)
 
     def resume(self) -> TopicOutcome:
-        """Go on with a window that was left open: copy the rest, unless it was closing, close."""
+        """Take up a window: copy the rest unless it was closing, and close it."""
         return self._outcome_of(lambda: self._take_up(is_aborted=False))
 
     def abort(self) -> TopicOutcome:
-        """Close a window that was left open: what is open is ended, and nothing more copied."""
+        """Take up a window: end open copies, copy nothing more, and close it."""
         return self._outcome_of(lambda: self._take_up(is_aborted=True))
 
     def _outcome_of(self, way: Callable[[], TopicOutcome]) -> TopicOutcome:
-        """What becomes of it, whatever fails."""
         try:
             return way()
         except GivenUp as given_up:
@@ -138,7 +137,7 @@ class AdoptionWindow:
         return self._copy_and_close()
 
     def _looked(self) -> tuple[Sequence[AdoptedPartition], RefusedTopic | None]:
-        """All partitions, and what speaks against a window in what the tier has of them."""
+        """Return all partitions, and why the tier forbids a window."""
         seen = self._actions.look()
         for _ in range(_LOOKS_MAX - 1):
             if _why_not_enabled(seen) is None:
@@ -149,7 +148,7 @@ class AdoptionWindow:
         return seen, _why_not_enabled(seen)
 
     def _previewed(self) -> RoundPreview:
-        """What there is to copy; looked at again while something is in the way of all of it."""
+        """Return the copies of a round; look again while something is in the way of all of them."""
         preview = self._actions.preview()
         for _ in range(_LOOKS_MAX - 1):
             if preview.copies or not (preview.why_nothing or self._actions.hindrances()):
@@ -245,7 +244,7 @@ class AdoptionWindow:
         return self._restore(standing)
 
     def _open_again(self, detail: str) -> None:
-        """Stop copying once more, and leave it so: somebody must look."""
+        """Stop copying once more, and leave it so for an operator to look at."""
         self._steps.move(AdoptionStep.OPENING, f"{_NOBODY_COPIES} {detail}")
         self._steps.change_back(opening_change())
         self._steps.move(AdoptionStep.OPEN, f"{_NOBODY_COPIES} {detail}")
@@ -254,7 +253,7 @@ class AdoptionWindow:
     # -------------------------------------------------------------------------- steps 8 and 9
 
     def _look_after(self, before: Sequence[AdoptedPartition]) -> None:
-        """Say what is not as it should be, now that brokers copy again; nothing expires yet."""
+        """Add findings now that brokers copy again; nothing expires yet."""
         assert self._steps.journal is not None
         try:
             late = self._actions.end_open()

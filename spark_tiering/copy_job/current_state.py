@@ -26,7 +26,7 @@ _OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 
 @dataclass(frozen=True, slots=True)
 class CopyJobState:
-    """One look at everything. The metadata is of one moment (failure scenario F113)."""
+    """Source, cluster and metadata at one look. The metadata is of one moment (F113)."""
 
     surveyed: Mapping[TopicIdPartition, SurveyedPartition]
     unusable: tuple[UnusablePlace, ...]
@@ -36,17 +36,15 @@ class CopyJobState:
 
     @property
     def sources(self) -> list[SourcePartition]:
-        """What the source has, by partition."""
         return [one.source for one in self.surveyed.values()]
 
 
 def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = ()) -> CopyJobState:
     """
-    Look at the source, then at the metadata of what it has, and of *partitions*.
-
-    In this order: what was copied meanwhile is seen, what was written meanwhile can wait. Raises
-    `ConfigError` for an archive in a cluster's own metadata, and what the parts raise; where no
-    metadata can be read at all, `NotReady` above all.
+    Read the source, then the metadata of its partitions and of *partitions*. In this order a copy
+    that is made meanwhile is seen; a segment that is written meanwhile can wait. Raises
+    `ConfigError` for an archive in a cluster's own metadata, `NotReady` where no metadata can be
+    read, and the errors of source and cluster.
     """
     request = at.request
     facts = None
@@ -78,10 +76,9 @@ def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = (
 
 def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
     """
-    Refuse an archive in the metadata by which the brokers of its own source go.
-
-    They do not look at it as long as the topic is not tiered. Once it is, they delete what lies
-    below the highest finished offset, whether it was copied or not, and an archive may have gaps.
+    Refuse an archive in the metadata that the brokers of its own source use. They ignore it as long
+    as the topic is not tiered. Once it is, they delete records below the highest finished offset,
+    copied or not, and an archive may have gaps.
     """
     if cluster_id and cluster_id in clusters:
         msg = (
@@ -93,7 +90,7 @@ def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
 
 
 def evidence_of(at: CopyJobContext, seen: CopyJobState) -> list[OpenCopyEvidence]:
-    """What is known of every open copy that was seen, beside its metadata."""
+    """Return the evidence about every open copy."""
     opened = [
         segment
         for image in seen.image.partitions

@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 
 class WaveSize(NamedTuple):
     """
-    Most that is on its way at once: what a driver that dies leaves open.
-
-    A wave has *units*, and no more than *bytes*. Small copies are done sooner than a wave begins
-    and ends: up to *small_units* of them make one, as long as they have no more than *small_bytes*.
-    So many as *at_once* are said to be started side by side: no verdict is waited for in between.
+    Most copies on their way at once, which a driver that dies leaves open. A wave has *units*, and
+    no more than *bytes*. Small copies are done sooner than a wave begins and ends: up to
+    *small_units* of them make one, as long as they have no more than *small_bytes*. *at_once* of
+    them are started side by side, without waiting for verdicts in between.
     """
 
     units: int
@@ -52,14 +51,14 @@ class WaveSize(NamedTuple):
         return max(self.units, self.small_units)
 
     def is_full(self, units: int, size_bytes: int) -> bool:
-        """Whether a wave that is begun takes no more, so that it had so many, of so many bytes."""
+        """Whether a wave of so many units and bytes would be too large."""
         if size_bytes > self.bytes or units > self.units_max:
             return True
         return units > self.units and size_bytes > self.small_bytes
 
 
 class CopyExecution:
-    """One plan being carried out, by one thread."""
+    """Carries out one plan, on one thread."""
 
     def __init__(
         self,
@@ -72,10 +71,10 @@ class CopyExecution:
         on_finished: Callable[[Sequence[CopyReceipt]], None],
     ) -> None:
         """
-        *why_stop* is asked between copies, those of a wave as well, and says why to stop, empty
-        while there is no reason. What runs then is finished; what waits stays open.
-        *on_result* is told of each copy that came back, and whether its objects are verified;
-        *on_finished*, after each wave, of those that it finished.
+        *why_stop* is called between copies, also within a wave; it returns why to stop, or nothing.
+        Copies that run are then finished, those that wait stay open. *on_result* gets each copy
+        that came back and whether its objects are verified, *on_finished* the receipts of each
+        wave.
         """
         self.plan = plan
         self.stopped = ""
@@ -97,7 +96,7 @@ class CopyExecution:
         self._are_units_stopped = False
 
     def run(self) -> None:
-        """Do all of it, until nothing is left or there is a reason to stop."""
+        """Work until nothing is left or there is a reason to stop."""
         for run in self.runs:
             for end in run.plan.ends:
                 self._end_planned(run, end)
@@ -109,7 +108,6 @@ class CopyExecution:
             self._tell_finished()
 
     def receipts(self) -> Iterator[CopyReceipt]:
-        """What became of every copy of the plan."""
         for run in self.runs:
             yield from run.receipts()
 
@@ -130,7 +128,6 @@ class CopyExecution:
     # ---------------------------------------------------------------------------------- waves
 
     def _next_wave(self) -> list[tuple[PartitionRun, PlannedCopy]]:
-        """What begins next, in the order of the plan."""
         upcoming = (
             [(copy.turn, run, copy) for copy in run.next_copies(self._size.units_max)]
             for run in self.runs
@@ -145,7 +142,9 @@ class CopyExecution:
         return wave
 
     def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyUnit]:
-        """Say that each is started, in rising order; those that could not be are left out."""
+        """
+        Publish that the copies start, in rising order; return those whose event may be stored.
+        """
         units: list[CopyUnit] = []
         at_once = self._size.at_once
         for first in range(0, len(wave), at_once):
@@ -185,7 +184,7 @@ class CopyExecution:
                 yield self._actions.unit(run.partition, copy, event)
 
     def _copy(self, units: Sequence[CopyUnit]) -> None:
-        """Carry out *units*; where none can run any more, what has not come back stays open."""
+        """Run *units*; where no unit can run any more, those that have not come back stay open."""
         try:
             self._actions.copy(units, self._came_back)
         except EngineUnfit as error:
@@ -220,14 +219,14 @@ class CopyExecution:
         self._stop_units()
 
     def _stop_units(self) -> None:
-        """Once somebody wants the job to stop, what waits in a wave does not begin either."""
+        """Keep waiting units from beginning once there is a reason to stop."""
         if not self._are_units_stopped and (why := self._why_stop()):
             self.stopped = self.stopped or why
             self._are_units_stopped = True
             self._actions.stop_units(why)
 
     def _finish_ready(self) -> None:
-        """Finish whatever has nothing below it that is not."""
+        """Finish every copy with nothing unfinished below it."""
         touched, self._touched, self._came_back_since = self._touched, {}, 0
         for run in touched.values():
             while (ready := run.ready(self._size.at_once)) and self._holds(run):
@@ -250,7 +249,7 @@ class CopyExecution:
     def _still_open(
         self, run: PartitionRun, ready: Sequence[tuple[PlannedCopy, CopyResult]]
     ) -> Iterator[tuple[PlannedCopy, CopyResult]]:
-        """Those that the metadata has as they were begun (F120), up to one that stops the rest."""
+        """Yield copies that the metadata has as started (F120), up to one that stops the rest."""
         for copy, result in ready:
             state = self._actions.publisher.state(run.partition, copy.uuid)
             if isinstance(state, PublishRefusal):
@@ -283,7 +282,9 @@ class CopyExecution:
             self._on_finished(fresh)
 
     def _vanished(self, run: PartitionRun, copy: PlannedCopy, state: SegmentState | None) -> None:
-        """Nothing points to these objects any more, and who deleted the copy may be done."""
+        """
+        Delete the objects of a copy that was deleted by another writer, which may be done already.
+        """
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self._finished(run, copy, None)
             return
@@ -295,7 +296,7 @@ class CopyExecution:
     # ----------------------------------------------------------------------------------- ends
 
     def _end_failed(self, runs: Iterable[PartitionRun]) -> None:
-        """End what failed for good, now that nothing of these partitions is on its way."""
+        """End failed copies, now that nothing of these partitions is on its way."""
         for run in runs:
             for copy in run.to_end():
                 if not self._holds(run):
@@ -333,7 +334,10 @@ class CopyExecution:
         *,
         is_begun: bool,
     ) -> tuple[CopyFate, str]:
-        """Deletion started, objects deleted, deletion finished (F108, F114, F115)."""
+        """
+        Publish that deletion starts, delete the objects, publish that it is finished (F108, F114,
+        F115).
+        """
         publisher = self._actions.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED
@@ -359,5 +363,5 @@ class CopyExecution:
 
 
 def partitions_of(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """The partitions in which something is done."""
+    """Return the partitions with something to do."""
     return [one for one in plan.partitions if one.ends or one.copies]

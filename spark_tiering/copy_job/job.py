@@ -50,17 +50,17 @@ STALE_SHOWN_MAX: Final = 5
 
 
 def ignore(_: object) -> None:
-    """A listener for who wants none."""
+    """Ignore what a listener would get."""
 
 
 def never_stop() -> str:
-    """For who has no reason of its own to stop."""
+    """Return no reason to stop."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCopyJob:
-    """A plan, and what it was made from."""
+    """A plan, and the state it was made from."""
 
     plan: CopyPlan
     seen: CopyJobState
@@ -68,7 +68,7 @@ class PlannedCopyJob:
 
 @dataclass(frozen=True, slots=True)
 class CopyJobResult:
-    """What became of a plan; *stopped* says why not all of it was begun, empty where it was."""
+    """Receipts of a plan; *stopped* says why not all of it was begun."""
 
     receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...]
@@ -79,7 +79,7 @@ NOTHING_CARRIED: Final = CopyJobResult((), (), "")
 
 
 def make_job_plan(at: CopyJobContext, why_stop: Callable[[], str] = never_stop) -> PlannedCopyJob:
-    """What a job would do now. Changes nothing. Raises `PlanningStop` where it is to stop."""
+    """Plan without changing anything. Raises `PlanningStop` where there is a reason to stop."""
     seen = look_around(at)
     return PlannedCopyJob(plan_now(at, seen, why_stop=why_stop), seen)
 
@@ -93,13 +93,11 @@ def run_job(
     on_progress: Callable[[Progress], None] = ignore,
 ) -> JobReport:
     """
-    Carry out *plan*, or what would be planned now, and tell what became of it.
-
-    *why_stop* is asked between segments, beside what the request names. *on_plan* is told what is
-    going to be done, when the topics are claimed and before anything is begun; *on_progress* how
-    far it is. Raises `PlanStale` and `TopicBusy`, with nothing done,
-    and what opening the engine raises. Copies that brokers adopt are refused with `ConfigError`:
-    without the window of `spark_tiering.adopt` around them they cost records.
+    Carry out *plan*, or a new one, and return the report. *why_stop* is called between segments,
+    beside the stop signals of the request. *on_plan* gets the plan when the topics are claimed and
+    nothing is begun; *on_progress* the progress. Raises `PlanStale` and `TopicBusy` with nothing
+    done, the errors of opening the engine, and `ConfigError` for copies that brokers adopt: without
+    the window of `spark_tiering.adopt` around them they cost records.
     """
     began_ms = at.now_ms()
     if CopyMode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
@@ -154,9 +152,8 @@ def carry_out(
     on_progress: Callable[[Progress], None] = ignore,
 ) -> CopyJobResult:
     """
-    Carry out a plan that is kept already, and whose topics *lease* has claimed.
-
-    Whatever happens to it in between, it is told; of what it did receipts are kept.
+    Carry out a plan that is stored already, and whose topics *lease* has claimed. Receipts are
+    stored on the way.
     """
     copies = [copy for _, copy in planned.plan.in_turn()]
     meter = ProgressMeter(
@@ -181,7 +178,7 @@ def carry_out(
 
 
 def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
-    """Keep what became of segments; where that fails the report still has it."""
+    """Store receipts; where that fails the report still has them."""
     try:
         records.add_receipts([receipt_fields(one) for one in receipts])
     except RlmmError as error:
@@ -189,7 +186,7 @@ def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
 
 
 def _keep_report(records: JobRecords, report: JobReport) -> None:
-    """Keep the report; where that fails who called has it, and the receipts say the same."""
+    """Store the report; where that fails the caller has it, and the receipts say the same."""
     try:
         records.write_report(report.document())
     except RlmmError as error:
@@ -222,12 +219,11 @@ def _report(
 
 
 def topics_of(partitions: Iterable[PartitionCopyPlan]) -> list[JobTopic]:
-    """The topics of some partitions."""
     return sorted({JobTopic(one.partition.topic, one.partition.topic_id) for one in partitions})
 
 
 def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """The partitions in which another job has copies on their way, as far as is known."""
+    """Return the partitions in which another job has copies on their way."""
     return [
         one
         for one in plan.partitions
@@ -244,10 +240,9 @@ def _claimed(
     is_own: bool,
 ) -> tuple[CopyPlan, CopyJobState]:
     """
-    The plan to carry out, its topics claimed, and what was seen after that.
-
-    A plan of the job's own that met another job asks for its topics as well: either that job is
-    named, or it is over, and what it left is planned.
+    Claim the topics of *plan*; return the plan to carry out and the state after that. A plan of the
+    job's own that met another job claims its topics as well: either the claim names that job, or
+    the job is over and its copies are planned anew.
     """
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []

@@ -49,8 +49,6 @@ class NoFiles:
 
 
 class CopyJobActions:
-    """See `spark_tiering.copy_job.protocols.CopyActions`."""
-
     def __init__(
         self, at: CopyJobContext, plan: CopyPlan, seen: CopyJobState, claims: Claims
     ) -> None:
@@ -67,7 +65,7 @@ class CopyJobActions:
         self._claim_age_ms = 0 if plan.rules.mode is CopyMode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """See `Hands.why_not_ours`; where the store cannot say, nothing is published."""
+        """See `CopyActions`; where the store does not answer, nothing is published."""
         topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
@@ -114,7 +112,7 @@ class CopyJobActions:
             self._at.engine().run_units([unit.task for unit in units], copy_segment, came_back)
 
     def stop_units(self, why: str) -> None:
-        """See `Hands.stop_units`: by the mark that `rlmm tier pause` leaves as well."""
+        """See `CopyActions`; it sets the mark that `rlmm tier pause` sets."""
         try:
             self._records.ask_to_stop(why)
         except RlmmError as error:

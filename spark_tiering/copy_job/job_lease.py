@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobLease:
-    """One job that is alive. For the one thread that publishes."""
+    """Heartbeat, claims and records of a running job, for the thread that publishes."""
 
     claims: Claims
     records: JobRecords
     traits: StoreTraits
 
     def claim(self, at: CopyJobContext, topics: Collection[JobTopic]) -> None:
-        """Take all of *topics*, or raise `TopicBusy` with who has one, and none was taken."""
+        """Claim all of *topics*, or raise `TopicBusy` with the job that has one."""
         outcome = self.claims.acquire(topics)
         if isinstance(outcome, TopicsBusy):
             until_s = max(0, outcome.until_ms - at.now_ms()) // 1_000
@@ -49,10 +49,9 @@ class JobLease:
 @contextmanager
 def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     """
-    The job of *at* says that it is alive, until the end of the block.
-
-    Raises `StoreUnsuitable` for a store on which of two writers not one wins, where brokers are to
-    adopt the copies, and what the store raises: nothing was begun then.
+    Send heartbeats of the job of *at* until the end of the block. Raises, with nothing begun,
+    `StoreUnsuitable` for copies that brokers adopt in a store where two writers may both win, and
+    the errors of the store.
     """
     traits = at.store.probe(f"{at.request.prefix}rlmm-jobs/")
     if mode is CopyMode.ADOPT and not traits.refuses_second_put:
@@ -67,7 +66,7 @@ def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
 
 
 def planning_signals(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSignals:
-    """What may stop the job of *at* before it is alive: nobody else can know of it until then."""
+    """Return the stop signals before the job has a lease: others cannot know of it until then."""
     stop_file = at.request.stop_file
     return StopSignals(
         time.monotonic, stop_file=Path(stop_file) if stop_file else None, why_stop=why_stop
@@ -77,7 +76,7 @@ def planning_signals(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSig
 def stop_signals(
     at: CopyJobContext, records: JobRecords, why_stop: Callable[[], str]
 ) -> StopSignals:
-    """Whatever may ask the job of *at* to stop: what its request names, and *why_stop*."""
+    """Return all stop signals of the job: those of its request, and *why_stop*."""
     request = at.request
     limit_s = request.time_limit_s
     return StopSignals(

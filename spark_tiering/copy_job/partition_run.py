@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _CopyRun:
-    """One copy, from its beginning on."""
-
     copy: PlannedCopy
     result: CopyResult | None = None
     is_started: bool = False
@@ -42,8 +40,6 @@ class _CopyRun:
 
 
 class PartitionRun:
-    """The copies of one partition while they are carried out."""
-
     def __init__(self, plan: PartitionCopyPlan, mode: CopyMode) -> None:
         self.plan = plan
         self.partition = plan.partition
@@ -61,21 +57,20 @@ class PartitionRun:
 
     @property
     def next_copy(self) -> PlannedCopy | None:
-        """What begins next; None where nothing is left, or the partition stands still."""
         return self._waiting[0].copy if self._waiting and not self.why_stopped else None
 
     def next_copies(self, most: int) -> list[PlannedCopy]:
-        """What begins next, in order; none where the partition stands still."""
+        """Return the next copies in order; none where the partition has stopped."""
         return [] if self.why_stopped else [state.copy for state in islice(self._waiting, most)]
 
     def begun(self, copy: PlannedCopy, *, is_published: bool) -> None:
-        """It was handed out; *is_published* where its first event is in the log, or may be."""
+        """A copy was handed out; *is_published* where its first event is in the log, or may be."""
         state = self._waiting.popleft()
         assert state.copy is copy, copy
         state.is_started = state.is_started or is_published
 
     def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """Its first event is surely not in the log: nothing of it is anywhere."""
+        """The first event of a copy is surely not in the log."""
         state = self._by_uuid[copy.uuid]
         state.is_started, state.fate, state.why, state.detail = (
             False,
@@ -88,7 +83,6 @@ class PartitionRun:
     # ---------------------------------------------------------------------------- its results
 
     def came_back(self, uuid: Uuid, result: CopyResult) -> None:
-        """What became of its objects."""
         state = self._by_uuid[uuid]
         state.result = result
         if not result.outcome.is_done:
@@ -98,19 +92,19 @@ class PartitionRun:
             self.stop(result.outcome.value)
 
     def lost(self, uuid: Uuid, detail: str) -> None:
-        """Nobody came back from it: how far it went is not known."""
+        """A worker did not come back: how far its copy went is not known."""
         state = self._by_uuid[uuid]
         state.fate, state.why, state.detail = CopyFate.LEFT_OPEN, "worker-lost", detail
         self.stop("worker-lost")
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
-        """The same, where nothing was heard of it before."""
+        """The same, where the copy has no result yet."""
         state = self._by_uuid[uuid]
         if state.result is None and state.fate is None:
             self.lost(uuid, detail)
 
     def ready(self, most: int) -> list[tuple[PlannedCopy, CopyResult]]:
-        """The lowest copies that are not finished, in order, as far as theirs are verified."""
+        """Return the lowest copies that are not finished, in order, as far as they are verified."""
         found: list[tuple[PlannedCopy, CopyResult]] = []
         for state in self._states[self._finished : self._finished + most]:
             if state.fate is not None or state.why or state.result is None:
@@ -120,9 +114,8 @@ class PartitionRun:
 
     def finished(self, copy: PlannedCopy, offset: int | None) -> None:
         """
-        The event at *offset* says that it is finished; None: an event that is not known.
-
-        Where several were said to be, one below it may not be: that one has failed, or follows.
+        The event at *offset* says that a copy is finished; None: an event that is not known. Of
+        several that were published together, a lower one may have failed or may follow.
         """
         state = self._by_uuid[copy.uuid]
         state.fate, state.offset = CopyFate.FINISHED, offset
@@ -132,11 +125,11 @@ class PartitionRun:
             self._finished += 1
 
     def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """It could not be finished now; a later job sees to it."""
+        """A later job finishes or ends it."""
         self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
-        """Somebody deleted it meanwhile."""
+        """Another writer deleted it meanwhile."""
         self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
@@ -158,10 +151,9 @@ class PartitionRun:
 
     def to_end(self) -> list[PlannedCopy]:
         """
-        What must be ended when nothing is on its state any more, from the top down.
-
-        That is what has failed for good; where brokers adopt copies also everything started above
-        it, so that no lone copy above a gap is left.
+        Return the copies that must be ended, from the top down, once nothing is on its way. They
+        are those that failed for good; where brokers adopt copies also everything started above, so
+        that no lone copy above a gap is left.
         """
         bad = [state for state in self._states if state.is_started and _is_lost_cause(state)]
         if bad and self._mode is CopyMode.ADOPT:
@@ -176,18 +168,19 @@ class PartitionRun:
         return [state.copy for state in reversed(bad)]
 
     def ended(self, copy: PlannedCopy, fate: CopyFate, detail: str) -> None:
-        """How far ending it came: `ENDED`, `ENDING`, or `LEFT_OPEN` where it did not begin."""
+        """*fate* is `ENDED`, `ENDING`, or `LEFT_OPEN` where ending did not begin."""
         state = self._by_uuid[copy.uuid]
         state.fate = fate
         state.why = state.why or "above-a-failed-copy"
         state.detail = detail or state.detail
 
     def receipts(self) -> Iterator[CopyReceipt]:
-        """What became of every copy; whatever is started and neither finished nor ended is open."""
+        """
+        Return receipts of all copies; one that is started, not finished and not ended is open.
+        """
         return (self.receipt(state.copy) for state in self._states)
 
     def receipt(self, copy: PlannedCopy) -> CopyReceipt:
-        """What became of one copy, as far as it is known now."""
         state = self._by_uuid[copy.uuid]
         result, fate = state.result, state.fate
         if fate is None:
@@ -212,5 +205,5 @@ class PartitionRun:
 
 
 def _is_lost_cause(state: _CopyRun) -> bool:
-    """Whether it failed in a state that no repeat helps."""
+    """Whether it failed in a way that no repeat helps."""
     return state.fate is None and bool(state.why)

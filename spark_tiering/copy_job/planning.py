@@ -49,11 +49,10 @@ def plan_now(
     why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
     """
-    What a job would do, by what was *seen*. Reads segments, and changes nothing.
-
-    *known* is what plans before this one have read, and is added to: who plans again reads nothing
-    twice. That a segment is still the one that was read, its copying verifies. *why_stop* is asked
-    as segments are read, which may take hours; raises `PlanningStop` where there is a reason.
+    Plan by the state *seen*. Segments are read, nothing is changed. *known* has the segments that
+    earlier plans have read, and gets those that this one reads. Copying verifies that a segment is
+    still the one that was read. *why_stop* is called as segments are read, which may take hours;
+    raises `PlanningStop` where it returns a reason.
     """
     planner = _Planner(
         at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
@@ -62,7 +61,7 @@ def plan_now(
 
 
 def rules_of(at: CopyJobContext) -> PlanRules:
-    """What the request asks of a plan that is made now."""
+    """Return the rules that the request sets for a new plan."""
     return PlanRules(
         at.request.mode,
         at.now_ms(),
@@ -75,16 +74,10 @@ def rules_of(at: CopyJobContext) -> PlanRules:
 
 
 class PlanningStop(Exception):
-    """
-    Ends the making of a plan, with why.
-
-    No error: an outcome on its way out of reading, and never out of a job.
-    """
+    """Ends planning, with the reason. It is an outcome and never leaves a job."""
 
 
 class _Planner:
-    """One plan being made."""
-
     def __init__(
         self,
         at: CopyJobContext,
@@ -123,7 +116,7 @@ class _Planner:
         return make_plan(self._rules, self._seen.image, sources, self._evidence, _drawn_ids())
 
     def _to_read(self, plan: CopyPlan) -> list[_Place]:
-        """The segments to read next: the lowest of each partition, as far as budgets go."""
+        """Return the segments to read next: the lowest of each partition, as far as budgets go."""
         budgets, cost = self._rules.budgets, plan.cost
         limit = budgets.bytes_max
         left = FIRST_BYTES if limit is None else max(0, limit - cost.bytes)
@@ -176,7 +169,7 @@ class _Planner:
                 self._details[place] = self._known[*place, sizes[place]] = result.details
 
     def _go_on(self, _: object = None) -> None:
-        """Asked between segments: what an engine meets here ends what it runs."""
+        """Called between segments; an exception here ends the run of the engine."""
         if why := self._why_stop():
             raise PlanningStop(why)
 
@@ -192,7 +185,7 @@ def _with_details(
 
 
 def _not_inspected(plan: PartitionCopyPlan, seen: CopyJobState) -> Iterator[tuple[_Place, int]]:
-    """The segments of a partition that a plan wants to be read, and how long they are."""
+    """Return the segments of a partition that a plan wants to be read, and their size."""
     surveyed = seen.surveyed.get(plan.partition)
     if surveyed is None:
         return

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 
 
 class CopyUnit(NamedTuple):
-    """One copy as a task."""
-
     uuid: Uuid
     task: CopyTask
 
 
 class EventPublisher(Protocol):
-    """Where events go; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
+    """See `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
 
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
         """
@@ -49,35 +47,31 @@ class EventPublisher(Protocol):
 
 
 class CopyActions(Protocol):
-    """The parts of a job that reach outside, to who carries out a plan."""
+    """Everything outside the driver that carrying out a plan needs."""
 
     @property
     def publisher(self) -> EventPublisher: ...
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """Why the job may not publish about *partition* any more; empty where it may."""
+        """Return why the job may not publish about *partition* any more; empty where it may."""
 
     def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:
-        """The event that opens *copy*; that of the open copy where it was opened before."""
+        """Return the event that opens *copy*, or has opened it before."""
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
-    ) -> CopyUnit:
-        """The task that makes its objects."""
+    ) -> CopyUnit: ...
 
     def copy(
         self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """
-        Carry out *units*; each result is told once, on the thread of the caller. A text is that of
-        a task from which nobody came back.
+        Run *units*; pass each result once to *on_result*, on the caller's thread. The result of a
+        task that was lost is a text.
         """
 
     def stop_units(self, why: str) -> None:
-        """
-        Have units that have not begun by now do nothing, as far as that can be; those that run go
-        on to their end. Raises nothing.
-        """
+        """Keep units that have not begun from beginning, where that can be done. Raises nothing."""
 
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
-        """Take away the objects of a copy, those half-written included; why not, or nothing."""
+        """Delete the objects of a copy, those half-written included; return why not, or nothing."""

@@ -51,7 +51,7 @@ class PublishRefusal(NamedTuple):
 
 
 class CopyEventPublisher:
-    """Publishes the events of one job's copies, each with the time it is published at."""
+    """Publishes the events of one job's copies, with the time of publishing."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CopyFate(StrEnum):
-    """Where a segment stands when the job ends. A closed list."""
+    """State of a segment when the job ends. A closed list."""
 
     FINISHED = "finished"
     """Its objects are verified, and the metadata says so."""
@@ -29,18 +29,16 @@ class CopyFate(StrEnum):
 
     @property
     def is_fine(self) -> bool:
-        """Whether nobody has to look at it."""
+        """Whether no operator has to look at it."""
         return self in (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
 
 
 @dataclass(frozen=True, slots=True)
 class CopyReceipt:
     """
-    One segment of the plan, and what became of it.
-
-    *why* is empty where all went well. *offset* is that of the event that finished it, in its
-    metadata partition. *crc64nvme* is the sum of its log object, None where it was not written by
-    this job.
+    The outcome of one segment of the plan. *why* is empty where all went well. *offset* is that of
+    the event that finished it, in its metadata partition. *crc64nvme* is the sum of its log object,
+    None where this job did not write it.
     """
 
     partition: TopicIdPartition
@@ -62,7 +60,7 @@ class CopyReceipt:
 
 @dataclass(frozen=True, slots=True)
 class EndReceipt:
-    """One open copy that was to be ended before anything was copied, and what became of it."""
+    """The outcome of an open copy that was to be ended before anything was copied."""
 
     partition: TopicIdPartition
     uuid: Uuid

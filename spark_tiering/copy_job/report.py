@@ -23,11 +23,9 @@ LINES_MAX: Final = 20
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """
-    What became of a plan.
-
-    *stopped* says why the job ended before the plan did, empty where it did not. *findings* concern
-    the job as a whole: what the store does not do, what was left out of the source. *hindrances*
-    are segments that cannot be copied until somebody has looked at them.
+    The outcome of a plan. *stopped* says why the job ended before the plan did. *findings* concern
+    the job as a whole: limits of the store, parts of the source that were left out. *hindrances*
+    are segments that cannot be copied until an operator has looked at them.
     """
 
     job_id: str
@@ -43,7 +41,7 @@ class JobReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that was planned is done, and nobody has to look at anything."""
+        """Whether everything planned is done, and no operator has to look at anything."""
         return (
             not self.stopped
             and not self.hindrances
@@ -56,12 +54,10 @@ class JobReport:
         return max(0, self.ended_ms - self.began_ms) / 1_000
 
     def count(self, fate: CopyFate) -> int:
-        """How many copies have this fate."""
         return sum(one.fate is fate for one in self.receipts)
 
     @property
     def log_bytes(self) -> int:
-        """Of all logs that are finished."""
         return sum(one.log_bytes for one in self.receipts)
 
     def document(self) -> dict[str, Any]:
@@ -85,7 +81,6 @@ class JobReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         pace = self.log_bytes / self.seconds / 1_000_000 if self.seconds else 0.0
         yield (
             f"job {self.job_id}: {self.count(CopyFate.FINISHED)} of {len(self.receipts)} segments "
@@ -106,12 +101,11 @@ class JobReport:
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
-    """A line for each segment that somebody has to look at; the first ones of many."""
+    """Yield a line for each segment that an operator has to look at, `LINES_MAX` at most."""
     return _few([_line(one) for one in receipts if not one.fate.is_fine])
 
 
 def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
-    """A receipt as a row of a document."""
     return {
         **_segment_fields(one),
         "action": one.action.value,
@@ -126,7 +120,6 @@ def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
 
 
 def end_fields(one: EndReceipt) -> dict[str, Any]:
-    """What became of an open copy, as a row of a document."""
     return _segment_fields(one)
 
 

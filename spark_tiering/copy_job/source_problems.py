@@ -33,7 +33,7 @@ _SEVERAL: Final = frozenset("*?[")
 
 
 def hindrances(plan: CopyPlan) -> tuple[str, ...]:
-    """A line for each run of segments, and each topic, that somebody has to see to."""
+    """Return a line for each run of segments, and each topic, that an operator has to look at."""
     there = {one.partition.topic for one in plan.partitions}
     named = dict.fromkeys(plan.rules.filters.topics)
     absent = (
@@ -61,7 +61,7 @@ def _needs_help(one: PartitionCopyPlan, run: LeftOutRun) -> bool:
 
 
 def _is_refused(plan: CopyPlan, run: LeftOutRun) -> bool:
-    """Whether a topic was asked for by name that has to be asked for otherwise."""
+    """Whether a topic was named that needs another mode or option."""
     is_other = run.reason in (NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED)
     return is_other and bool(plan.rules.filters.topics)
 

@@ -21,7 +21,7 @@ PAUSE_AGE_S = 5.0
 
 
 class StopSignals:
-    """Asked between copies; says why to stop, and goes on saying so."""
+    """Reasons to stop, looked for between copies; the first one stays."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class StopSignals:
         deadline_s: float | None = None,
         why_stop: Callable[[], str] = lambda: "",
     ) -> None:
-        """*why_stop* is whatever the caller has besides: signals above all."""
+        """*why_stop* are the caller's reasons: signals of the system above all."""
         self._ask = why_stop
         self._now_s = now_s
         self._stop_file = stop_file
@@ -42,11 +42,10 @@ class StopSignals:
         self._why = ""
 
     def ask_to_stop(self, why: str) -> None:
-        """Stop as soon as what is on its way is done; for signals."""
         self._why = self._why or why
 
     def why_stop(self) -> str:
-        """Why to stop; empty while there is no reason."""
+        """Return why to stop; empty while there is no reason."""
         self._why = self._why or self._look()
         return self._why
 

@@ -59,13 +59,12 @@ _LEAST_S: Final = 0.001
 
 
 class EmbeddedMetadata:
-    """A `TierMetadata` of this process's own."""
+    """`TierMetadata` by an engine in this process."""
 
     def __init__(self, access: EmbeddedAccess) -> None:
         """
-        Waits until the log is reached. Raises `ConfigError` for what cannot be used, `FolderInUse`
-        where somebody has the folder, `NotReady` where the log is not reached in time, and what
-        else it says.
+        Wait until the log is reached. Raises `ConfigError`, `FolderInUse` where another process has
+        the folder, `NotReady` where the log is not reached in time, and the log's own errors.
         """
         self._places: set[int] = set()
         self._opened = AsyncExitStack()
@@ -152,8 +151,8 @@ class EmbeddedMetadata:
         self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
     ) -> dict[TopicIdPartition, RlmmError]:
         """
-        Wait for everything that was stored before; why some cannot be read. One that is behind does
-        not use up the time of the others: it is waited for last.
+        Wait for every event that was stored before; return why some partitions cannot be read. One
+        that is behind is waited for last, so that it does not use up the time of the others.
         """
         errors: dict[int, RlmmError] = {}
         waiting = dict(places)
@@ -188,7 +187,7 @@ class EmbeddedMetadata:
         await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
 
     async def _follow(self, places: Iterable[int], deadline_s: float) -> None:
-        """Read these metadata partitions, beside what is read already."""
+        """Read these metadata partitions too."""
         wanted = self._places.union(places)
         if wanted != self._places:
             # Before anything is awaited: events are published side by side, and each adds to it.
@@ -280,7 +279,9 @@ def has_log(folder: Path) -> bool:
 
 
 def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
-    """How the cluster is reached, a Java `client.properties` included; raises `ConfigError`."""
+    """
+    Return how the cluster is reached, with its Java `client.properties`; raises `ConfigError`.
+    """
     flags = {
         "mode": "serve",
         "kafka_bootstrap_servers": access.bootstrap_servers,

@@ -45,25 +45,24 @@ OF_ONE_PARTITION: Final = (NotReady, NotAssigned, LogError, OverBudget, TooBusy)
 
 
 class PartitionAnswers(Protocol):
-    """Who answers questions about one user partition; each may raise `UnknownPartition`."""
+    """Answers about one user partition; each call may raise `UnknownPartition`."""
 
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
     def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
-        """Every segment, in whatever state."""
+        """Return every segment, in whatever state."""
 
-    def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None:
-        """The highest offset of *epoch* that any finished copy reached."""
+    def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None: ...
 
 
 class MovingPartitionAnswers(PartitionAnswers, Protocol):
     """The same, where the metadata moves on between two questions."""
 
     def catch_up(self, partition: TopicIdPartition, /) -> None:
-        """Return when everything is known that was stored before this was asked."""
+        """Return when every event is applied that was stored before the call."""
 
     def position(self, place: int, /) -> int:
-        """The next offset of metadata partition *place*: everything below it is applied."""
+        """Return the next offset of metadata partition *place*: every event below it is applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class PartitionImages:
     left_out: Mapping[TopicIdPartition, RlmmError] = field(default_factory=dict)
 
     def require_any(self) -> None:
-        """Raise why nothing could be read, where that is so; else tell of what is missing."""
+        """Raise why nothing could be read, where that is so; else log what is missing."""
         if not self.left_out:
             return
         first, error = next(iter(self.left_out.items()))
@@ -90,9 +89,7 @@ class PartitionImages:
 def image_of(
     asked: PartitionAnswers, partition: TopicIdPartition, epochs: Iterable[int]
 ) -> PartitionImage:
-    """
-    What *asked* says of one partition, question by question; of one moment only if nothing moves.
-    """
+    """Return the image of one partition; it is of one moment only where nothing moves meanwhile."""
     delete = _known(asked.partition_delete, partition)
     # Pages are asked for while they are walked.
     segments = _known(lambda: tuple(asked.segments(partition))) or ()
@@ -106,7 +103,7 @@ def image_of(
 
 
 def _known(ask: Callable[..., T], *args: object) -> T | None:
-    """The answer; `None` where nothing was ever stored, or nothing is left."""
+    """Return the answer; `None` where nothing was ever stored, or nothing is left."""
     try:
         return ask(*args)
     except UnknownPartition:
@@ -116,7 +113,7 @@ def _known(ask: Callable[..., T], *args: object) -> T | None:
 def by_place(
     partitions: Iterable[TopicIdPartition], partition_count: int
 ) -> dict[int, list[TopicIdPartition]]:
-    """*partitions*, each once, by the metadata partition that their events are in."""
+    """Return *partitions*, each once, by the metadata partition of their events."""
     found: dict[int, list[TopicIdPartition]] = defaultdict(list)
     for partition in dict.fromkeys(partitions):
         place = metadata_partition_for(partition.topic_id, partition.partition, partition_count)
@@ -131,10 +128,9 @@ def take_images(
     partition_count: int,
 ) -> PartitionImages:
     """
-    The images of all that can be read and keep still; errors of the service are raised.
-
-    What cannot be read at first is asked for once more when all others are read: one metadata
-    partition that is behind does not use up the time of those that are not.
+    Return images of all partitions that can be read and keep still; raises errors of the service. A
+    metadata partition that cannot be read at first is asked again after the others, so that it does
+    not use up their time.
     """
     images: list[PartitionImage] = []
     positions: dict[int, int] = {}
@@ -159,7 +155,7 @@ def take_images(
 
 
 class _Rounds:
-    """The listings of one metadata partition."""
+    """Listings of one metadata partition."""
 
     def __init__(
         self,
@@ -175,7 +171,6 @@ class _Rounds:
         self._errors: dict[TopicIdPartition, RlmmError] = {}
 
     def run(self) -> PartitionImages:
-        """What is of one moment, and what did not come to be."""
         before: dict[TopicIdPartition, PartitionImage] = {}
         moment = position = self._followed.position(self._place)
         still: dict[TopicIdPartition, PartitionImage] = {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TierMetadata(Protocol):
-    """Blocking, for one thread. Everything that is raised is of `rlmm.errors`."""
+    """Blocking, for one thread. Every error is one of `rlmm.errors`."""
 
     cluster_id: str
     topic_id: Uuid
@@ -32,12 +32,11 @@ class TierMetadata(Protocol):
         timeout_s: float,
     ) -> MetadataImage:
         """
-        The metadata of *partitions* at one moment that is not before this call (F113).
-
+        Return the metadata of *partitions* at one moment that is not before this call (F113).
         Watermarks are those of the leader epochs in *epochs* and of all that segments have. A
         partition of which nothing was ever stored has an empty image. One that cannot be read, or
-        does not keep still, is left out; where that is true of all, why is raised: `NotReady`, or
-        what the first of them met.
+        does not keep still, is left out; where that is true of all, the error of the first is
+        raised.
         """
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
@@ -68,10 +67,12 @@ class TierMetadata(Protocol):
         """
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        """The segment as it is now, unless its deletion is finished; `None` where there is none."""
+        """
+        Return the segment as it is now; `None` where there is none, or its deletion is finished.
+        """
 
     def close(self) -> None:
-        """Let go of everything. Once is enough."""
+        """Free everything; it may be called again."""
 
 
 def only(outcomes: Sequence[WriteAnswer | RlmmError]) -> WriteAnswer:

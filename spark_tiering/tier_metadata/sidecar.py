@@ -50,12 +50,12 @@ _FAREWELL_S: Final = 2.0
 
 
 class SidecarMetadata:
-    """A `TierMetadata` behind a connection."""
+    """`TierMetadata` by a service."""
 
     def __init__(self, client: BlockingVerbs, *, is_broker: bool, timeout_s: float) -> None:
         """
-        Over a *client* that is closed with this, and closed at once where this raises. Waits until
-        the service knows its log; raises `NotReady` where it does not in time.
+        Over a *client* that is closed with this, and closed at once where this raises. It waits
+        until the service knows its log; raises `NotReady` where it does not in time.
         """
         self._client = client
         self._is_broker = is_broker
@@ -119,7 +119,7 @@ class SidecarMetadata:
             return None
 
     def _assign(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """As a broker, be assigned these. Where others say what is assigned, nothing is said."""
+        """Be assigned *partitions*, where this comes as a broker."""
         if not self._is_broker:
             return
         new = [one for one in dict.fromkeys(partitions) if one not in self._assigned]
@@ -145,7 +145,7 @@ class SidecarMetadata:
     # ------------------------------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Hang up; what was assigned because of this is given back."""
+        """Hang up; partitions that were assigned to this are given back."""
         if self._assigned:
             told, self._assigned = list(self._assigned), {}
             with suppress(RlmmError):
@@ -156,8 +156,8 @@ class SidecarMetadata:
 
 class _Questions:
     """
-    What one image is made of, under one deadline. A partition that is behind is waited for no
-    longer than *patience_s*; who asks again waits as long as there is time.
+    Questions of one image, under one deadline. A partition that is behind is waited for no longer
+    than *patience_s* at first, and the second time as long as there is time.
     """
 
     def __init__(self, client: BlockingVerbs, deadline_s: float, patience_s: float) -> None:
@@ -209,8 +209,8 @@ class _Questions:
 
 def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
     """
-    An access to the service; raises `ConfigError` for files that cannot be used, and what its first
-    answer was. Where nobody listens it raises `SidecarUnavailable` within seconds.
+    Open an access to the service; raises `ConfigError` for files that cannot be used, and the error
+    of its first answer. Where nothing listens it raises `SidecarUnavailable` within seconds.
     """
     options: dict[str, Any] = {
         "token": _token(access.token_file),
@@ -258,7 +258,7 @@ def _no_password() -> str:
 
 
 def _token(path: str) -> str | None:
-    """The token in a file; what it holds is never told."""
+    """Read the token in a file; no message repeats it."""
     if not path:
         return None
     try:
