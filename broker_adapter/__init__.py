@@ -13,16 +13,15 @@ May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 - `call_execution`: Deadline, repeats, lost answers and counting of one call.
 - `calls`: Each verb as a request, and how its answer is read.
 - `client`: The client of a service, on an event loop.
-- `connection`: One connection: requests out, answers in.
-- `dialer`: Dialling, and a question on a connection of its own.
+- `connection`: One connection: requests out, answers in; and dialling.
 - `kafka_exceptions`: For each error of rlmm, the exception that a broker expects.
-- `link`: A connection that is dialled again when it is lost.
+- `link`: A connection that is dialled again when it is lost; its end when another start of the
+  broker has taken over.
 - `lost_answers`: What became of an event whose answer was lost.
 - `retry_policies`: Which errors are repeated, and with what pauses.
 - `settings`: Time-outs and limits of a client.
 - `stand_in`: A service in memory, for tests of brokers.
 - `stand_in_answers`: The answer of the stand-in to each method.
 - `statistics`: Counts of a client.
-- `takeover`: The client's end when another start of its broker has taken over.
 - `verbs`: The verbs of Kafka's RemoteLogMetadataManager, in Python's spelling.
 """

@@ -1,6 +1,4 @@
-"""
-Where a service listens, and how it is dialled: a Unix socket, or TCP with or without TLS.
-"""
+"""Addresses of a service, and how they are dialled: a Unix socket, or TCP with or without TLS."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-What this broker leads and follows, as far as anybody said; pure.
+The assignment of this broker: the partitions that it leads and follows. Pure.
 
-Kept here so that a service can be told again: one that was started anew knows nothing. Invariant: a
-broker that has said nothing yet says nothing, since an empty assignment is one, too.
+The client keeps it, because a service that was started anew knows nothing. Invariant: before the
+first assignment nothing is sent, since an empty assignment is one, too.
 """
 
 from __future__ import annotations

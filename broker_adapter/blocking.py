@@ -9,19 +9,20 @@ makes its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.verbs import Verbs
 from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from broker_adapter.address import Address
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.wire.options import ReadOptions
 
 THREAD: Final = "broker_adapter"
 
@@ -78,49 +79,25 @@ class BlockingVerbs(BlockingCalls[Verbs]):
         self._stop(list(partitions))
 
     def list_segments(
-        self,
-        partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> Iterator[SegmentMetadata]:
-        return self._listed(partition, None, at_least, timeout_s, linearizable=linearizable)
+        return self._listed(partition, None, **options)
 
     def list_segments_by_epoch(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> Iterator[SegmentMetadata]:
-        return self._listed(partition, epoch, at_least, timeout_s, linearizable=linearizable)
+        return self._listed(partition, epoch, **options)
 
     def _listed(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None,
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
-        *,
-        linearizable: bool,
+        self, partition: TopicIdPartition, epoch: int | None, **options: Unpack[ReadOptions]
     ) -> Iterator[SegmentMetadata]:
         after: bytes | None = None
         while True:
-            segments, after = self.page(
-                partition,
-                epoch,
-                after=after,
-                at_least=at_least,
-                linearizable=linearizable,
-                timeout_s=timeout_s,
-            )
+            segments, after = self.page(partition, epoch, after=after, **options)
             yield from segments
             if after is None:
                 return
-            at_least, linearizable = None, False
+            options = {"timeout_s": options.get("timeout_s")}
 
     def close(self) -> None:
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, Unpack
 
 from broker_adapter import calls
 from broker_adapter.lost_answers import settled
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from broker_adapter.retry_policies import RetryPolicy
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.wire.options import Unassigned
+    from rlmm.wire.options import ReadOptions, Unassigned
     from rlmm.wire.values import WriteAnswer
 
     Options = Mapping[str, object] | None
@@ -105,10 +105,10 @@ class CallExecution:
     async def _read(
         self,
         call: Call[A],
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
         *,
-        linearizable: bool,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
     ) -> A:
         def options(deadline_s: float) -> Options:
             if not at_least and not linearizable:
@@ -144,24 +144,18 @@ class CallExecution:
                 raise
 
     async def _listed(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None,
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
-        *,
-        linearizable: bool,
+        self, partition: TopicIdPartition, epoch: int | None, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
         """All segments of a listing; only its first page has to wait."""
         after: bytes | None = None
         while True:
             call = calls.page(partition, epoch, after, self._settings.page_size)
-            segments, after = await self._read(call, at_least, timeout_s, linearizable=linearizable)
+            segments, after = await self._read(call, **options)
             for segment in segments:
                 yield segment
             if after is None:
                 return
-            at_least, linearizable = None, False
+            options = {"timeout_s": options.get("timeout_s")}
 
     # --------------------------------------------------------------------------------- writes
 
@@ -206,11 +200,12 @@ class CallExecution:
             call = calls.partition_delete(event.partition)
         else:
             call = calls.segment(event.id)
-        return await self._read(call, at_least, self._left_s(deadline_s), linearizable=True)
+        return await self._read(
+            call, at_least=at_least, linearizable=True, timeout_s=self._left_s(deadline_s)
+        )
 
     async def _position(self, partition: TopicIdPartition, deadline_s: float) -> tuple[int, int]:
-        left_s = self._left_s(deadline_s)
-        token = await self._read(calls.read_token(), None, left_s, linearizable=False)
+        token = await self._read(calls.read_token(), timeout_s=self._left_s(deadline_s))
         ask = partial(self._exchange.partition_count, deadline_s)
         count: int = await self._attempts(READS, deadline_s)(ask)
         place = metadata_partition_for(partition.topic_id, partition.partition, count)

@@ -1,8 +1,7 @@
 """
-Each verb as a call: its method, its arguments on the wire, and how its answer is read.
+Calls: each verb's method, its arguments on the wire, and how its answer is read. Pure.
 
-Pure. What is wrong in an event is refused here, before anything is sent; everything else is the
-service's to judge.
+A wrong event is refused here, before anything is sent; the service judges everything else.
 """
 
 from __future__ import annotations

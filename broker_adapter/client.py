@@ -1,8 +1,8 @@
 """
 The client of a service for programs on an event loop.
 
-One connection, over a Unix socket or TCP, kept by a task of its own until `close`. Nothing here
-blocks, and nothing is left when it is closed.
+A task keeps one connection, over a Unix socket or TCP, until `close`. Nothing blocks, and nothing
+is left afterwards.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-One connection: requests out, answers in, each to who waits for it.
+One connection: requests out, answers in, and how a connection is dialled.
 
-Many requests are under way at once. Nothing is repeated here, and nobody is kept waiting behind a
-deadline. Invariant: every request that was sent ends, with its answer or with an error that is true
-of it: of an event that was sent and not answered nobody knows whether it is stored.
+Many requests are under way at once, nothing is repeated, and no call waits beyond its deadline.
+Invariant: every request that was sent ends with its answer or with a true error: an event that was
+sent and not answered may be stored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.errors import (
     AppendUncertain,
+    InvalidArgument,
     OutcomeUnknown,
     PartFailed,
     ProtocolError,
@@ -28,6 +29,7 @@ from rlmm.wire.methods import METHODS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker_adapter.address import Address
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 
@@ -202,3 +204,59 @@ def refusal_here(method: str, error: RlmmError) -> RlmmError:
     if error.stored_at is None:
         return unanswered(method, error)
     return OutcomeUnknown(str(error), stored_at=error.stored_at)
+
+
+class ServiceDialer:
+    def __init__(self, address: Address, hello: ClientHello, timeout_s: float) -> None:
+        self._address = address
+        self._hello = hello
+        self._timeout_s = timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._asides: set[asyncio.Timeout] = set()
+        """Deadlines of what is asked aside; they end early when all is closed."""
+        self._is_closed = False
+
+    async def dial(self, deadline_s: float) -> ServiceConnection:
+        """Return a connection; raises `SidecarUnavailable` at the deadline."""
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await self._address.dial(ServiceConnection)
+        except OSError as error:
+            raise SidecarUnavailable(_why(error)) from error
+        except (OverflowError, ValueError) as error:  # a host or port that there cannot be
+            msg = f"{self._address} is no address: {error}"
+            raise InvalidArgument(msg) from error
+
+    async def greeted_aside(self, deadline_s: float) -> HelloAnswer:
+        """Return the answer to `hello` on a connection of its own."""
+        if self._is_closed:
+            raise Stopped("the client is closed")
+        deadline_s = min(deadline_s, self._loop.time() + self._timeout_s)
+        aside = asyncio.timeout_at(deadline_s)
+        self._asides.add(aside)
+        try:
+            async with aside:
+                connection = await self.dial(deadline_s)
+                try:
+                    return await connection.greet(self._hello, deadline_s)
+                finally:
+                    connection.end(SidecarUnavailable("it has told what it was asked for"))
+        except TimeoutError:
+            if self._is_closed:
+                raise Stopped("the client is closed") from None
+            raise SidecarUnavailable(f"{self._address} did not answer in time") from None
+        finally:
+            self._asides.discard(aside)
+
+    def close(self) -> None:
+        """End every wait for an answer."""
+        self._is_closed = True
+        for aside in self._asides:
+            if not aside.expired():
+                aside.reschedule(self._loop.time())
+
+
+def _why(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    return error.strerror or str(error)

@@ -1,9 +1,9 @@
 """
-A connection that comes back: dialled, greeted and told what this broker has, again and again.
+A connection that comes back: dialled, greeted and sent this broker's assignment, again and again.
 
-One connection at a time carries everything. Invariant: what is said of leaders and followers stands
-on every connection before any question that is asked after it was said, and is said until it is
-accepted, or another start of the broker has taken over.
+One connection at a time carries everything. Invariant: on every connection the assignment stands
+before any question that is asked after it, and it is sent until the service accepts it or another
+start of the broker has taken over.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from broker_adapter.assignment import OwnAssignment
 from broker_adapter.calls import MessageRoom
-from broker_adapter.dialer import ServiceDialer
+from broker_adapter.connection import ServiceDialer
 from broker_adapter.retry_policies import ASSIGNMENTS, JITTER
-from broker_adapter.takeover import BrokerTakeover
 from rlmm.base.backoff import Backoff
 from rlmm.errors import NotAssigned, RlmmError, SidecarUnavailable, Stopped, Superseded
 
@@ -34,8 +33,45 @@ if TYPE_CHECKING:
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 _log = logging.getLogger(__name__)
+_takeover_log = logging.getLogger("broker_adapter.takeover")
 
 A = TypeVar("A")
+
+
+class BrokerTakeover:
+    """
+    Counts how often in a row the service refused this start of the broker.
+
+    The client connects a few times more, since a service that was just started may see it
+    otherwise, and then gives up: two processes with one broker id are not to go on side by side.
+    """
+
+    def __init__(self, address: Address, times_max: int, figures: ClientCounters) -> None:
+        self._address = address
+        self._times_max = times_max
+        self._figures = figures
+        self._times = 0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the client gives up."""
+        return self._times >= self._times_max
+
+    def heard(self, error: Superseded) -> Superseded:
+        """Count that another start has taken over; return the error of every later call."""
+        self._times += 1
+        self._figures.superseded += 1
+        if not self.is_final:
+            _takeover_log.warning("at %s this broker's place is taken: %s", self._address, error)
+            return Superseded(str(error))
+        self._figures.has_given_up = True
+        msg = f"{error}. Given up after it was said {self._times} times: a new client is needed"
+        _takeover_log.error("at %s this broker's place is taken: %s", self._address, msg)
+        return Superseded(msg)
+
+    def refuted(self) -> None:
+        """The service accepts this start again."""
+        self._times = 0
 
 
 class ServiceLink:

@@ -1,4 +1,4 @@
-"""How patient a client is. Plain values, each with the reason of its default."""
+"""Settings of a client: plain values, each with the reason of its default."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-A service in memory, for tests of brokers written in Python: same verbs, same answers, no process.
+A stand-in for a service, in memory, for tests of brokers in Python: same verbs, same answers.
 
-The state machine is the service's own; what goes in and out passes through the frames of the
-protocol, so that nothing is answered here that a service could not answer. `faults` are what goes
-wrong on purpose. One event loop, one thread; `BlockingVerbs` puts it in a thread of its own.
+It uses the service's own state machine and passes every request through the frames of the protocol,
+so it answers nothing that a service could not answer. `faults` are injected on purpose. One event
+loop, one thread; `BlockingVerbs` puts it in a thread of its own.
 """
 
 from __future__ import annotations

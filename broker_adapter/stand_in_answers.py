@@ -1,8 +1,8 @@
 """
-What the stand-in answers to each method: arguments in, value out, or a refusal.
+The stand-in's answers: arguments in, value out, or a refusal.
 
-The order in which a request is judged is a service's: what is wrong in it, then whose it is, then
-whether it is ready, then what is known.
+A request is judged in the order of a service: its form, its partition's assignment, readiness,
+content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a client counted: calls and their outcomes, repeats, connections. Counts only go up."""
+"""Statistics of a client: calls, outcomes, repeats and connections. Counts only go up."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
 
-The same for a service behind a connection and for a stand-in in memory. How a call is carried out
-stands in `broker_adapter.call_execution`, what is sent in `broker_adapter.calls`.
+They are the same for a service behind a connection and for a stand-in in memory.
+`broker_adapter.call_execution` carries calls out, `broker_adapter.calls` makes the requests.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from broker_adapter import calls
 from broker_adapter.call_execution import CallExecution
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.wire.options import Unassigned
+    from rlmm.wire.options import ReadOptions, Unassigned
     from rlmm.wire.values import WriteAnswer
 
 LOOKUPS_UNTOLD: Final = 100
@@ -121,38 +121,31 @@ class Verbs(CallExecution):
         partition: TopicIdPartition,
         epoch: int,
         offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
         """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         call = calls.segment_for(partition, epoch, offset)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def segments_for(
         self,
         lookups: Iterable[Lookup],
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> list[SegmentMetadata | RlmmError | None]:
         """
         Return an answer to each look-up, in their order; a refused one has its error there. Several
         requests are sent where one, or its answer, would be too large.
         """
         asked = list(lookups)
-        deadline_s = self._deadline_s(timeout_s)
+        deadline_s = self._deadline_s(options.get("timeout_s"))
         answers: list[SegmentMetadata | RlmmError | None] = []
         size_max = len(asked)
         while len(answers) < len(asked):
             size = min(self._exchange.lookups_max or LOOKUPS_UNTOLD, size_max)
             part = asked[len(answers) : len(answers) + size]
-            left_s = max(0.001, deadline_s - self._loop.time())
+            options["timeout_s"] = self._left_s(deadline_s)
             try:
-                call = calls.segments_for(part)
-                answers += await self._read(call, at_least, left_s, linearizable=linearizable)
+                answers += await self._read(calls.segments_for(part), **options)
             except InvalidArgument:
                 # How large the answers are, or what of the look-ups is wrong, is not known here.
                 if len(part) == 1:
@@ -163,101 +156,76 @@ class Verbs(CallExecution):
     async def segment(
         self,
         segment_id: SegmentId,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
         """Return the segment in whatever state, unless its deletion is finished."""
         call = calls.segment(segment_id)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def highest_offset(
         self,
         partition: TopicIdPartition,
         epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> int | None:
         """
         Return the largest offset of *epoch* that any finished copy reached; it never goes down.
         """
         call = calls.highest_offset(partition, epoch)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def next_segment_with_txn_index(
         self,
         partition: TopicIdPartition,
         epoch: int,
         offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
         """
         Return the first finished segment of *epoch* from *offset* on with a transaction index.
         """
         call = calls.next_segment_with_txn_index(partition, epoch, offset)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def remote_log_size(
         self,
         partition: TopicIdPartition,
         epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> int:
         """Return the bytes of all segments, of one leader epoch or of all."""
         call = calls.remote_log_size(partition, epoch)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def partition_delete(
         self,
         partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> PartitionDelete | None:
         """Return how far the deletion of *partition* is."""
         call = calls.partition_delete(partition)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def list_segments(
         self,
         partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> AsyncIterator[SegmentMetadata]:
         """
         Yield every segment in whatever state, by rising start offset, page by page. A segment that
         is there during the whole listing comes once. *timeout_s* holds for each page.
         """
-        async for segment in self._listed(
-            partition, None, at_least, timeout_s, linearizable=linearizable
-        ):
+        async for segment in self._listed(partition, None, **options):
             yield segment
 
     async def list_segments_by_epoch(
         self,
         partition: TopicIdPartition,
         epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> AsyncIterator[SegmentMetadata]:
         """Yield the segments that list *epoch*. As `list_segments`."""
-        async for segment in self._listed(
-            partition, epoch, at_least, timeout_s, linearizable=linearizable
-        ):
+        async for segment in self._listed(partition, epoch, **options):
             yield segment
 
     async def page(
@@ -267,14 +235,12 @@ class Verbs(CallExecution):
         *,
         after: bytes | None = None,
         limit: int | None = None,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentPage:
         """Return one page of a listing, and the key of the next; `None`: it was the last."""
         size = self._settings.page_size if limit is None else limit
         call = calls.page(partition, epoch, after, size)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     # ------------------------------------------------------------------------------ readiness
 
@@ -324,15 +290,15 @@ class Verbs(CallExecution):
 
     async def read_token(self, *, timeout_s: float | None = None) -> dict[int, int]:
         """Return the offsets that are applied there now, in the form of *at_least*."""
-        return await self._read(calls.read_token(), None, timeout_s, linearizable=False)
+        return await self._read(calls.read_token(), timeout_s=timeout_s)
 
     async def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
         """Return the status of the service, for people."""
-        return await self._read(calls.status(), None, timeout_s, linearizable=False)
+        return await self._read(calls.status(), timeout_s=timeout_s)
 
     async def ping(self, *, timeout_s: float | None = None) -> None:
         """Return when the service has answered."""
-        await self._read(calls.ping(), None, timeout_s, linearizable=False)
+        await self._read(calls.ping(), timeout_s=timeout_s)
 
     def statistics(self) -> ClientStatistics:
         return self._figures.shown(

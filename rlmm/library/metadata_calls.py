@@ -5,7 +5,7 @@ manager.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from rlmm.engine.freshness import wait_fresh
 from rlmm.gate.listings import next_page, whole_listing
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
     from rlmm.snapshot.writer import FlushResult
+    from rlmm.wire.options import ReadOptions
 
 
 class MetadataCalls:
@@ -119,41 +120,30 @@ class MetadataCalls:
         partition: TopicIdPartition,
         epoch: int,
         offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
         """Return the finished segment that holds *offset* of leader epoch *epoch*."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         return self.reads.segment_for(partition, epoch, offset)
 
     async def segments_for(
         self,
         lookups: Iterable[Lookup],
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer to each look-up, in their order; a refused one has its error there."""
         asked = list(lookups)
         about = {partition for partition, _, _ in asked}
-        await wait_fresh(
-            self._engine, about, at_least, linearizable=linearizable, timeout_s=timeout_s
-        )
+        await wait_fresh(self._engine, about, **options)
         return self.reads.segments_for(asked)
 
     async def segment(
         self,
         segment_id: SegmentId,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
         """Return the segment in whatever state, unless its deletion is finished."""
-        await self._wait(segment_id.partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(segment_id.partition, **options)
         return self.reads.segment(segment_id)
 
     async def next_segment_with_txn_index(
@@ -161,46 +151,37 @@ class MetadataCalls:
         partition: TopicIdPartition,
         epoch: int,
         offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
         """
         Return the first finished segment of *epoch* from *offset* on with a transaction index.
         """
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         return self.reads.next_segment_with_txn_index(partition, epoch, offset)
 
     async def highest_offset(
         self,
         partition: TopicIdPartition,
         epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> int | None:
         """
         Return the largest offset of *epoch* that any finished copy reached; it never goes down.
         """
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         return self.reads.highest_offset(partition, epoch)
 
     async def segments(
         self,
         partition: TopicIdPartition,
         epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> list[SegmentMetadata]:
         """
         Return every segment in whatever state, of one leader epoch or of all, by rising offset. The
         answer is of one moment; a long one is made in pieces, between which others have their turn.
         """
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         return await whole_listing(self.reads, partition, epoch)
 
     async def page(
@@ -210,25 +191,20 @@ class MetadataCalls:
         *,
         after: PageKey | None = None,
         limit: int = PAGE_MAX,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> Page:
         """Return the segments behind *after*, the key in the page before; see `Shard.page`."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         return await next_page(self.reads, partition, epoch, after, limit)
 
     async def size(
         self,
         partition: TopicIdPartition,
         epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> int:
         """Return the bytes of all segments, of one leader epoch or of all."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         if epoch is None:
             return self.reads.size(partition)
         return self.reads.size_of_epoch(partition, epoch)
@@ -236,26 +212,14 @@ class MetadataCalls:
     async def partition_delete(
         self,
         partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> PartitionDelete | None:
         """Return how far the deletion of *partition* is."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        await self._wait(partition, **options)
         return self.reads.partition_delete(partition)
 
-    async def _wait(
-        self,
-        partition: TopicIdPartition,
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
-        *,
-        linearizable: bool,
-    ) -> None:
-        await wait_fresh(
-            self._engine, [partition], at_least, linearizable=linearizable, timeout_s=timeout_s
-        )
+    async def _wait(self, partition: TopicIdPartition, **options: Unpack[ReadOptions]) -> None:
+        await wait_fresh(self._engine, [partition], **options)
 
     # ---------------------------------------------------------------------------- snapshots
 

@@ -1,6 +1,6 @@
 """
 Adoption as a whole: topics one after the other, each claimed, its window opened and closed before
-the next one's is. And what is left of windows that were not closed.
+the next one's. Windows that earlier jobs left open are resumed or aborted.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.adopt.journal import AdoptionJournal
-    from spark_tiering.copy_job.job_lease import JobLease
+    from spark_tiering.copy_job.job_lease import JobLease, StopSignals
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.stop_signals import StopSignals
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding

@@ -1,8 +1,8 @@
 """
-A plan that ends what jobs have left open in a topic, so that its window can be closed. Pure.
+A plan that ends copies that jobs have left open in a topic, so that its window can be closed. Pure.
 
-Open copies of brokers stay: what a broker was interrupted in only retention ends. Whole objects of
-which the source has nothing any more stay as well: somebody must look at them, or resume.
+Open copies of brokers stay: only retention ends a copy in which a broker was interrupted. Whole
+objects of segments that the source has lost stay as well, for an operator to look at or to resume.
 """
 
 from __future__ import annotations

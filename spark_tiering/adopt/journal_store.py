@@ -1,7 +1,7 @@
 """
-Journals in the store of objects, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`.
+Journals in the object store, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`.
 
-Of two jobs that write the next entry one is refused, and learns that the window is not its own.
+Of two jobs that write the next entry one is refused, and so learns that another has the window.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a topic is refused, and what became of one. Values only; the lists are closed."""
+"""Outcomes of topics, and reasons of refusals. Values only; the lists are closed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
 
 
 class AdoptionRefusal(StrEnum):

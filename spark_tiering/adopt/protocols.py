@@ -1,4 +1,4 @@
-"""What the window of one topic works with: everything that reaches outside, and time."""
+"""The protocol of one topic's window: everything that reaches outside, and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.adopt.safety import AdoptedPartition
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
     from spark_tiering.segment_sources.cluster import TopicSettingInForce
 
 

@@ -1,4 +1,4 @@
-"""What became of all topics of one job: as values, as lines for people, and as JSON. Pure."""
+"""The report of one job about all topics: values, lines for people, and JSON. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.progress import span_text
-from spark_tiering.copy_job.receipts import CopyFate
-from spark_tiering.copy_job.report import end_fields, not_fine_lines, receipt_fields
+from spark_tiering.copy_job.report import CopyFate, end_fields, not_fine_lines, receipt_fields
 from spark_tiering.copy_plan.summary import size_text
 
 if TYPE_CHECKING:

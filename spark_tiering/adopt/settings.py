@@ -1,9 +1,9 @@
 """
-The settings of a topic in a window: what speaks against it, what is journalled, and the changes of
-steps 2, 7 and 8. Pure.
+Settings of a topic in a window: refusals, the part that is journalled, and the changes of steps 2,
+7 and 8. Pure.
 
-Only what was set on the topic itself is journalled, and what was not set is unset again: whoever
-changes a broker's default later changes the topic's, as before.
+Only settings of the topic itself are journalled; a setting that was not set is unset again, so that
+it follows the broker's default as before.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-The single steps of a window: journalled changes, waiting for metadata to come to rest, ending what
-is open, and seeing what brokers do. In which order, `window` says.
+Steps of a window: journalled changes, waiting for quiet metadata, ending open copies, and checking
+the brokers. `window` has their order.
 
 Each change of settings is journalled before it is made, and made only while the topic is this
-job's. What raises leaves the window as the journal says.
+job's. An exception leaves the window as the journal says.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, TopicBusy
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
-from spark_tiering.adopt.quiet_watch import QuietWatch
-from spark_tiering.adopt.resume_check import end_text, few
-from spark_tiering.adopt.safety import highest_tiered
+from spark_tiering.adopt.safety import QuietWatch, end_text, few, highest_tiered
 from spark_tiering.adopt.settings import differences
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.protocols import AdoptionWindowActions
     from spark_tiering.adopt.safety import AdoptedPartition
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.receipts import EndReceipt
+    from spark_tiering.copy_job.report import EndReceipt
 
 CHANGES_MAX: Final = 3
 """How often a change is asked for of which nobody could say whether it was made."""

@@ -16,11 +16,16 @@ from spark_tiering.adopt.journal_store import JournalBook
 from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, RoundPreview
 from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import ASKED
-from spark_tiering.copy_job.current_state import evidence_of, look_around
 from spark_tiering.copy_job.job import PlannedCopyJob, carry_out, ignore
-from spark_tiering.copy_job.planning import PlanningStop, plan_now, rules_of
-from spark_tiering.copy_job.source_problems import hindrances
-from spark_tiering.copy_job.stop_signals import StopSignals
+from spark_tiering.copy_job.job_lease import StopSignals
+from spark_tiering.copy_job.planning import (
+    PlanningStop,
+    evidence_of,
+    look_around,
+    plan_now,
+    rules_of,
+)
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 
@@ -30,9 +35,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.current_state import CopyJobState
     from spark_tiering.copy_job.job_lease import JobLease
-    from spark_tiering.copy_job.planning import Read
+    from spark_tiering.copy_job.planning import CopyJobState, Read
     from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.inputs import SegmentDetails

@@ -1,7 +1,7 @@
 """
 The window of one topic in its order: opened, copied in, closed; or taken up where it was left.
 
-What raises leaves the window as the journal says, for whoever takes it up.
+An exception leaves the window as the journal says, for a later job to take up.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rlmm.errors import ConfigError, LogNotPermitted, RlmmError, TopicBusy
 from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
-from spark_tiering.adopt.resume_check import copied_twice, end_text, few, moved_starts
-from spark_tiering.adopt.safety import why_not_enabled
+from spark_tiering.adopt.safety import copied_twice, end_text, few, moved_starts, why_not_enabled
 from spark_tiering.adopt.settings import (
     enabling_change,
     explicitly_set,
@@ -23,14 +22,14 @@ from spark_tiering.adopt.settings import (
 )
 from spark_tiering.adopt.steps import GivenUp, WindowOptions, WindowSteps
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spark_tiering.adopt.protocols import AdoptionRound, AdoptionWindowActions, RoundPreview
     from spark_tiering.adopt.safety import AdoptedPartition
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
 
 _LOOKS_MAX: Final = 3
 _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"

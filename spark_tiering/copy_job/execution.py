@@ -1,10 +1,10 @@
 """
-A plan carried out: open copies ended, then waves of copies started, copied and finished.
+Execution of a plan: open copies ended, then waves of copies started, copied and finished.
 
-The one thread of the driver decides and publishes; bytes are moved by the tasks of an engine. As
-results come in, whatever has nothing unfinished below it is finished at once, so that a driver that
-dies leaves little open. Before each of these events the job makes sure that it still holds the
-topic, and that the copy is still what the metadata has (failure scenario F120).
+The driver's one thread decides and publishes; tasks of an engine move bytes. As results come in,
+every copy with nothing unfinished below it is finished at once, so that a driver that dies leaves
+little open. Before each of these events the job makes sure that it still holds the topic, and that
+the metadata still has the copy as started (failure scenario F120).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rlmm.errors import EngineUnfit
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.partition_run import PartitionRun
 from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
-from spark_tiering.copy_job.receipts import CopyFate, EndReceipt
+from spark_tiering.copy_job.report import CopyFate, EndReceipt
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.copy_job.protocols import CopyActions, CopyUnit
-    from spark_tiering.copy_job.receipts import CopyReceipt
+    from spark_tiering.copy_job.report import CopyReceipt
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan, PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyResult
 

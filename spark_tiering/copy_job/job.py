@@ -1,10 +1,9 @@
 """
 A whole job: planned, its topics claimed, carried out, and reported on.
 
-Nothing is written before the topics are claimed, and what was planned before that is held against
-what is there afterwards: a plan of somebody else's moment is refused, one's own is made anew. The
-plan is kept in the store before the first event, so that whatever is left open can be told to be
-this job's.
+Nothing is written before the topics are claimed. Afterwards the plan is compared with the state
+again: a given plan that is stale is refused, the job's own is made anew. The plan is stored before
+the first event, so that a later job can see which job left a copy open.
 """
 
 from __future__ import annotations
@@ -15,15 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, PlanStale, RlmmError
-from spark_tiering.copy_job.current_state import look_around
 from spark_tiering.copy_job.execution import CopyExecution, partitions_of
 from spark_tiering.copy_job.job_actions import CopyJobActions
 from spark_tiering.copy_job.job_lease import open_lease, planning_signals, stop_signals
-from spark_tiering.copy_job.planning import PlanningStop, plan_now
+from spark_tiering.copy_job.planning import PlanningStop, look_around, plan_now
 from spark_tiering.copy_job.progress import ProgressMeter
-from spark_tiering.copy_job.receipts import CopyFate
-from spark_tiering.copy_job.report import JobReport, receipt_fields
-from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances, receipt_fields
 from spark_tiering.copy_plan.document import fingerprint, format_plan
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
@@ -32,11 +28,10 @@ from spark_tiering.job_registry.job_store import JobTopic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_tiering.copy_job.current_state import CopyJobState
-    from spark_tiering.copy_job.job_lease import JobLease
+    from spark_tiering.copy_job.job_lease import JobLease, StopSignals
+    from spark_tiering.copy_job.planning import CopyJobState
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
-    from spark_tiering.copy_job.stop_signals import StopSignals
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.staleness import StalePlan

@@ -1,4 +1,4 @@
-"""The actions of a real job: its metadata, its engine, its store, and its claims."""
+"""Actions of a real job: its metadata, its engine, its store, and its claims."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_job.current_state import CopyJobState
+    from spark_tiering.copy_job.planning import CopyJobState
     from spark_tiering.copy_job.protocols import EventPublisher
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd

@@ -1,17 +1,15 @@
-"""
-A job while it is alive: its beats, the topics that it has claimed, and what it keeps of itself.
-"""
+"""The lease of a running job: heartbeats, claimed topics, records, and signals to stop."""
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.errors import StoreUnsuitable, TopicBusy
-from spark_tiering.copy_job.stop_signals import StopSignals
+from rlmm.errors import StoreError, StoreUnsuitable, TopicBusy
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.job_registry.claims import Claims, TopicsBusy
 from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
@@ -24,6 +22,62 @@ if TYPE_CHECKING:
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.job_registry.job_store import JobTopic
     from spark_tiering.stores.results import StoreTraits
+
+_log = logging.getLogger("spark_tiering.run.stopping")
+
+PAUSE_AGE_S = 5.0
+"""How old the answer about the marker may be: asking for it is a request to the store."""
+
+
+class StopSignals:
+    """Reasons to stop, looked for between copies; the first one stays."""
+
+    def __init__(
+        self,
+        now_s: Callable[[], float],
+        *,
+        stop_file: Path | None = None,
+        is_paused: Callable[[], bool] | None = None,
+        deadline_s: float | None = None,
+        why_stop: Callable[[], str] = lambda: "",
+    ) -> None:
+        """*why_stop* are the caller's reasons: signals of the system above all."""
+        self._ask = why_stop
+        self._now_s = now_s
+        self._stop_file = stop_file
+        self._is_paused = is_paused
+        self._deadline_s = deadline_s
+        self._asked_s = float("-inf")
+        self._why = ""
+
+    def ask_to_stop(self, why: str) -> None:
+        self._why = self._why or why
+
+    def why_stop(self) -> str:
+        """Return why to stop; empty while there is no reason."""
+        self._why = self._why or self._look()
+        return self._why
+
+    def _look(self) -> str:
+        now_s = self._now_s()
+        if why := self._ask():
+            return why
+        if self._stop_file is not None and self._stop_file.exists():
+            return "stop-file"
+        if self._deadline_s is not None and now_s >= self._deadline_s:
+            return "time-is-up"
+        if self._is_paused is not None and now_s - self._asked_s >= PAUSE_AGE_S:
+            self._asked_s = now_s
+            return "paused" if self._is_marked(self._is_paused) else ""
+        return ""
+
+    def _is_marked(self, is_paused: Callable[[], bool]) -> bool:
+        """A store that does not answer is no reason to stop: copies find out for themselves."""
+        try:
+            return is_paused()
+        except StoreError as error:
+            _log.info("nobody can say whether the job is paused: %s", error)
+            return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,10 @@
 """
-One partition's copies on their way: what may begin next, what may be finished, what must be ended.
-Pure: it is told what happened, and says what follows.
+The run of one partition: which copies may begin, be finished, or must be ended. Pure.
 
 Copies begin and are finished in rising order. The first that fails stops the partition: nothing
-above it begins, and nothing above it is finished but what was said together with it, for what has
-a gap below it would be taken for the whole. What failed for good is ended; above it everything
-started is ended as well where brokers adopt copies, and left open where nobody else looks at them.
-What may succeed later is left open.
+above it begins, and nothing above it is finished but copies of the same event batch, because
+brokers take a copy with a gap below it for the whole. A copy that failed for good is ended. Where
+brokers adopt copies, everything started above it is ended as well. Other copies are left open.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from spark_tiering.copy_job.receipts import CopyFate, CopyReceipt
+from spark_tiering.copy_job.report import CopyFate, CopyReceipt
 from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
 
 if TYPE_CHECKING:

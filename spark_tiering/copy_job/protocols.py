@@ -1,4 +1,4 @@
-"""What carrying out a plan works with: events, tasks, objects, and whether the job may go on."""
+"""Protocols of carrying out a plan: events, tasks, objects, and whether the job may go on."""
 
 from __future__ import annotations
 

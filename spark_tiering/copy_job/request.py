@@ -1,4 +1,4 @@
-"""What is asked of a copy job: values, with no secret among them."""
+"""The request of a copy job: values, with no secret among them."""
 
 from __future__ import annotations
 

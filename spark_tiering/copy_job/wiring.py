@@ -1,4 +1,4 @@
-"""What a job works with, opened in order and closed the other way round. The composition root."""
+"""The parts of a job, opened in order and closed in reverse. The composition root."""
 
 from __future__ import annotations
 

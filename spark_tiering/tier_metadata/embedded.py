@@ -1,9 +1,9 @@
 """
 The metadata by an engine in this process: over an embedded log, or over the topic of a cluster.
 
-The engine lives on an event loop in a thread of its own. It follows only what it is asked about.
-All of an image is answered in one step of that loop, between two events. Invariant: when `close`
-has returned the thread is over, and folder and connections are free.
+The engine lives on an event loop in a thread of its own, and follows only partitions that are asked
+about. All of an image is answered in one step of that loop, between two events. Invariant: when
+`close` has returned the thread is over, and folder and connections are free.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-What the metadata says of partitions at one moment, although it is asked for in many questions.
+An image of partitions at one moment, made from many questions. Pure but for the questions.
 
 All partitions of one metadata partition are listed in rounds. Where its position did not move
-during a round, that round is the state at that position. Where it did, what two rounds in a row
-have found equal was so at the moment between them: segments, watermarks and deletions only ever
-move on, so what is seen twice was not another in between. Pure but for the questions.
+during a round, that round is the state at that position. Where it did, partitions that two rounds
+in a row have found equal were so at the moment between them: segments, watermarks and deletions
+only ever move on.
 """
 
 from __future__ import annotations

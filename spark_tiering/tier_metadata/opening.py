@@ -1,4 +1,4 @@
-"""From settings to an access to the metadata."""
+"""Opening of an access to the metadata, by its settings."""
 
 from __future__ import annotations
 

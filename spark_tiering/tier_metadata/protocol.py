@@ -1,4 +1,4 @@
-"""What a job asks of the metadata, whoever answers. The same suite holds every access to it."""
+"""The protocol of an access to the metadata; one test suite holds every access to it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-Whether anybody listens where the service should be, found out before it is waited for.
+Whether a service listens at an address, found out before a client waits for it.
 
-A client goes on trying for as long as a call may take, which is right for a service that was there
-and no answer to an address that was mistyped.
+A client goes on connecting for as long as a call may take: right for a service that was there, and
+no answer to a mistyped address.
 """
 
 from __future__ import annotations

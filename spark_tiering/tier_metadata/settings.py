@@ -1,4 +1,4 @@
-"""Where the metadata is, and who asks. Plain values; files are named, never what they hold."""
+"""Settings of an access. Plain values; files are named, never their contents."""
 
 from __future__ import annotations
 

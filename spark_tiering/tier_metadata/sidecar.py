@@ -1,8 +1,8 @@
 """
 The metadata by a service, through the client of `broker_adapter`.
 
-One connection, kept by the client, which repeats what may be repeated. Invariant: nothing is asked
-about a partition before the service was told of it, where this comes as a broker.
+The client keeps one connection and repeats requests. Invariant: where this comes as a broker, it is
+assigned a partition before anything is asked about it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreAbsent, StoreNotPermitted
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.stores.s3_faults import S3FaultKind

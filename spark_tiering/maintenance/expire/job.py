@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, RlmmError, StoreNotPermitted
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.stop_signals import StopSignals
+from spark_tiering.copy_job.job_lease import StopSignals
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.expire.actions import TierExpireActions

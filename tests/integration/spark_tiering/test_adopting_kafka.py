@@ -19,7 +19,7 @@ from spark_tiering.adopt.adoption import adopt
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.job import make_job_plan, run_job
 from spark_tiering.copy_job.job_lease import open_lease
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection

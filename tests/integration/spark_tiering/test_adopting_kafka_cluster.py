@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.adopt.outcomes import TopicStatus
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from tests.kafka.clients import create_topic, until, wait_for_leader
 from tests.kafka.cluster import SIZE, Cluster
 from tests.kafka.tiered import TIERED_TOPIC

@@ -10,7 +10,7 @@ from rlmm.errors import EngineUnfit
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.executor.object_deletion import delete_objects

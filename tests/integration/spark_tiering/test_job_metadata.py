@@ -13,7 +13,7 @@ from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from tests.support.served_metadata import ServedMetadata

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.report import AdoptionReport
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp

@@ -8,8 +8,8 @@ import pytest
 
 from rlmm.errors import Stopped
 from spark_tiering.adopt.topic_actions import AdoptionTopicActions
+from spark_tiering.copy_job.job_lease import StopSignals
 from spark_tiering.copy_job.request import ClusterAccess
-from spark_tiering.copy_job.stop_signals import StopSignals
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.job_registry.job_store import JobTopic

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.executor.tasks import UnitOutcome

@@ -9,9 +9,8 @@ import pytest
 
 from rlmm.errors import StoreUnavailable
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_job.current_state import look_around
 from spark_tiering.copy_job.job_actions import CLAIM_AGE_MS, CopyJobActions, NoFiles
-from spark_tiering.copy_job.planning import plan_now
+from spark_tiering.copy_job.planning import look_around, plan_now
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess

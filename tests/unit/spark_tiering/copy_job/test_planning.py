@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_tiering.copy_job.current_state import look_around
-from spark_tiering.copy_job.planning import plan_now
-from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.planning import look_around, plan_now
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_tiering.copy_job.stop_signals import PAUSE_AGE_S, StopSignals
+from spark_tiering.copy_job.job_lease import PAUSE_AGE_S, StopSignals
 
 if TYPE_CHECKING:
     from pathlib import Path
