@@ -7,6 +7,7 @@ A wrong event is refused here, before anything is sent; the service judges every
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from rlmm.errors import InvalidArgument, ProtocolError
@@ -132,18 +133,14 @@ def segment(segment_id: SegmentId) -> Call[SegmentMetadata | None]:
 def _one_segment(
     method: str, partition: TopicIdPartition, *args: object
 ) -> Call[SegmentMetadata | None]:
-    def read(value: object) -> SegmentMetadata | None:
-        return values.read_optional_segment(partition, value)
-
+    read = partial(values.read_optional_segment, partition)
     return Call(method, [values.partition_value(partition), *args], read, (partition,))
 
 
 def segments_for(lookups: Collection[Lookup]) -> Call[list[SegmentMetadata | RlmmError | None]]:
     partitions = tuple(partition for partition, _, _ in lookups)
 
-    def read(value: object) -> list[SegmentMetadata | RlmmError | None]:
-        return questions.read_segment_answers(partitions, value)
-
+    read = partial(questions.read_segment_answers, partitions)
     args = [questions.lookup_value(*lookup) for lookup in lookups]
     return Call("segments_for", [args], read, tuple(dict.fromkeys(partitions)))
 
@@ -156,9 +153,7 @@ def highest_offset(partition: TopicIdPartition, epoch: int) -> Call[int | None]:
 def page(
     partition: TopicIdPartition, epoch: int | None, after: bytes | None, limit: int
 ) -> Call[SegmentPage]:
-    def read(value: object) -> SegmentPage:
-        return questions.read_page(partition, value)
-
+    read = partial(questions.read_page, partition)
     asked = [values.partition_value(partition)]
     if epoch is None:
         return Call("list_segments", [*asked, after, limit], read, (partition,))

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from broker_adapter.calls import Event
 
+    Look = Callable[[Mapping[int, int]], Awaitable["EventSubject"]]
+    Position = Callable[[], Awaitable[tuple[int, int]]]
+
 EventSubject = SegmentMetadata | PartitionDelete | None
 """The segment, or the deletion of the partition, that an event changes."""
 
@@ -43,8 +46,8 @@ _HEARD: Final = ("applied", "duplicate")
 async def settled(
     event: Event,
     store: Callable[[], Awaitable[WriteAnswer]],
-    look: Callable[[Mapping[int, int]], Awaitable[EventSubject]],
-    position: Callable[[], Awaitable[tuple[int, int]]],
+    look: Look,
+    position: Position,
     *,
     is_job: bool = False,
     is_repeating: bool = True,
@@ -104,8 +107,8 @@ async def settled(
 
 async def _looked_for(
     event: Event,
-    look: Callable[[Mapping[int, int]], Awaitable[EventSubject]],
-    position: Callable[[], Awaitable[tuple[int, int]]],
+    look: Look,
+    position: Position,
     *,
     is_job: bool,
 ) -> WriteAnswer | None:
@@ -123,7 +126,7 @@ async def _looked_for(
 
 async def _looked_behind(
     event: Event,
-    look: Callable[[Mapping[int, int]], Awaitable[EventSubject]],
+    look: Look,
     lost: RlmmError,
     stored_at: tuple[int, int],
 ) -> WriteAnswer:
@@ -148,9 +151,7 @@ async def _looked_behind(
     raise lost
 
 
-async def _state(
-    look: Callable[[Mapping[int, int]], Awaitable[EventSubject]], at_least: Mapping[int, int]
-) -> EventSubject:
+async def _state(look: Look, at_least: Mapping[int, int]) -> EventSubject:
     try:
         return await look(at_least)
     except UnknownPartition:

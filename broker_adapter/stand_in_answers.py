@@ -104,19 +104,13 @@ def _segment(asked: _Asked, args: Args) -> object:
     return values.optional_segment_value(asked.known(partition).segment(segment_id))
 
 
-def _segment_for(asked: _Asked, args: Args) -> object:
-    partition, epoch, offset = _lookup(*args)
-    return values.optional_segment_value(
-        asked.known(partition).segment_for(partition, epoch, offset)
-    )
+def _look_up(method: str) -> Callable[[_Asked, Args], object]:
+    def answer(asked: _Asked, args: Args) -> object:
+        partition, epoch, offset = _lookup(*args)
+        found = getattr(asked.known(partition), method)(partition, epoch, offset)
+        return values.optional_segment_value(found)
 
-
-def _next_segment_with_txn_index(asked: _Asked, args: Args) -> object:
-    partition, epoch, offset = _lookup(*args)
-    shard = asked.known(partition)
-    return values.optional_segment_value(
-        shard.next_segment_with_txn_index(partition, epoch, offset)
-    )
+    return answer
 
 
 def _segments_for(asked: _Asked, args: Args) -> object:
@@ -200,10 +194,10 @@ def _require_lookup(epoch: object, offset: object) -> None:
 
 _QUESTIONS: Final[Mapping[str, Callable[[_Asked, Args], object]]] = {
     "segment": _segment,
-    "segment_for": _segment_for,
+    "segment_for": _look_up("segment_for"),
     "segments_for": _segments_for,
     "highest_offset": _highest_offset,
-    "next_segment_with_txn_index": _next_segment_with_txn_index,
+    "next_segment_with_txn_index": _look_up("next_segment_with_txn_index"),
     "list_segments": _list_segments,
     "list_segments_by_epoch": _list_segments_by_epoch,
     "remote_log_size": _remote_log_size,

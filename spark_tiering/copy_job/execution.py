@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from spark_tiering.copy_job.protocols import CopyActions, CopyUnit
+    from spark_tiering.copy_job.protocols import CopyActions
     from spark_tiering.copy_job.report import CopyReceipt
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan, PlannedCopy, PlannedEnd
-    from spark_tiering.executor.tasks import CopyResult
+    from spark_tiering.executor.tasks import CopyResult, CopyTask
 
 
 class WaveSize(NamedTuple):
@@ -141,11 +141,11 @@ class CopyExecution:
             wave.append((run, copy))
         return wave
 
-    def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyUnit]:
+    def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyTask]:
         """
         Publish that the copies start, in rising order; return those whose event may be stored.
         """
-        units: list[CopyUnit] = []
+        units: list[CopyTask] = []
         at_once = self._size.at_once
         for first in range(0, len(wave), at_once):
             units += self._start_at_once(wave[first : first + at_once])
@@ -153,7 +153,7 @@ class CopyExecution:
 
     def _start_at_once(
         self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]
-    ) -> Iterator[CopyUnit]:
+    ) -> Iterator[CopyTask]:
         held = [
             (run, copy)
             for run, copy in wave
@@ -183,7 +183,7 @@ class CopyExecution:
             elif run.partition not in standing:
                 yield self._actions.unit(run.partition, copy, event)
 
-    def _copy(self, units: Sequence[CopyUnit]) -> None:
+    def _copy(self, units: Sequence[CopyTask]) -> None:
         """Run *units*; where no unit can run any more, those that have not come back stay open."""
         try:
             self._actions.copy(units, self._came_back)
@@ -191,8 +191,8 @@ class CopyExecution:
             why = f"{error.code}: {error}"
             self.stopped = self.stopped or why
             for unit in units:
-                run, _ = self._by_uuid[unit.uuid]
-                run.lost_unless_back(unit.uuid, why)
+                run, _ = self._by_uuid[unit.segment.id.uuid]
+                run.lost_unless_back(unit.segment.id.uuid, why)
 
     def _not_started(self, run: PartitionRun, copy: PlannedCopy, failed: PublishRefusal) -> None:
         if failed.failure is PublishFailure.UNKNOWN:

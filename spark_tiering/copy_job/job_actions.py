@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import RlmmError, StoreError
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_job.protocols import CopyUnit
 from spark_tiering.copy_job.publishing import CopyEventPublisher
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.protocol import UnitLost
@@ -79,9 +78,9 @@ class CopyJobActions:
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
-    ) -> CopyUnit:
+    ) -> CopyTask:
         request, surveyed = self._at.request, self._seen.surveyed.get(partition)
-        task = CopyTask(
+        return CopyTask(
             segment=self._plan.started_event(partition, copy, event.event_timestamp_ms),
             files=NoFiles() if surveyed is None else surveyed.files,
             log_start=None if surveyed is None else surveyed.source.log_start,
@@ -95,21 +94,20 @@ class CopyJobActions:
             rules=USUAL_RULES if surveyed is None else surveyed.rules,
             pause_key=self._records.pause_key,
         )
-        return CopyUnit(copy.uuid, task)
 
     def copy(
-        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
-        by_unit_id = {unit.task.unit_id: unit.uuid for unit in units}
+        by_unit_id = {unit.unit_id: unit.segment.id.uuid for unit in units}
 
         def came_back(result: CopyResult | UnitLost) -> None:
             if isinstance(result, UnitLost):
-                on_result(units[result.index].uuid, result.why)
+                on_result(units[result.index].segment.id.uuid, result.why)
             else:
                 on_result(by_unit_id[result.unit_id], result)
 
         if units:
-            self._at.engine().run_units([unit.task for unit in units], copy_segment, came_back)
+            self._at.engine().run_units(units, copy_segment, came_back)
 
     def stop_units(self, why: str) -> None:
         """See `CopyActions`; it sets the mark that `rlmm tier pause` sets."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from spark_tiering.copy_job.publishing import PublishRefusal
     from spark_tiering.copy_plan.plan import PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyResult, CopyTask
-
-
-class CopyUnit(NamedTuple):
-    uuid: Uuid
-    task: CopyTask
 
 
 class EventPublisher(Protocol):
@@ -60,10 +55,10 @@ class CopyActions(Protocol):
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
-    ) -> CopyUnit: ...
+    ) -> CopyTask: ...
 
     def copy(
-        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """
         Run *units*; pass each result once to *on_result*, on the caller's thread. The result of a

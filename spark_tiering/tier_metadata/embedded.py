@@ -30,7 +30,6 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.metadata.verdicts import Duplicate
 from rlmm.wire.values import WriteAnswer
-from spark_tiering.copy_plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import (
     ATTEMPTS,
     OF_ONE_PARTITION,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.copy_plan.inputs import PartitionImage
+    from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
     from spark_tiering.tier_metadata.settings import EmbeddedAccess
 
 _log = logging.getLogger(__name__)
@@ -115,14 +114,7 @@ class EmbeddedMetadata:
         timeout_s: float,
     ) -> MetadataImage:
         images = self._thread.wait(self._images(partitions, epochs, timeout_s))
-        images.require_any()
-        return MetadataImage(
-            self.cluster_id,
-            self.topic_id,
-            self.partition_count,
-            images.positions,
-            images.partitions,
-        )
+        return images.of(self)
 
     async def _images(
         self,

@@ -24,7 +24,7 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.metadata.partitioner import metadata_partition_for
-from spark_tiering.copy_plan.inputs import PartitionImage
+from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.tier_metadata.protocol import TierMetadata
 
 _log = logging.getLogger(__name__)
 
@@ -73,17 +74,18 @@ class PartitionImages:
     positions: Mapping[int, int] = field(default_factory=dict)
     left_out: Mapping[TopicIdPartition, RlmmError] = field(default_factory=dict)
 
-    def require_any(self) -> None:
-        """Raise why nothing could be read, where that is so; else log what is missing."""
-        if not self.left_out:
-            return
-        first, error = next(iter(self.left_out.items()))
-        if not self.partitions:
-            raise error
-        _log.warning(
-            "%d partitions are not in an image of the metadata; %s: %s",
-            len(self.left_out), first, error,
-        )  # fmt: skip
+    def of(self, metadata: TierMetadata) -> MetadataImage:
+        """Return them as an image of *metadata*; raise why nothing could be read at all."""
+        if self.left_out:
+            first, error = next(iter(self.left_out.items()))
+            if not self.partitions:
+                raise error
+            _log.warning(
+                "%d partitions are not in an image of the metadata; %s: %s",
+                len(self.left_out), first, error,
+            )  # fmt: skip
+        topic = metadata.cluster_id, metadata.topic_id, metadata.partition_count
+        return MetadataImage(*topic, self.positions, self.partitions)
 
 
 def image_of(

@@ -7,14 +7,12 @@ assigned a partition before anything is asked about it.
 
 from __future__ import annotations
 
-import ssl
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from broker_adapter.address import TcpAddress, UnixAddress
+from broker_adapter.address import TcpAddress, UnixAddress, tls_context, token_in
 from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from rlmm.errors import (
     ConfigError,
@@ -26,8 +24,6 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.metadata.ids import Uuid
-from rlmm.wire.hello import TOKEN_CHARS_MAX
-from spark_tiering.copy_plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import ATTEMPTS, by_place, take_images
 from spark_tiering.tier_metadata.protocol import only
 from spark_tiering.tier_metadata.reachability import CONNECT_S, PATIENCE_S, require_reached
@@ -41,6 +37,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.wire.values import WriteAnswer
+    from spark_tiering.copy_plan.inputs import MetadataImage
     from spark_tiering.tier_metadata.settings import SidecarAccess
 
 CLIENT: Final = "spark_tiering"
@@ -102,14 +99,7 @@ class SidecarMetadata:
         patience_s = timeout_s / (ATTEMPTS * max(1, len(places)))
         asked = _Questions(self._client, time.monotonic() + timeout_s, patience_s)
         images = take_images(asked, partitions, epochs, self.partition_count)
-        images.require_any()
-        return MetadataImage(
-            self.cluster_id,
-            self.topic_id,
-            self.partition_count,
-            images.positions,
-            images.partitions,
-        )
+        return images.of(self)
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
         self._assign([segment_id.partition])
@@ -213,7 +203,7 @@ def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
     of its first answer. Where nothing listens it raises `SidecarUnavailable` within seconds.
     """
     options: dict[str, Any] = {
-        "token": _token(access.token_file),
+        "token": token_in(access.token_file),
         "cluster_id": access.cluster_id or None,
         "broker_id": access.broker_id,
         "client": CLIENT,
@@ -238,37 +228,5 @@ def _address(access: SidecarAccess) -> Address:
     if path is not None:
         return UnixAddress(path)
     host, port = access.host_port
-    return TcpAddress(host, port, _trust(access) if access.wants_tls else None)
-
-
-def _trust(access: SidecarAccess) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=access.ca_file or None)
-        if access.certificate_file:
-            context.load_cert_chain(access.certificate_file, access.key_file or None, _no_password)
-    except (OSError, ValueError) as error:
-        named = [access.ca_file, access.certificate_file, access.key_file]
-        msg = f"TLS cannot be set up with {', '.join(filter(None, named))}: {error}"
-        raise ConfigError(msg) from error
-    return context
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
-
-
-def _token(path: str) -> str | None:
-    """Read the token in a file; no message repeats it."""
-    if not path:
-        return None
-    try:
-        with Path(path).open(encoding="ascii") as file:
-            token = file.read(TOKEN_CHARS_MAX + 2).strip()
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not ASCII"
-        msg = f"the token in {path} cannot be read: {why}"
-        raise ConfigError(msg) from error
-    if not token or len(token) > TOKEN_CHARS_MAX or any(letter.isspace() for letter in token):
-        msg = f"{path} does not hold one token of at most {TOKEN_CHARS_MAX} characters"
-        raise ConfigError(msg)
-    return token
+    files = access.ca_file, access.certificate_file, access.key_file
+    return TcpAddress(host, port, tls_context(*files) if access.wants_tls else None)

@@ -8,13 +8,13 @@ took effect; whatever it leaves is what the next job finds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import TRANSITIONS, SegmentMetadata, SegmentState
 from rlmm.wire.values import WriteAnswer
 from spark_tiering.copy_job.execution import CopyExecution, WaveSize
-from spark_tiering.copy_job.protocols import CopyUnit
 from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.planner import make_plan
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.copy_plan.inputs import SourcePartition
     from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
+    from spark_tiering.executor.tasks import CopyTask
 
 OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 WAVES = WaveSize(3, 10**9)
@@ -209,19 +210,20 @@ class WorldHands:
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
-    ) -> CopyUnit:
+    ) -> CopyTask:
         """As `Hands.unit`; what the task is made of does not matter here."""
-        return CopyUnit(copy.uuid, None)  # type: ignore[arg-type]
+        return SimpleNamespace(segment=event)  # type: ignore[return-value]
 
     def copy(
-        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """As `Hands.copy`; results come in the order that hurts most, the highest first."""
         for unit in reversed(units):
-            copy = self._copies[unit.uuid]
+            copy = self._copies[unit.segment.id.uuid]
             if self._world.stopped_units:
                 on_result(
-                    unit.uuid, CopyResult(str(copy.uuid), UnitOutcome.STOPPED, "it is told to")
+                    unit.segment.id.uuid,
+                    CopyResult(str(copy.uuid), UnitOutcome.STOPPED, "it is told to"),
                 )
                 continue
             self._world.on_copy(copy)
@@ -239,7 +241,7 @@ class WorldHands:
                 copy.size_bytes,
                 2 * copy.size_bytes,
             )
-            on_result(unit.uuid, result)
+            on_result(unit.segment.id.uuid, result)
 
     def stop_units(self, why: str) -> None:
         """As `Hands.stop_units`: whatever has not begun does nothing."""
