@@ -43,7 +43,6 @@ async def forever(begun: threading.Event) -> None:
 
 
 def is_alive() -> bool:
-    """Whether the thread is still there."""
     return any(one.name == NAME for one in threading.enumerate())
 
 
@@ -211,8 +210,6 @@ class Client:
 
 
 class BlockingClient(BlockingCalls[Client]):
-    """The client, for threads."""
-
     def __init__(self, thread: LoopThread) -> None:
         super().__init__(thread.call(Client), thread.wait, "the client itself")
 

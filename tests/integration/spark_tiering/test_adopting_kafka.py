@@ -315,7 +315,6 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
         await slow_kafka.wait_until_tiered(case, 1)
 
     def spoil(metadata: TierMetadata, partition: TopicIdPartition) -> None:
-        """A copy far above everything that there is."""
         segment_id = SegmentId(partition, Uuid.of(1, 2))
         lone = SegmentMetadata(
             segment_id, 2_800, 2_827, 77, 1_000, 1_000, ((0, 2_800),), 1_000, txn_index_empty=True

@@ -31,7 +31,6 @@ EXAMPLE = example_partition()
 def place(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Place]:
-    """A folder, or the bucket of a fake."""
     known_as("somebody", "something", tmp_path, monkeypatch)
     if request.param == "folder":
         yield Folder(path=tmp_path / "objects")

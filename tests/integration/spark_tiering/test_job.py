@@ -28,8 +28,6 @@ from tests.support.tier_places import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spark_tiering.copy_job.report import JobReport
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.executor.tasks import CopyOptions
@@ -37,19 +35,11 @@ if TYPE_CHECKING:
 CS, CF, DS, DF = SegmentState
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
-
-
 def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
-    """The fates of one partition's copies, in order."""
     return [one.fate.value for one in report.receipts if one.partition == partition]
 
 
 def take_away(place: TierPlace, start: int) -> None:
-    """The broker deletes a segment: its files get another name, and then they are gone."""
     for path in place.file("").glob(f"{start:020d}.*"):
         path.rename(path.with_name(f"{path.name}.deleted"))
 
@@ -153,7 +143,6 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
 
 
 def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
-    """Somebody else says that a copy came to these states."""
     for state in reached:
         event = SegmentUpdate(task.segment.id, task.segment.broker_id, at.now_ms(), None, state)
         at.metadata.publish(event, 5.0)

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from spark_tiering.executor.tasks import CopyResult, CopyTask
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every unit asks for the mark: none of these lasts as long as an answer counts."""

@@ -83,7 +83,6 @@ def store(folder: Path) -> LocalStore:
 
 
 def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> bytes:
-    """All pieces; a reason fails here."""
     assert not isinstance(found, Unreadable), found
     pieces = list(found)
     assert not [piece for piece in pieces if isinstance(piece, Unreadable)], pieces

@@ -105,8 +105,6 @@ Found = SegmentMetadata | RlmmError | None
 
 
 class Scripted:
-    """Answers writes and looks as a test says."""
-
     def __init__(self, answers: list[Answer], found: list[Found]) -> None:
         self._answers = answers
         self._found = found
@@ -133,7 +131,6 @@ class Scripted:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether everything was asked for."""
         return not self._answers and not self._found
 
 

@@ -31,7 +31,6 @@ class Trial:
         self.told: list[tuple[str, str]] = []
 
     async def attempt(self) -> str:
-        """The next outcome; the last one comes again and again."""
         self.attempts += 1
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         if isinstance(outcome, RlmmError):

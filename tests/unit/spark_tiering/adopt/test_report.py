@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 
 def report(*topics: TopicOutcome, stopped: str = "") -> AdoptionReport:
-    """Of a job that took ten seconds."""
     return AdoptionReport("job", "adopt", 1_000, 11_000, topics, (), stopped)
 
 
 def outcome_of_adoption() -> TopicOutcome:
-    """One in which two segments are copied."""
     one = source(
         cut(0, 10, 20, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
     )

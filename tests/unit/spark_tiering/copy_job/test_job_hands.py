@@ -52,7 +52,6 @@ class TwoSlots(InProcess):
         self.sent: list[Any] = []
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `Engine`; planning is done as it is elsewhere."""
         if not self.results:
             return InProcess().run_units(units, fn, on_result)
         self.sent += units
@@ -64,7 +63,6 @@ class TwoSlots(InProcess):
 def hands_of(
     at: CopyJobContext, claims: HeldClaims | None = None, plan: CopyPlan | None = None
 ) -> tuple[CopyJobActions, CopyPlan]:
-    """The hands that carry out what is planned now."""
     seen = look_around(at)
     plan = plan or plan_now(at, seen)
     return CopyJobActions(at, plan, seen, claims or HeldClaims(True)), plan  # type: ignore[arg-type]

@@ -41,8 +41,6 @@ FACTS = ClusterPartition(
 
 @dataclass
 class HeldCluster:
-    """Says what it is given."""
-
     facts: Mapping[TopicIdPartition, ClusterPartition]
     cluster_id: str = "cluster-1"
     asked: list[str] = field(default_factory=list)

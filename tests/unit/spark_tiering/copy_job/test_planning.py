@@ -46,7 +46,6 @@ class CountingUnits(InProcess):
 
 
 def planned(engine: CountingUnits | None = None, **parts: Any) -> CopyPlan:
-    """The plan of a job with these parts."""
     engine = engine or CountingUnits()
     at = job_parts(open_engine=lambda: engine, **parts)
     return plan_now(at, look_around(at))

@@ -27,7 +27,6 @@ SEGMENTS = [started(label, 10 * label, 10 * label + 9) for label in range(5)]
 
 
 def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
-    """One that publishes in the name of 7."""
     return CopyEventPublisher(metadata, 7, lambda: NOW_MS, 5.0)
 
 

@@ -55,7 +55,6 @@ def world(waves: WaveSize) -> World:
 
 
 def fates(carried: object, partition: object = ORDERS) -> list[str]:
-    """The fates of one partition's copies, in order."""
     receipts = carried.receipts()  # type: ignore[attr-defined]
     return [one.fate.value for one in receipts if one.partition == partition]
 

@@ -78,7 +78,6 @@ class Moving:
 
 
 def put(metadata: Moving, partition: TopicIdPartition, *starts: int) -> list[SegmentMetadata]:
-    """The partition has segments that start there, under the epoch 4 and the next one."""
     found = [
         started(segment_id(start + 1, partition), start, start + 9, {4: start, 5: start + 5})
         for start in starts
@@ -88,7 +87,6 @@ def put(metadata: Moving, partition: TopicIdPartition, *starts: int) -> list[Seg
 
 
 def on_place(place: int, at: int = 0) -> TopicIdPartition:
-    """A user partition whose events are in metadata partition *place*."""
     found = [one for number in range(60) if place in by_place([one := tp(partition=number)], COUNT)]
     return found[at]
 
