@@ -1,26 +1,27 @@
 """
-The broker's side of rlmm: clients for programs in Python, and what a broker is told of our errors.
+The broker's side of rlmm: clients for programs in Python, and the exceptions a broker expects.
 
 `client` asks a service on an event loop, `blocking` from threads; `stand_in` needs no service and
-is for tests. `translate` names the exception that a broker expects for each error.
+is for tests. `kafka_exceptions` names the exception that a broker expects for each error.
 
 May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 `spark_tiering.tier_metadata`.
 
-- `address`: Where a service listens, and how it is dialled.
-- `assignment`: What this broker leads and follows, as far as anybody said.
-- `call_execution`: How a call is carried out.
-- `calls`: Each verb as a call.
-- `connection`: One connection.
-- `dialer`: How a service is reached.
-- `kafka_exceptions`: For each of our errors, the exception that a broker expects from its
-  metadata manager.
-- `link`: A connection that comes back.
-- `lost_answers`: What became of an event whose answer was lost, as far as the state tells.
-- `retry_policies`: What is tried again, and how.
-- `settings`: How patient a client is.
-- `stand_in_answers`: What the stand-in answers to each method.
-- `statistics`: What a client counted.
-- `takeover`: What a client does when another start of its broker has taken over.
-- `verbs`: The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
+- `address`: Where a service listens, and how a client dials it.
+- `assignment`: The partitions that this broker leads and follows.
+- `blocking`: Every verb for threads, derived from `verbs`.
+- `call_execution`: Deadline, repeats, lost answers and counting of one call.
+- `calls`: Each verb as a request, and how its answer is read.
+- `client`: The client of a service, on an event loop.
+- `connection`: One connection: requests out, answers in; and dialling.
+- `kafka_exceptions`: For each error of rlmm, the exception that a broker expects.
+- `link`: A connection that is dialled again when it is lost; its end when another start of the
+  broker has taken over.
+- `lost_answers`: What became of an event whose answer was lost.
+- `retry_policies`: Which errors are repeated, and with what pauses.
+- `settings`: Time-outs and limits of a client.
+- `stand_in`: A service in memory, for tests of brokers.
+- `stand_in_answers`: The answer of the stand-in to each method.
+- `statistics`: Counts of a client.
+- `verbs`: The verbs of Kafka's RemoteLogMetadataManager, in Python's spelling.
 """

@@ -1,34 +1,34 @@
-"""
-Where a service listens, and how it is dialled: a Unix socket, or TCP with or without TLS.
-"""
+"""Addresses of a service: how they are dialled, and the files of TLS and tokens."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.base.threads import in_own_thread
+from rlmm.errors import ConfigError
+from rlmm.wire.hello import TOKEN_CHARS_MAX
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
-    from pathlib import Path
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
 @dataclass(frozen=True, slots=True)
 class UnixAddress:
-    """A socket of this machine; who may open its file may ask."""
+    """A socket of this machine; whatever user may open its file may call."""
 
     path: Path | str
 
     async def dial(self, make: Callable[[], P]) -> P:
-        """A connection; raises `OSError` where there is none to be had."""
+        """Return a connection; raises `OSError`."""
         _, protocol = await asyncio.get_running_loop().create_unix_connection(make, str(self.path))
         return protocol
 
@@ -38,7 +38,7 @@ class UnixAddress:
 
 @dataclass(frozen=True, slots=True)
 class TcpAddress:
-    """A host and port; *tls* encrypts, and says whom to trust and who this is."""
+    """A host and port; *tls* encrypts, and holds trusted authorities and own certificate."""
 
     host: str
     port: int
@@ -47,7 +47,7 @@ class TcpAddress:
     """The name in the service's certificate, where that is not *host*."""
 
     async def dial(self, make: Callable[[], P]) -> P:
-        """A connection; raises `OSError` where there is none to be had."""
+        """Return a connection; raises `OSError`."""
         name = None if self.tls is None else self.server_hostname or self.host
         *others, last = await _found(self.host, self.port)
         for address in others:
@@ -68,10 +68,46 @@ class TcpAddress:
 Address = UnixAddress | TcpAddress
 
 
+def tls_context(
+    ca_file: Path | str | None, certificate_file: Path | str | None, key_file: Path | str | None
+) -> ssl.SSLContext:
+    """Return TLS with these files; without *ca_file* it trusts the system. Raises `ConfigError`."""
+    try:
+        context = ssl.create_default_context(cafile=ca_file or None)
+        if certificate_file:
+            context.load_cert_chain(certificate_file, key_file or None, _no_password)
+    except (OSError, ValueError) as error:
+        files = map(str, filter(None, (ca_file, certificate_file, key_file)))
+        msg = f"TLS cannot be set up with {', '.join(files) or 'what the system has'}: {error}"
+        raise ConfigError(msg) from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
+
+
+def token_in(path: Path | str | None) -> str | None:
+    """Read the token in a file; no message repeats it. Raises `ConfigError`."""
+    if not path:
+        return None
+    try:
+        with Path(path).open(encoding="ascii") as file:
+            token = file.read(TOKEN_CHARS_MAX + 2).strip()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not ASCII"
+        msg = f"the token in {path} cannot be read: {why}"
+        raise ConfigError(msg) from error
+    if not token or len(token) > TOKEN_CHARS_MAX or any(letter.isspace() for letter in token):
+        msg = f"{path} does not hold one token of at most {TOKEN_CHARS_MAX} characters"
+        raise ConfigError(msg)
+    return token
+
+
 async def _found(host: str, port: int) -> list[str]:
     """
-    The addresses of *host*, one at least. Looked up in a thread that ends with it: with the event
-    loop's own, whoever closes a client would wait for a resolver that hangs.
+    Return the addresses of *host*, one at least. The thread of the look-up ends with it: in the
+    event loop's own thread, a closing client would wait for a resolver that hangs.
     """
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await in_own_thread(f"broker_adapter: looking for {host}", ask, grace_s=0)

@@ -1,26 +1,26 @@
 """
-What this broker leads and follows, as far as anybody said; pure.
+The assignment of this broker: the partitions that it leads and follows. Pure.
 
-Kept here so that a service can be told again: one that was started anew knows nothing. Invariant: a
-broker that has said nothing yet says nothing, since an empty assignment is one, too.
+The client keeps it, because a service that was started anew knows nothing. Invariant: before the
+first assignment nothing is sent, since an empty assignment is one, too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker_adapter import calls
+from rlmm.errors import NotReady
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker_adapter.calls import Call
+    from rlmm.errors import NotAssigned
     from rlmm.metadata.ids import TopicIdPartition
 
 
 class OwnAssignment:
-    """The partitions of one broker."""
-
     def __init__(self) -> None:
         self._leads: dict[TopicIdPartition, bool] = {}
         self._gone: dict[TopicIdPartition, None] = {}
@@ -30,13 +30,26 @@ class OwnAssignment:
         self.room = calls.MessageRoom()
         """Of one message, to the service that is told."""
 
-    def __contains__(self, partition: TopicIdPartition) -> bool:
-        return partition in self._leads
+    def require_accepted(self, error: NotAssigned, call: Call[Any], *, is_accepted: bool) -> None:
+        """
+        Raise `NotReady` where *call* was refused with *error* and the service may only not know yet
+        that a partition is this broker's.
+        """
+        if is_accepted or not any(one in self._leads for one in call.partitions):
+            return
+        msg = f"{error}; that it was given to this broker is still on its way"
+        raise NotReady(
+            msg,
+            reason="assignment-unknown",
+            user_partition=str(call.partitions[0]),
+            metadata_partition=error.metadata_partition,
+            retry_after_ms=50,
+        ) from error
 
     def add(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> list[Call[int]]:
-        """These are led and followed from now on; what to tell of it."""
+        """Add partitions that are led and followed; return the messages that say so."""
         leaders, followers = list(leaders), list(followers)
         messages = calls.assign(leaders, followers, self.room)
         self._leads.update(dict.fromkeys(followers, False))
@@ -47,7 +60,7 @@ class OwnAssignment:
         return messages
 
     def remove(self, partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
-        """These are not this broker's any more; what to tell of it."""
+        """Take partitions away; return the messages that say so."""
         gone = list(partitions)
         messages = calls.stop_partitions(gone, self.room)
         for partition in gone:
@@ -57,10 +70,9 @@ class OwnAssignment:
 
     def whole(self) -> list[Call[int]]:
         """
-        All of it, to who may know nothing or something else; nothing where nothing was said.
-
-        What one message has no room for is added in several, so that nothing is taken away for a
-        moment; and what is to go is named.
+        Return messages that say all of it; none before the first assignment. Where one message has
+        no room, several add partitions, so that nothing is missing for a moment, and others remove
+        what is gone.
         """
         if not self.is_known:
             return []
@@ -75,5 +87,5 @@ class OwnAssignment:
         return messages
 
     def accepted(self) -> None:
-        """The service has heard all of it."""
+        """The service has accepted every message."""
         self._gone.clear()

@@ -1,281 +1,110 @@
 """
-The same client for threads: every verb, waiting for its answer.
+Blocking clients: every verb of `broker_adapter.verbs`, for threads.
 
-The client lives on an event loop in a thread of its own; any number of threads may ask at once, and
-all of it goes over the one connection. When it is closed no thread is left, but one that a resolver
-of names may hold, until that answers. It belongs to the process that made it: one that is forked
-off makes its own.
+The client lives on an event loop in a thread of its own. Any number of threads may call at once;
+all of it goes over the one connection. After `close` no thread is left, but one that a resolver of
+names may hold until that answers. A client belongs to the process that made it: a forked process
+makes its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from broker_adapter.client import RemoteLogMetadataClient
-from rlmm.base.own_loop import OwnLoop
+from broker_adapter.verbs import Verbs
+from rlmm.base.loop_thread import BlockingCalls, LoopThread, blocking, called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from broker_adapter.address import Address
-    from broker_adapter.calls import Lookup, SegmentPage
-    from broker_adapter.statistics import ClientStatistics
-    from broker_adapter.verbs import Verbs
-    from rlmm.errors import RlmmError
-    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
-    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.wire.options import Unassigned
-    from rlmm.wire.values import WriteAnswer
+    from rlmm.wire.options import ReadOptions
 
 THREAD: Final = "broker_adapter"
 
 
-class BlockingVerbs:
+class BlockingVerbs(BlockingCalls[Verbs]):
     """
     What `broker_adapter.verbs.Verbs` offers, to threads.
 
-    Each call blocks the thread it is made on, up to its deadline; see there for what each means. On
-    a thread that runs an event loop a call is refused, since it would block that loop.
+    Each call blocks its thread, up to its deadline. On a thread that runs an event loop it is
+    refused, since it would block that loop.
     """
 
     def __init__(self, make: Callable[[], Verbs]) -> None:
-        """Over what *make* makes on the loop: a client, or its stand-in."""
-        self._own: OwnLoop[Verbs] = OwnLoop(THREAD, make)
-        self._client = self._own.living
+        """*make* is called on the loop and returns a client, or its stand-in."""
+        self._thread = LoopThread(THREAD)
+        try:
+            client = self._thread.call(make)
+        except BaseException:
+            self._thread.close()
+            raise
+        super().__init__(client, self._thread.wait, "RemoteLogMetadataClient there")
 
-    # --------------------------------------------------------------------------------- writes
+    add_segment = blocking(Verbs.add_segment)
+    update_segment = blocking(Verbs.update_segment)
+    put_partition_delete = blocking(Verbs.put_partition_delete)
+    publish_all = blocking(Verbs.publish_all)
 
-    def add_segment(
-        self,
-        segment: SegmentMetadata,
-        *,
-        unassigned: Unassigned = "refuse",
-        timeout_s: float | None = None,
-    ) -> WriteAnswer:
-        return self._own.wait(
-            self._client.add_segment(segment, unassigned=unassigned, timeout_s=timeout_s)
-        )
+    segment_for = blocking(Verbs.segment_for)
+    segments_for = blocking(Verbs.segments_for)
+    segment = blocking(Verbs.segment)
+    highest_offset = blocking(Verbs.highest_offset)
+    next_segment_with_txn_index = blocking(Verbs.next_segment_with_txn_index)
+    remote_log_size = blocking(Verbs.remote_log_size)
+    partition_delete = blocking(Verbs.partition_delete)
+    page = blocking(Verbs.page)
+    is_ready = blocking(Verbs.is_ready)
+    wait_ready = blocking(Verbs.wait_ready)
 
-    def update_segment(
-        self,
-        update: SegmentUpdate,
-        *,
-        unassigned: Unassigned = "refuse",
-        timeout_s: float | None = None,
-    ) -> WriteAnswer:
-        return self._own.wait(
-            self._client.update_segment(update, unassigned=unassigned, timeout_s=timeout_s)
-        )
+    read_token = blocking(Verbs.read_token)
+    status = blocking(Verbs.status)
+    ping = blocking(Verbs.ping)
+    statistics = called(Verbs.statistics)
 
-    def put_partition_delete(
-        self,
-        delete: PartitionDelete,
-        *,
-        unassigned: Unassigned = "refuse",
-        timeout_s: float | None = None,
-    ) -> WriteAnswer:
-        return self._own.wait(
-            self._client.put_partition_delete(delete, unassigned=unassigned, timeout_s=timeout_s)
-        )
-
-    # ------------------------------------------------------------------------------ questions
-
-    def segment_for(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentMetadata | None:
-        return self._own.wait(
-            self._client.segment_for(
-                partition,
-                epoch,
-                offset,
-                at_least=at_least,
-                linearizable=linearizable,
-                timeout_s=timeout_s,
-            )
-        )
-
-    def segments_for(
-        self,
-        lookups: Iterable[Lookup],
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> list[SegmentMetadata | RlmmError | None]:
-        return self._own.wait(
-            self._client.segments_for(
-                lookups, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
-            )
-        )
-
-    def segment(
-        self,
-        segment_id: SegmentId,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentMetadata | None:
-        return self._own.wait(
-            self._client.segment(
-                segment_id, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
-            )
-        )
-
-    def highest_offset(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> int | None:
-        return self._own.wait(
-            self._client.highest_offset(
-                partition, epoch, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
-            )
-        )
-
-    def next_segment_with_txn_index(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentMetadata | None:
-        return self._own.wait(
-            self._client.next_segment_with_txn_index(
-                partition,
-                epoch,
-                offset,
-                at_least=at_least,
-                linearizable=linearizable,
-                timeout_s=timeout_s,
-            )
-        )
-
-    def remote_log_size(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> int:
-        return self._own.wait(
-            self._client.remote_log_size(
-                partition, epoch, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
-            )
-        )
-
-    def partition_delete(
-        self,
-        partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> PartitionDelete | None:
-        return self._own.wait(
-            self._client.partition_delete(
-                partition, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
-            )
-        )
-
-    def list_segments(
-        self,
-        partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> Iterator[SegmentMetadata]:
-        return self._listed(partition, None, at_least, timeout_s, linearizable=linearizable)
-
-    def list_segments_by_epoch(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> Iterator[SegmentMetadata]:
-        return self._listed(partition, epoch, at_least, timeout_s, linearizable=linearizable)
-
-    def page(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        *,
-        after: bytes | None = None,
-        limit: int | None = None,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentPage:
-        return self._own.wait(
-            self._client.page(
-                partition,
-                epoch,
-                after=after,
-                limit=limit,
-                at_least=at_least,
-                linearizable=linearizable,
-                timeout_s=timeout_s,
-            )
-        )
-
-    def is_ready(self, partition: TopicIdPartition) -> bool:
-        return self._own.wait(self._client.is_ready(partition))
-
-    def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float | None = None) -> None:
-        self._own.wait(self._client.wait_ready(partition, timeout_s=timeout_s))
+    _change = called(Verbs.on_partition_leadership_changes)
+    _stop = called(Verbs.on_stop_partitions)
 
     def on_partition_leadership_changes(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        led, followed = list(leaders), list(followers)
-        self._own.call(lambda: self._client.on_partition_leadership_changes(led, followed))
+        # Generators may call this client, so they run on the caller's thread.
+        self._change(list(leaders), list(followers))
 
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
-        stopped = list(partitions)
-        self._own.call(lambda: self._client.on_stop_partitions(stopped))
+        self._stop(list(partitions))
 
-    def read_token(self, *, timeout_s: float | None = None) -> dict[int, int]:
-        return self._own.wait(self._client.read_token(timeout_s=timeout_s))
+    def list_segments(
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
+    ) -> Iterator[SegmentMetadata]:
+        return self._listed(partition, None, **options)
 
-    def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
-        return self._own.wait(self._client.status(timeout_s=timeout_s))
+    def list_segments_by_epoch(
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
+    ) -> Iterator[SegmentMetadata]:
+        return self._listed(partition, epoch, **options)
 
-    def ping(self, *, timeout_s: float | None = None) -> None:
-        self._own.wait(self._client.ping(timeout_s=timeout_s))
-
-    def statistics(self) -> ClientStatistics:
-        return self._own.call(self._client.statistics)
-
-    # ------------------------------------------------------------------------------- the end
+    def _listed(
+        self, partition: TopicIdPartition, epoch: int | None, **options: Unpack[ReadOptions]
+    ) -> Iterator[SegmentMetadata]:
+        after: bytes | None = None
+        while True:
+            segments, after = self.page(partition, epoch, after=after, **options)
+            yield from segments
+            if after is None:
+                return
+            options = {"timeout_s": options.get("timeout_s")}
 
     def close(self) -> None:
         """
-        Hang up, and return when the thread is over. Whoever waits is told `Stopped`, or
-        `AppendUncertain` of an event that was sent. Once is enough, also from several threads.
+        Hang up, and return when the thread is over. Calls that wait end with `Stopped`, or with
+        `AppendUncertain` for an event that was sent. Several threads may call it.
         """
-        self._own.close()
+        self._thread.close(self._subject.close)
 
     def __enter__(self) -> Self:
         return self
@@ -288,33 +117,9 @@ class BlockingVerbs:
     ) -> None:
         self.close()
 
-    def _listed(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None,
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
-        *,
-        linearizable: bool,
-    ) -> Iterator[SegmentMetadata]:
-        after: bytes | None = None
-        while True:
-            segments, after = self.page(
-                partition,
-                epoch,
-                after=after,
-                at_least=at_least,
-                linearizable=linearizable,
-                timeout_s=timeout_s,
-            )
-            yield from segments
-            if after is None:
-                return
-            at_least, linearizable = None, False
-
 
 class BlockingRemoteLogMetadataClient(BlockingVerbs):
-    """A client of a service, for threads. As `RemoteLogMetadataClient`, with its options."""
+    """A client of a service, for threads, with the options of `RemoteLogMetadataClient`."""
 
     def __init__(self, address: Address, **options: Any) -> None:
         super().__init__(lambda: RemoteLogMetadataClient(address, **options))

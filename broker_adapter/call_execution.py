@@ -1,32 +1,23 @@
 """
-How a call is carried out: deadline, repeats, a look at what became of a lost event, counting.
+Call execution: deadline, repeats, lost answers and counting of one call.
 
-What answers is somebody else's: a service behind a connection, or a stand-in in memory. Invariant:
-an event is stored twice by one call only where the second one equals the first in every field.
+A service behind a connection answers, or a stand-in in memory. Invariant: one call stores an event
+twice only where the second one equals the first in every field.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, Unpack
 
 from broker_adapter import calls
-from broker_adapter.lost_answers import LOOKS_MAX, LostWriteState, fate_of
+from broker_adapter.lost_answers import settled
 from broker_adapter.retry_policies import READS, WRITES
 from broker_adapter.settings import ClientSettings, require_timeout
 from broker_adapter.statistics import OK, ClientCounters
-from rlmm.errors import (
-    AppendUncertain,
-    EventRejected,
-    LogUnavailable,
-    NotAssigned,
-    NotReady,
-    OutcomeUnknown,
-    RlmmError,
-    SidecarUnavailable,
-    UnknownPartition,
-)
+from rlmm.errors import LogUnavailable, NotAssigned, NotReady, RlmmError, SidecarUnavailable
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.wire.options import (
@@ -35,74 +26,72 @@ from rlmm.wire.options import (
     read_options_value,
     write_options_value,
 )
-from rlmm.wire.values import WriteAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from tenacity import AsyncRetrying
 
     from broker_adapter.calls import Call, Event
     from broker_adapter.retry_policies import RetryPolicy
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.wire.options import Unassigned
+    from rlmm.wire.options import ReadOptions, Unassigned
+    from rlmm.wire.values import WriteAnswer
+
+    Options = Mapping[str, object] | None
 
 A = TypeVar("A")
 
 MARGIN: Final = 0.1
-"""Share of the time left by which a service is to answer earlier than the caller gives up: what it
-then says is better than silence."""
+"""Share of the time left by which a service is to answer earlier than the caller gives up: its
+answer then is better than none."""
 MARGIN_S_MAX: Final = 1.0
 TIMEOUT_MS_UNTOLD: Final = 30_000
-"""What is asked for at most while the service has not told how long one request may wait; who has
-more time asks again."""
+"""Longest wait of one request before the service has named its own; a call with more time repeats
+the request."""
 
 
 class RequestExchange(Protocol):
-    """Who answers one request at a time."""
+    """The way of one request to the service."""
 
     @property
-    def is_connected(self) -> bool:
-        """Whether an answer can come now."""
+    def is_connected(self) -> bool: ...
 
     @property
-    def is_told(self) -> bool:
-        """Whether it is known there what this broker has."""
+    def is_accepted(self) -> bool:
+        """Whether the service has accepted what this broker leads and follows."""
 
     @property
-    def lookups_max(self) -> int | None:
-        """Look-ups in one request, where that is known."""
+    def lookups_max(self) -> int | None: ...
 
     @property
     def timeout_ms_max(self) -> int | None:
-        """Longest time that one request may wait there; 0: any, `None`: it is not known yet."""
+        """Longest time that one request may wait there; 0: any, `None`: not known yet."""
 
-    def is_awaited(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* is this broker's, and that may not be known there yet."""
-
-    async def exchange(self, method: str, args: Sequence[object], deadline_s: float) -> object:
-        """The result of a request, once; raises its refusal, or what is true without an answer."""
+    async def exchange(self, call: Call[A], options: Options, deadline_s: float) -> A:
+        """The answer to *call*, sent once; raises its refusal, or that there is no answer."""
 
     async def partition_count(self, deadline_s: float) -> int:
-        """How many metadata partitions there are."""
+        """Return the number of metadata partitions."""
 
     def change(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        """This broker leads and follows these, too."""
+        """Add partitions that this broker leads and follows."""
 
     def stop(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These are not this broker's any more."""
+        """Take partitions away from this broker."""
 
     async def pause(self, pause_s: float) -> None:
-        """Return after so long, or when it is closed."""
+        """Return after *pause_s*, or when it is closed."""
 
     async def close(self) -> None:
         """Refuse everything from now on."""
 
 
 class CallExecution:
-    """Carries out calls on one event loop."""
-
     def __init__(
         self, exchange: RequestExchange, settings: ClientSettings, figures: ClientCounters
     ) -> None:
@@ -116,171 +105,118 @@ class CallExecution:
     async def _read(
         self,
         call: Call[A],
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
         *,
-        linearizable: bool,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
     ) -> A:
-        def options(deadline_s: float) -> Mapping[str, object] | None:
+        def options(deadline_s: float) -> Options:
             if not at_least and not linearizable:
                 return None
             left_ms = self._left_ms(deadline_s)
             return read_options_value(FreshnessOptions(at_least, linearizable, left_ms))
 
-        return await self._asked(call, options, timeout_s)
+        return await self._answer(call, options, timeout_s)
 
-    async def _asked(
-        self,
-        call: Call[A],
-        options: Callable[[float], Mapping[str, object] | None],
-        timeout_s: float | None,
+    async def _answer(
+        self, call: Call[A], options: Callable[[float], Options], timeout_s: float | None
     ) -> A:
-        """The answer to something that may be asked again, with *options* made for each attempt."""
+        """The answer to a question, with *options* made for each attempt."""
         deadline_s = self._deadline_s(timeout_s)
+        refusal: RlmmError | None = None
 
         async def attempt() -> A:
-            said = options(deadline_s)
-            args = call.args if said is None else [*call.args, said]
+            nonlocal refusal
             try:
-                return await self._once(call, args, deadline_s)
+                return await self._exchange.exchange(call, options(deadline_s), deadline_s)
             except (NotReady, LogUnavailable) as error:
-                heard.append(error)
+                refusal = error
                 raise
 
-        heard: list[RlmmError] = []
-        return await self._counted(call.method, self._heard(attempt, heard, deadline_s))
-
-    async def _heard(
-        self, attempt: Callable[[], Awaitable[A]], heard: list[RlmmError], deadline_s: float
-    ) -> A:
-        """
-        The answer; where the last attempt had too little time for one, what a service that is still
-        there said before is better than silence.
-        """
-        try:
-            return await self._repeated(READS, attempt, deadline_s)
-        except SidecarUnavailable as error:
-            if heard and self._exchange.is_connected:
-                raise heard[-1] from error
-            raise
+        with self._counting(call.method):
+            try:
+                return await self._attempts(READS, deadline_s)(attempt)
+            except SidecarUnavailable as error:
+                # The last attempt may have had too little time for an answer: the refusal of a
+                # service that is still there says more.
+                if refusal is not None and self._exchange.is_connected:
+                    raise refusal from error
+                raise
 
     async def _listed(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None,
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
-        *,
-        linearizable: bool,
+        self, partition: TopicIdPartition, epoch: int | None, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
         """All segments of a listing; only its first page has to wait."""
         after: bytes | None = None
         while True:
             call = calls.page(partition, epoch, after, self._settings.page_size)
-            segments, after = await self._read(call, at_least, timeout_s, linearizable=linearizable)
+            segments, after = await self._read(call, **options)
             for segment in segments:
                 yield segment
             if after is None:
                 return
-            at_least, linearizable = None, False
+            options = {"timeout_s": options.get("timeout_s")}
 
     # --------------------------------------------------------------------------------- writes
 
     async def _write(
-        self, event: Event, unassigned: Unassigned, timeout_s: float | None
+        self,
+        event: Event,
+        unassigned: Unassigned,
+        timeout_s: float | None,
+        *,
+        is_job: bool = False,
+        turn: AbstractAsyncContextManager[None] | None = None,
     ) -> WriteAnswer:
-        """Store *event*, and hear what became of it."""
+        """Store *event* when its *turn* comes; see `lost_answers.settled`."""
         call = calls.write(event)
-        deadline_s = self._deadline_s(timeout_s)
-        stored = self._stored(call, event, unassigned, deadline_s)
-        return await self._counted(call.method, stored)
+        async with turn or nullcontext():
+            deadline_s = self._deadline_s(timeout_s)
+            look_until_s = 2 * deadline_s - self._loop.time() if is_job else deadline_s
+            with self._counting(call.method):
+                return await settled(
+                    event,
+                    partial(self._store, call, unassigned, deadline_s),
+                    partial(self._look, event, look_until_s),
+                    partial(self._position, calls.partition_of(event), look_until_s),
+                    is_job=is_job,
+                    is_repeating=self._settings.is_repeating,
+                )
 
-    async def _stored(
-        self, call: Call[WriteAnswer], event: Event, unassigned: Unassigned, deadline_s: float
+    async def _store(
+        self, call: Call[WriteAnswer], unassigned: Unassigned, deadline_s: float
     ) -> WriteAnswer:
-        async def attempt() -> WriteAnswer:
-            options = WriteOptions(unassigned, self._left_ms(deadline_s))
-            args = [*call.args, write_options_value(options)]
-            return await self._once(call, args, deadline_s)
+        async for attempt in self._attempts(WRITES, deadline_s):
+            with attempt:
+                options = write_options_value(WriteOptions(unassigned, self._left_ms(deadline_s)))
+                return await self._exchange.exchange(call, options, deadline_s)
+        raise AssertionError(call.method)  # the last attempt has returned or raised
 
-        lost: AppendUncertain | None = None
-        for _ in range(LOOKS_MAX):
-            try:
-                return await self._repeated(WRITES, attempt, deadline_s)
-            except AppendUncertain as error:
-                lost = error
-            except RlmmError as error:
-                # The repeat met this; of the event that was sent before nothing is known by it.
-                if lost is None or isinstance(error, OutcomeUnknown):
-                    raise
-                raise _uncertain(lost, error) from error
-            if not self._settings.is_repeating:
-                raise lost
-            try:
-                answer = await self._looked_for(event, deadline_s)
-            except RlmmError as error:
-                raise _uncertain(lost, error) from error
-            if answer is not None:
-                return answer
-        assert lost is not None
-        raise lost
-
-    async def _looked_for(self, event: Event, deadline_s: float) -> WriteAnswer | None:
-        """What became of an event that was sent; `None`: nothing yet, as far as can be seen."""
-        left_s = max(0.001, deadline_s - self._loop.time())
-        about: Call[SegmentMetadata | None] | Call[PartitionDelete | None]
+    async def _look(
+        self, event: Event, deadline_s: float, at_least: Mapping[int, int]
+    ) -> SegmentMetadata | PartitionDelete | None:
+        call: Call[SegmentMetadata | None] | Call[PartitionDelete | None]
         if isinstance(event, PartitionDelete):
-            about = calls.partition_delete(event.partition)
+            call = calls.partition_delete(event.partition)
         else:
-            about = calls.segment(event.id)
-        found: SegmentMetadata | PartitionDelete | None = None
-        try:
-            found = await self._read(about, None, left_s, linearizable=True)
-        except UnknownPartition:
-            found = None
-        fate = fate_of(event, found)
-        if fate is LostWriteState.NOT_SEEN:
-            return None
-        if fate is LostWriteState.PASSED:
-            raise EventRejected(f"the state has moved on: {found}")
-        if fate is LostWriteState.NOT_KNOWN:
-            raise UnknownPartition("nothing is there, and it may be that nothing ever was")
-        left_s = max(0.001, deadline_s - self._loop.time())
-        token = await self._read(calls.read_token(), None, left_s, linearizable=False)
-        partition = calls.partition_of(event)
-        count = await self._repeated(READS, partial(self._count, deadline_s), deadline_s)
+            call = calls.segment(event.id)
+        return await self._read(
+            call, at_least=at_least, linearizable=True, timeout_s=self._left_s(deadline_s)
+        )
+
+    async def _position(self, partition: TopicIdPartition, deadline_s: float) -> tuple[int, int]:
+        token = await self._read(calls.read_token(), timeout_s=self._left_s(deadline_s))
+        ask = partial(self._exchange.partition_count, deadline_s)
+        count: int = await self._attempts(READS, deadline_s)(ask)
         place = metadata_partition_for(partition.topic_id, partition.partition, count)
         if place not in token:
             raise NotAssigned(f"metadata partition {place} is not read there any more")
-        return WriteAnswer(place, token[place], "duplicate")
-
-    async def _count(self, deadline_s: float) -> int:
-        return await self._exchange.partition_count(deadline_s)
+        return place, token[place]
 
     # ----------------------------------------------------------------------------- all of them
 
-    async def _once(self, call: Call[A], args: Sequence[object], deadline_s: float) -> A:
-        try:
-            value = await self._exchange.exchange(call.method, args, deadline_s)
-        except NotAssigned as error:
-            # It may only not have been heard yet; then nobody may be sent away.
-            if not any(map(self._exchange.is_awaited, call.partitions)):
-                raise
-            msg = f"{error}; that it was given to this broker is still on its way"
-            raise NotReady(
-                msg,
-                reason="assignment-unknown",
-                user_partition=str(call.partitions[0]),
-                metadata_partition=error.metadata_partition,
-                retry_after_ms=50,
-            ) from error
-        return call.answer(value)
-
-    async def _repeated(
-        self, policy: RetryPolicy, attempt: Callable[[], Awaitable[A]], deadline_s: float
-    ) -> A:
-        return await policy.run(
-            attempt,
+    def _attempts(self, policy: RetryPolicy, deadline_s: float) -> AsyncRetrying:
+        return policy.attempts(
             now=self._loop.time,
             deadline_s=deadline_s,
             hook=self._figures.repeated,
@@ -288,12 +224,13 @@ class CallExecution:
             sleep=self._exchange.pause,
         )
 
-    async def _counted(self, method: str, answer: Awaitable[A]) -> A:
+    @contextmanager
+    def _counting(self, method: str) -> Iterator[None]:
         figures = self._figures
         figures.waiting += 1
         outcome = "cancelled"
         try:
-            result = await answer
+            yield
             outcome = OK
         except RlmmError as error:
             outcome = error.code
@@ -301,19 +238,17 @@ class CallExecution:
         finally:
             figures.waiting -= 1
             figures.ended(method, outcome)
-        return result
 
     def _deadline_s(self, timeout_s: float | None) -> float:
         chosen_s = self._settings.timeout_s if timeout_s is None else require_timeout(timeout_s)
         return self._loop.time() + chosen_s
 
+    def _left_s(self, deadline_s: float) -> float:
+        return max(0.001, deadline_s - self._loop.time())
+
     def _left_ms(self, deadline_s: float) -> int:
-        """How long a service may take."""
+        """Return how long a service may take."""
         left_s = deadline_s - self._loop.time()
         left_ms = max(1, int((left_s - min(MARGIN_S_MAX, MARGIN * left_s)) * 1_000))
         most_ms = self._exchange.timeout_ms_max
         return min(left_ms, TIMEOUT_MS_UNTOLD if most_ms is None else most_ms or left_ms)
-
-
-def _uncertain(lost: AppendUncertain, error: RlmmError) -> AppendUncertain:
-    return AppendUncertain(f"{lost}; when it was looked for: {error}")

@@ -1,13 +1,13 @@
 """
-Each verb as a call: its method, its arguments on the wire, and how its answer is read.
+Calls: each verb's method, its arguments on the wire, and how its answer is read. Pure.
 
-Pure. What is wrong in an event is refused here, before anything is sent; everything else is the
-service's to judge.
+A wrong event is refused here, before anything is sent; the service judges everything else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from rlmm.errors import InvalidArgument, ProtocolError
@@ -41,7 +41,7 @@ _PARTITION_BYTES: Final = 29
 
 
 class MessageRoom(NamedTuple):
-    """What one message about an assignment may hold."""
+    """Room of one message about an assignment."""
 
     partitions: int = 1_000
     """Where a service does not say: less than any takes as it is configured by default."""
@@ -63,8 +63,11 @@ class Call(Generic[A_co]):
     partitions: tuple[TopicIdPartition, ...] = ()
     """What it is about."""
 
+    def args_with(self, options: Mapping[str, object] | None) -> list[Any]:
+        return self.args if options is None else [*self.args, options]
+
     def answer(self, value: object) -> A_co:
-        """What *value* means; `ProtocolError` where it means nothing."""
+        """Return what *value* means; raises `ProtocolError`."""
         try:
             return self.read(value)
         except InvalidArgument as error:
@@ -90,7 +93,7 @@ def _offset_or_none(value: object) -> int | None:
 
 
 def write(event: Event) -> Call[WriteAnswer]:
-    """*event* is to be stored; refused where no broker could digest it."""
+    """Store *event*; an event that no broker could read is refused here."""
     if not isinstance(event, (SegmentMetadata, SegmentUpdate, PartitionDelete)):
         msg = f"a segment, an update or a partition's deletion can be stored, got {event!r:.80}"
         raise InvalidArgument(msg)
@@ -108,7 +111,6 @@ def write(event: Event) -> Call[WriteAnswer]:
 
 
 def partition_of(event: Event) -> TopicIdPartition:
-    """The user partition that *event* is about."""
     return event.partition if isinstance(event, PartitionDelete) else event.id.partition
 
 
@@ -131,18 +133,14 @@ def segment(segment_id: SegmentId) -> Call[SegmentMetadata | None]:
 def _one_segment(
     method: str, partition: TopicIdPartition, *args: object
 ) -> Call[SegmentMetadata | None]:
-    def read(value: object) -> SegmentMetadata | None:
-        return values.read_optional_segment(partition, value)
-
+    read = partial(values.read_optional_segment, partition)
     return Call(method, [values.partition_value(partition), *args], read, (partition,))
 
 
 def segments_for(lookups: Collection[Lookup]) -> Call[list[SegmentMetadata | RlmmError | None]]:
     partitions = tuple(partition for partition, _, _ in lookups)
 
-    def read(value: object) -> list[SegmentMetadata | RlmmError | None]:
-        return questions.read_segment_answers(partitions, value)
-
+    read = partial(questions.read_segment_answers, partitions)
     args = [questions.lookup_value(*lookup) for lookup in lookups]
     return Call("segments_for", [args], read, tuple(dict.fromkeys(partitions)))
 
@@ -155,9 +153,7 @@ def highest_offset(partition: TopicIdPartition, epoch: int) -> Call[int | None]:
 def page(
     partition: TopicIdPartition, epoch: int | None, after: bytes | None, limit: int
 ) -> Call[SegmentPage]:
-    def read(value: object) -> SegmentPage:
-        return questions.read_page(partition, value)
-
+    read = partial(questions.read_page, partition)
     asked = [values.partition_value(partition)]
     if epoch is None:
         return Call("list_segments", [*asked, after, limit], read, (partition,))
@@ -202,14 +198,14 @@ def status() -> Call[Mapping[object, object]]:
 def assign(
     leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: MessageRoom
 ) -> list[Call[int]]:
-    """What a broker leads and follows beside what it has, in as many messages as it takes."""
+    """Return messages that add to what a broker leads and follows."""
     said = [(partition, True) for partition in leaders]
     said += [(partition, False) for partition in followers]
     return [_assign(part, complete=False) for part in _parts(said, room)]
 
 
 def assign_whole(leads: Mapping[TopicIdPartition, bool], room: MessageRoom) -> Call[int] | None:
-    """All that a broker leads and follows; `None` where one message has no room for it."""
+    """Return one message of everything, or `None` where it has no room."""
     parts = _parts(list(leads.items()), room)
     return _assign(parts[0], complete=True) if len(parts) == 1 else None
 
@@ -222,7 +218,7 @@ def _assign(said: Iterable[tuple[TopicIdPartition, bool]], *, complete: bool) ->
 
 
 def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -> list[Call[int]]:
-    """What a broker does not have any more, in as many messages as it takes."""
+    """Return messages that take partitions away."""
     said = [(partition, False) for partition in partitions]
     return [
         Call("stop_partitions", [[values.partition_value(one) for one, _ in part]], _generation)
@@ -233,7 +229,7 @@ def stop_partitions(partitions: Iterable[TopicIdPartition], room: MessageRoom) -
 def _parts(
     said: Iterable[tuple[TopicIdPartition, bool]], room: MessageRoom
 ) -> list[list[tuple[TopicIdPartition, bool]]]:
-    """*said*, divided so that each part has room in a message; one part at least."""
+    """Divide *said* so that each part has room in a message; one part at least."""
     parts: list[list[tuple[TopicIdPartition, bool]]] = [[]]
     left_bytes = room.frame_bytes - _AROUND_BYTES
     for one in said:

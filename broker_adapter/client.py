@@ -1,8 +1,8 @@
 """
 The client of a service for programs on an event loop.
 
-One connection, over a Unix socket or TCP, kept by a task of its own until `close`. Nothing here
-blocks, and nothing is left when it is closed.
+A task keeps one connection, over a Unix socket or TCP, until `close`. Nothing blocks, and nothing
+is left afterwards.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ CLIENT: Final = "broker_adapter"
 
 class RemoteLogMetadataClient(Verbs):
     """
-    The metadata of one cluster's tiered storage, asked of a service.
-
-    Made on a running event loop; it connects in the background and is of use at once: calls wait
-    for the connection, each up to its own deadline. `async with` closes it.
+    A client of a service, for the metadata of one cluster's tiered storage. It is made on a running
+    event loop and connects in the background: calls wait for the connection, each up to its
+    deadline. `async with` closes it.
     """
 
     def __init__(

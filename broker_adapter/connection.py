@@ -1,9 +1,9 @@
 """
-One connection: requests out, answers in, each to who waits for it.
+One connection: requests out, answers in, and how a connection is dialled.
 
-Many requests are under way at once. Nothing is repeated here, and nobody is kept waiting behind a
-deadline. Invariant: every request that was sent ends, with its answer or with an error that is true
-of it: of an event that was sent and not answered nobody knows whether it is stored.
+Many requests are under way at once, nothing is repeated, and no call waits beyond its deadline.
+Invariant: every request that was sent ends with its answer or with a true error: an event that was
+sent and not answered may be stored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.errors import (
     AppendUncertain,
+    InvalidArgument,
     OutcomeUnknown,
     PartFailed,
     ProtocolError,
@@ -28,6 +29,7 @@ from rlmm.wire.methods import METHODS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker_adapter.address import Address
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 
@@ -37,8 +39,6 @@ class _Sent(NamedTuple):
 
 
 class ServiceConnection(asyncio.Protocol):
-    """A connection, from its beginning to its end."""
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader()
@@ -58,7 +58,6 @@ class ServiceConnection(asyncio.Protocol):
     # --------------------------------------------------------------------- from the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """There is somebody at the other end."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
@@ -71,7 +70,6 @@ class ServiceConnection(asyncio.Protocol):
             self.end(error)
 
     def pause_writing(self) -> None:
-        """The other end does not take what is sent."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
@@ -82,7 +80,7 @@ class ServiceConnection(asyncio.Protocol):
         self.end(SidecarUnavailable(why))
 
     def end(self, error: RlmmError) -> None:
-        """Hang up; whoever waits is told *error*, or what follows from it for an event."""
+        """Hang up; calls that wait end with *error*, or with what follows from it for an event."""
         if self.lost.done():
             return
         self.lost.set_result(error)
@@ -109,7 +107,7 @@ class ServiceConnection(asyncio.Protocol):
         elif error is None:
             sent.answer.set_result(result)
         else:
-            sent.answer.set_exception(told(sent.method, error))
+            sent.answer.set_exception(refusal_here(sent.method, error))
 
     # ------------------------------------------------------------------------------- requests
 
@@ -119,10 +117,9 @@ class ServiceConnection(asyncio.Protocol):
 
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
         """
-        Send a request, behind all that were sent before; its answer.
-
-        Raises `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no
-        frame can hold; then nothing was sent.
+        Send a request behind all that were sent before; return its answer. Raises
+        `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no frame can
+        hold; then nothing was sent.
         """
         if self._transport is None or self.is_lost:
             why = self.lost.result() if self.is_lost else "it is not open"
@@ -142,9 +139,9 @@ class ServiceConnection(asyncio.Protocol):
 
     async def call(self, method: str, args: Sequence[object], deadline_s: float) -> object:
         """
-        The result of a request, by *deadline_s* of the loop's clock; raises its refusal.
-
-        `SidecarUnavailable` where there is none, or `AppendUncertain` of an event that was sent.
+        Return the result of a request, by *deadline_s* of the loop's clock; raises its refusal.
+        Without an answer it raises `SidecarUnavailable`, or `AppendUncertain` for an event that was
+        sent.
         """
         answer: asyncio.Future[object] | None = None
         try:
@@ -159,13 +156,13 @@ class ServiceConnection(asyncio.Protocol):
             raise unanswered(method, SidecarUnavailable("its deadline has passed")) from None
 
     async def answered(self, timeout_s: float) -> None:
-        """Return when all that was sent has ended, or after so long."""
+        """Return when every request has ended, or after *timeout_s*."""
         waited = [sent.answer for sent in self._sent.values()]
         if waited:
             await asyncio.wait(waited, timeout=timeout_s)
 
     async def greet(self, hello: ClientHello, deadline_s: float) -> HelloAnswer:
-        """Say who this is; what the service says of itself. Its limits hold from now on."""
+        """Send `hello`, and return its answer. Its limits hold from now on."""
         value = await self.call("hello", [hello_value(hello)], deadline_s)
         answer = read_hello_answer(value)
         if answer.version not in hello.versions:
@@ -177,7 +174,7 @@ class ServiceConnection(asyncio.Protocol):
 
 
 def unanswered(method: str, error: RlmmError) -> RlmmError:
-    """What is true of a request that was sent and will not be answered, because of *error*."""
+    """Return the error of a request that was sent and will not be answered, because of *error*."""
     if METHODS[method].is_write:
         lost = AppendUncertain(f"{method} was sent and not answered: {error}")
         lost.__cause__ = error
@@ -192,13 +189,11 @@ def unanswered(method: str, error: RlmmError) -> RlmmError:
     return again
 
 
-def told(method: str, error: RlmmError) -> RlmmError:
+def refusal_here(method: str, error: RlmmError) -> RlmmError:
     """
-    What a refusal means on this side.
-
-    That a service stops ends the connection, not the client: there will be another one. Of an event
-    that a stopping service says nothing about, nobody knows whether it is stored, nor of one in the
-    middle of which the service met a fault of its own.
+    Return what a refusal means on this side. A service that stops ends the connection, not the
+    client. An event may be stored where a stopping service says nothing about it, or where the
+    service met a fault of its own.
     """
     if isinstance(error, PartFailed) and METHODS[method].is_write:
         return unanswered(method, error)
@@ -209,3 +204,59 @@ def told(method: str, error: RlmmError) -> RlmmError:
     if error.stored_at is None:
         return unanswered(method, error)
     return OutcomeUnknown(str(error), stored_at=error.stored_at)
+
+
+class ServiceDialer:
+    def __init__(self, address: Address, hello: ClientHello, timeout_s: float) -> None:
+        self._address = address
+        self._hello = hello
+        self._timeout_s = timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._asides: set[asyncio.Timeout] = set()
+        """Deadlines of what is asked aside; they end early when all is closed."""
+        self._is_closed = False
+
+    async def dial(self, deadline_s: float) -> ServiceConnection:
+        """Return a connection; raises `SidecarUnavailable` at the deadline."""
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await self._address.dial(ServiceConnection)
+        except OSError as error:
+            raise SidecarUnavailable(_why(error)) from error
+        except (OverflowError, ValueError) as error:  # a host or port that there cannot be
+            msg = f"{self._address} is no address: {error}"
+            raise InvalidArgument(msg) from error
+
+    async def greeted_aside(self, deadline_s: float) -> HelloAnswer:
+        """Return the answer to `hello` on a connection of its own."""
+        if self._is_closed:
+            raise Stopped("the client is closed")
+        deadline_s = min(deadline_s, self._loop.time() + self._timeout_s)
+        aside = asyncio.timeout_at(deadline_s)
+        self._asides.add(aside)
+        try:
+            async with aside:
+                connection = await self.dial(deadline_s)
+                try:
+                    return await connection.greet(self._hello, deadline_s)
+                finally:
+                    connection.end(SidecarUnavailable("it has told what it was asked for"))
+        except TimeoutError:
+            if self._is_closed:
+                raise Stopped("the client is closed") from None
+            raise SidecarUnavailable(f"{self._address} did not answer in time") from None
+        finally:
+            self._asides.discard(aside)
+
+    def close(self) -> None:
+        """End every wait for an answer."""
+        self._is_closed = True
+        for aside in self._asides:
+            if not aside.expired():
+                aside.reschedule(self._loop.time())
+
+
+def _why(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    return error.strerror or str(error)

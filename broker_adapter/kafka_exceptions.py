@@ -1,10 +1,9 @@
 """
-For each of our errors, the exception that a broker expects from its metadata manager.
+Kafka's exceptions: for each of our errors, the one that a broker expects of its metadata manager.
 
-What a broker does with an exception depends on its class alone, and the differences are large. Only
-"replica not available" tells a consumer to wait and ask again; every other class reaches it as an
-unknown server error. A retriable storage exception keeps a copy quiet and is tried again; another
-one undoes the copy. So an error is translated here and nowhere else.
+A broker's reaction depends on the class alone. Only "replica not available" makes a consumer wait
+and ask again; it gets an unknown server error for every other class. A retriable storage exception
+keeps a copy quiet and is tried again; another one undoes the copy.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ FAILED_FOR_NOW = BrokerException(f"{_STORAGE}.RetriableRemoteStorageException", 
 
 
 def exception_for(error: RlmmError) -> BrokerException:
-    """The exception a broker expects where *error* is met."""
     match error:
         case NotReady():
             return NOT_READY

@@ -1,9 +1,9 @@
 """
-A connection that comes back: dialled, greeted and told what this broker has, again and again.
+A connection that comes back: dialled, greeted and sent this broker's assignment, again and again.
 
-One connection at a time carries everything. Invariant: what is said of leaders and followers stands
-on every connection before any question that is asked after it was said, and is said until it is
-accepted, or another start of the broker has taken over.
+One connection at a time carries everything. Invariant: on every connection the assignment stands
+before any question that is asked after it, and it is sent until the service accepts it or another
+start of the broker has taken over.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ import asyncio
 import logging
 import random
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from broker_adapter.assignment import OwnAssignment
 from broker_adapter.calls import MessageRoom
-from broker_adapter.dialer import ServiceDialer
+from broker_adapter.connection import ServiceDialer
 from broker_adapter.retry_policies import ASSIGNMENTS, JITTER
-from broker_adapter.takeover import BrokerTakeover
 from rlmm.base.backoff import Backoff
-from rlmm.errors import RlmmError, SidecarUnavailable, Stopped, Superseded
+from rlmm.errors import NotAssigned, RlmmError, SidecarUnavailable, Stopped, Superseded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker_adapter.address import Address
     from broker_adapter.calls import Call
@@ -34,6 +33,45 @@ if TYPE_CHECKING:
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 _log = logging.getLogger(__name__)
+_takeover_log = logging.getLogger("broker_adapter.takeover")
+
+A = TypeVar("A")
+
+
+class BrokerTakeover:
+    """
+    Counts how often in a row the service refused this start of the broker.
+
+    The client connects a few times more, since a service that was just started may see it
+    otherwise, and then gives up: two processes with one broker id are not to go on side by side.
+    """
+
+    def __init__(self, address: Address, times_max: int, figures: ClientCounters) -> None:
+        self._address = address
+        self._times_max = times_max
+        self._figures = figures
+        self._times = 0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the client gives up."""
+        return self._times >= self._times_max
+
+    def heard(self, error: Superseded) -> Superseded:
+        """Count that another start has taken over; return the error of every later call."""
+        self._times += 1
+        self._figures.superseded += 1
+        if not self.is_final:
+            _takeover_log.warning("at %s this broker's place is taken: %s", self._address, error)
+            return Superseded(str(error))
+        self._figures.has_given_up = True
+        msg = f"{error}. Given up after it was said {self._times} times: a new client is needed"
+        _takeover_log.error("at %s this broker's place is taken: %s", self._address, msg)
+        return Superseded(msg)
+
+    def refuted(self) -> None:
+        """The service accepts this start again."""
+        self._times = 0
 
 
 class ServiceLink:
@@ -72,40 +110,39 @@ class ServiceLink:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection now."""
         return self._connection is not None and not self._connection.is_lost
 
     @property
-    def is_told(self) -> bool:
-        """Whether the service has accepted all that was said of leaders and followers."""
+    def is_accepted(self) -> bool:
+        """Whether the service has accepted what this broker leads and follows."""
         is_said = not self._unheard and self._refused is None
         return not self._assignment.is_known or (self.is_connected and is_said)
 
-    def is_awaited(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* is this broker's, and the service may not know that yet."""
-        return partition in self._assignment and not self.is_told
-
     @property
     def lookups_max(self) -> int | None:
-        """Look-ups that the service takes at once."""
         return None if self.server is None else self.server.limits.lookups_max
 
     @property
     def timeout_ms_max(self) -> int | None:
-        """How long one request may wait there; 0: any time, `None`: it has not been said."""
+        """Longest wait of one request there; 0: any, `None`: not known yet."""
         return None if self.server is None else self.server.limits.timeout_ms_max
 
-    async def exchange(self, method: str, args: Sequence[object], deadline_s: float) -> object:
-        """The result of one request, on the connection that there is or will be."""
+    async def exchange(
+        self, call: Call[A], options: Mapping[str, object] | None, deadline_s: float
+    ) -> A:
         connection = await self._connected(deadline_s)
         try:
-            return await connection.call(method, args, deadline_s)
+            value = await connection.call(call.method, call.args_with(options), deadline_s)
         except Superseded as error:
             self._step_back(connection, error)
             raise
+        except NotAssigned as error:
+            self._assignment.require_accepted(error, call, is_accepted=self.is_accepted)
+            raise
+        return call.answer(value)
 
     async def partition_count(self, deadline_s: float) -> int:
-        """How many metadata partitions the topic has; `SidecarUnavailable` where nobody says."""
+        """Return the number of metadata partitions; raises `SidecarUnavailable`."""
         server = self.server
         if server is None or server.partition_count is None:
             # At the first hello the service had not reached its log; only another one tells.
@@ -137,15 +174,15 @@ class ServiceLink:
     def change(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        """This broker leads and follows these, too, from now on."""
         self._tell(self._assignment.add(leaders, followers))
 
     def stop(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These are not this broker's any more."""
         self._tell(self._assignment.remove(partitions))
 
     def _tell(self, messages: list[Call[int]]) -> None:
-        """Without a connection nothing is lost: the next one begins with the whole."""
+        """
+        Send *messages*; without a connection nothing is lost, since the next begins with all of it.
+        """
         connection = self._connection
         if connection is not None and not connection.is_lost:
             self._say(connection, messages)
@@ -177,7 +214,7 @@ class ServiceLink:
         return answers
 
     async def _tell_whole(self, connection: ServiceConnection) -> None:
-        """Say all of it, until it is accepted or the connection is over."""
+        """Send the whole assignment until it is accepted or the connection is over."""
 
         async def attempt() -> None:
             if connection is not self._connection or connection.is_lost:
@@ -203,18 +240,15 @@ class ServiceLink:
         async def pause(pause_s: float) -> None:
             await asyncio.wait((connection.lost,), timeout=pause_s)
 
-        await ASSIGNMENTS.run(
-            attempt,
-            now=self._loop.time,
-            deadline_s=None,
-            hook=tell,
-            sleep=pause,
+        attempts = ASSIGNMENTS.attempts(
+            now=self._loop.time, deadline_s=None, hook=tell, sleep=pause
         )
+        await attempts(attempt)
 
     # ----------------------------------------------------------------------- the one connection
 
     async def run(self) -> None:
-        """Connect, and connect again, until another start of the broker has surely taken over."""
+        """Connect again and again, until another start of the broker has taken over for good."""
         try:
             while (connection := await self._connect()) is not None:
                 begun_s = self._loop.time()
@@ -236,7 +270,6 @@ class ServiceLink:
                 await self.close()
 
     async def close(self) -> None:
-        """Refuse everything from now on."""
         if not self._closed.done():
             self._closed.set_result(None)
         self._dialling.close()
@@ -245,11 +278,10 @@ class ServiceLink:
         self._note_change()
 
     async def pause(self, pause_s: float) -> None:
-        """Return after so long, or when it is closed."""
         await asyncio.wait((self._closed,), timeout=pause_s)
 
     async def _connect(self) -> ServiceConnection | None:
-        """The next connection; `None` where none is to be tried any more."""
+        """Return the next connection; `None` when the client gives up."""
         attempts = 0
         while not self._takeover.is_final:
             pause_s = self._backoff.remaining_s * random.uniform(1 - JITTER, 1)  # noqa: S311 - no secret
@@ -269,7 +301,7 @@ class ServiceLink:
         return None
 
     async def _attempt(self) -> ServiceConnection:
-        """A connection that was greeted and told the whole assignment."""
+        """Return a connection that was greeted and sent the whole assignment."""
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
         connection = await self._dialling.dial(deadline_s)
         try:
@@ -290,7 +322,7 @@ class ServiceLink:
         return connection
 
     async def _keep(self, connection: ServiceConnection) -> None:
-        """Look after *connection* until it is lost, or no longer the one that is asked."""
+        """Look after *connection* until it is lost or replaced."""
         while not connection.is_lost:
             if connection is not self._connection:
                 await connection.answered(self._settings.timeout_s)
@@ -318,8 +350,8 @@ class ServiceLink:
 
     def _step_back(self, connection: ServiceConnection, error: Superseded) -> None:
         """
-        Another start of this broker has taken over: nothing more is asked on this connection, and
-        it is over when what was asked is answered.
+        End with *connection*, since another start of this broker has taken over: requests that were
+        sent are still answered, and no new ones go out.
         """
         if connection is self._connection:
             self._connection = None
@@ -329,12 +361,12 @@ class ServiceLink:
 
     @property
     def _idle_s(self) -> float:
-        """How long nothing may be heard before somebody asks whether the other end is there."""
+        """Silence after which `ping` is sent."""
         idle_ms = 0 if self.server is None else self.server.limits.idle_ms
         return min(self._settings.idle_s, idle_ms / 3_000) if idle_ms else self._settings.idle_s
 
     def _ring(self) -> None:
-        """The one who looks after the connection is to look again."""
+        """Wake `_keep`."""
         wake, self._wake = self._wake, self._loop.create_future()
         wake.set_result(None)
 

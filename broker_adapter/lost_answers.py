@@ -1,9 +1,9 @@
 """
-What became of an event whose answer was lost, as far as the state tells; pure.
+Lost answers: what became of an event that was sent and whose answer did not come.
 
-A repeat that is equal in every field changes nothing where the first one had its effect (failure
-scenarios F52 and F54), so an event of which nothing is seen may be stored again. Where the state
-has moved on nobody can say any more.
+Clients of a service and engines in this process settle it here, and nothing that builds on them
+settles it again. A repeat that is equal in every field changes nothing where the first one had its
+effect (failure scenarios F52 and F54), so an event of which nothing is seen may be stored again.
 """
 
 from __future__ import annotations
@@ -12,17 +12,158 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from rlmm.errors import (
+    AppendUncertain,
+    EventRejected,
+    OutcomeUnknown,
+    RlmmError,
+    UnknownPartition,
+    Unresolved,
+)
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.wire.values import WriteAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from broker_adapter.calls import Event
+
+    Look = Callable[[Mapping[int, int]], Awaitable["EventSubject"]]
+    Position = Callable[[], Awaitable[tuple[int, int]]]
+
+EventSubject = SegmentMetadata | PartitionDelete | None
+"""The segment, or the deletion of the partition, that an event changes."""
 
 DELETION: Final = frozenset(
     {SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED}
 )
-LOOKS_MAX: Final = 4
-"""How often an event may be lost, looked for and stored again within one call."""
+STORED_MAX: Final = 4
+"""How often one call stores an event; it looks for the event after each that was lost."""
+_HEARD: Final = ("applied", "duplicate")
+
+
+async def settled(
+    event: Event,
+    store: Callable[[], Awaitable[WriteAnswer]],
+    look: Look,
+    position: Position,
+    *,
+    is_job: bool = False,
+    is_repeating: bool = True,
+) -> WriteAnswer:
+    """
+    Store *event* and return its answer; where the answer is lost, read the state that it changes.
+
+    *store* stores the event and waits for its verdict. *look* reads what the event is about, with
+    all events applied that were stored before, and those at the offsets that it is given; it
+    returns `None` or raises `UnknownPartition` where nothing is there. *position* returns the
+    metadata partition of the event and an offset that is applied there.
+
+    After `AppendUncertain` the event may be stored. The state is read, and decides:
+
+    - The event had its effect: the answer is `duplicate`, at an offset that is applied.
+    - Nothing is seen of it: it is stored again, `STORED_MAX` times in all with one look after each.
+    - The state is further on, nothing is there, or the look fails: `AppendUncertain` is raised.
+
+    Whatever error a repeat meets says nothing of the event that was sent before: `AppendUncertain`.
+
+    A *job* asks for more. An error with *stored_at* says that the event is stored and its verdict
+    was not heard: the state is read once, with that offset applied. An event that had its effect is
+    a `duplicate` at its own offset; one that surely had none is `EventRejected`; otherwise the
+    error is raised. It is never stored again. A job has seen its segments, so one that is gone was
+    deleted: that is the effect of DELETE_SEGMENT_FINISHED.
+
+    Without *is_repeating* the first error is raised.
+    """
+    lost: AppendUncertain | None = None
+    for _ in range(STORED_MAX):
+        try:
+            answer = await store()
+            if not is_job or answer.verdict in _HEARD:
+                return answer
+            msg = f"the event is stored, and its verdict is {answer.verdict}"
+            raise OutcomeUnknown(msg, stored_at=(answer.metadata_partition, answer.offset))
+        except AppendUncertain as error:
+            lost = error
+        except RlmmError as error:
+            stored_at = error.stored_at if isinstance(error, Unresolved) else None
+            if is_job and stored_at is not None and is_repeating:
+                return await _looked_behind(event, look, error, stored_at)
+            if lost is None or isinstance(error, OutcomeUnknown):
+                raise
+            raise _uncertain(lost, error) from error
+        if not is_repeating:
+            raise lost
+        try:
+            known = await _looked_for(event, look, position, is_job=is_job)
+        except RlmmError as error:
+            raise _uncertain(lost, error) from error
+        if known is not None:
+            return known
+    assert lost is not None
+    raise lost
+
+
+async def _looked_for(
+    event: Event,
+    look: Look,
+    position: Position,
+    *,
+    is_job: bool,
+) -> WriteAnswer | None:
+    """Return the answer of an event that may be stored; `None`: nothing is seen of it."""
+    found = await _state(look, {})
+    state = state_of_write(event, found)
+    if state is LostWriteState.NOT_SEEN:
+        return None
+    if state is LostWriteState.PASSED:
+        raise EventRejected(f"the state has moved on: {found}")
+    if state is LostWriteState.NOT_KNOWN and not is_job:
+        raise UnknownPartition("nothing is there, and it may be that nothing ever was")
+    return WriteAnswer(*await position(), "duplicate")
+
+
+async def _looked_behind(
+    event: Event,
+    look: Look,
+    lost: RlmmError,
+    stored_at: tuple[int, int],
+) -> WriteAnswer:
+    """Return the answer of an event that is stored; raises *lost* where that stays open."""
+    try:
+        found = await _state(look, dict([stored_at]))
+    except RlmmError as error:
+        raise lost from error
+    state = state_of_write(event, found)
+    if state in (LostWriteState.HAD_EFFECT, LostWriteState.NOT_KNOWN):
+        return WriteAnswer(*stored_at, "duplicate")
+    is_before = found is not None and found.state < event.state
+    if state is LostWriteState.NOT_SEEN and (isinstance(event, SegmentMetadata) or is_before):
+        # It was applied, and states never go back.
+        there = "not there" if found is None else found.state.name
+        raise EventRejected(
+            f"{_about(event)}: the event is stored, and had no effect; the segment is {there}",
+            current=None if found is None else found.state.name,
+            requested=event.state.name,
+            stored_at=stored_at,
+        ) from lost
+    raise lost
+
+
+async def _state(look: Look, at_least: Mapping[int, int]) -> EventSubject:
+    try:
+        return await look(at_least)
+    except UnknownPartition:
+        return None
+
+
+def _uncertain(lost: AppendUncertain, error: RlmmError) -> AppendUncertain:
+    return AppendUncertain(f"{lost}; when it was looked for: {error}")
+
+
+def _about(event: Event) -> object:
+    return event.partition if isinstance(event, PartitionDelete) else event.id
 
 
 class LostWriteState(StrEnum):
@@ -37,12 +178,12 @@ class LostWriteState(StrEnum):
     """Nothing is there: either the event ended it, or there never was anything to end."""
 
 
-def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
-    """What *found*, the state that *event* is about, says of it."""
+def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
+    """Return what the state *found*, which *event* is about, says of the event."""
     if isinstance(event, SegmentMetadata):
-        return _fate_of_start(event, found)
+        return _state_after_start(event, found)
     if isinstance(event, SegmentUpdate):
-        return _fate_of_update(event, found)
+        return _state_after_update(event, found)
     if not isinstance(found, PartitionDelete) or found.state < event.state:
         return LostWriteState.NOT_SEEN
     if found.state > event.state:
@@ -50,8 +191,8 @@ def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> Lo
     return LostWriteState.HAD_EFFECT if found == event else LostWriteState.NOT_SEEN
 
 
-def _fate_of_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """An id is drawn for one copy: whatever state it is in now, it was started by this event."""
+def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
+    """An id is drawn for one copy: in whatever state it is, this event has started it."""
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(
@@ -68,7 +209,7 @@ def _fate_of_start(event: SegmentMetadata, found: object) -> LostWriteState:
     return LostWriteState.HAD_EFFECT
 
 
-def _fate_of_update(event: SegmentUpdate, found: object) -> LostWriteState:
+def _state_after_update(event: SegmentUpdate, found: object) -> LostWriteState:
     if not isinstance(found, SegmentMetadata):
         # A finished deletion leaves nothing behind that could be told from what never was.
         is_gone = event.state is SegmentState.DELETE_SEGMENT_FINISHED

@@ -1,11 +1,10 @@
 """
-What is tried again, and how: three policies, chosen by the class of the error and nothing else.
+Retry policies: three of them, chosen by the class of the error alone.
 
-A question may be asked again whatever became of it. An event is stored again only where it surely
-was not stored: what became of a lost write is somebody else's matter
-(`broker_adapter.lost_answers`). What a broker leads and follows is told until it is accepted.
-Invariant: no attempt begins behind the deadline, and the error that is raised at the end is the
-last attempt's own.
+A question may always be repeated. An event is repeated here only where it surely was not stored;
+`broker_adapter.lost_answers` settles the others. What a broker leads and follows is sent until the
+service accepts it. Invariant: no attempt begins behind the deadline, and the error that is raised
+at the end is that of the last attempt.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     Hook = Callable[[str, RlmmError, float], None]
     """Is told the policy, the error and the pause, before each repeat."""
 
-T = TypeVar("T")
-
 JITTER: Final = 0.2
 """Share by which pauses differ, so that many clients do not come back at the same moment."""
 
@@ -54,17 +51,16 @@ class RetryPolicy:
     """Time that is kept for a last attempt: a wait that would outlast the deadline is cut so far,
     and no attempt begins with less."""
 
-    async def run(
+    def attempts(
         self,
-        attempt: Callable[[], Awaitable[T]],
         *,
         now: Callable[[], float],
         deadline_s: float | None,
         hook: Hook,
         is_repeating: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> T:
-        """What *attempt* gives at last; *deadline_s* is by the clock *now*, `None`: without end."""
+    ) -> AsyncRetrying:
+        """Return attempts until *deadline_s* by the clock *now*; `None`: without end."""
 
         def stop(state: RetryCallState) -> bool:
             if self.attempts_max is not None and state.attempt_number >= self.attempts_max:
@@ -80,7 +76,7 @@ class RetryPolicy:
         def tell(state: RetryCallState) -> None:
             hook(self.name, _error_of(state), state.upcoming_sleep)
 
-        retrying = AsyncRetrying(
+        return AsyncRetrying(
             sleep=sleep,
             retry=retry_if_exception_type(self.repeated),
             stop=stop,
@@ -89,10 +85,8 @@ class RetryPolicy:
             reraise=True,
             enabled=is_repeating,
         )
-        return await retrying(attempt)
 
     def pause_s(self, error: RlmmError, attempts: int) -> float:
-        """How long to wait after *attempts* that all failed, the last one with *error*."""
         doublings = min(attempts - 1, 32)
         pause_s: float = min(self.pauses.first_s * 2.0**doublings, self.pauses.last_s)
         if isinstance(error, NotReady):
@@ -102,7 +96,6 @@ class RetryPolicy:
 
 
 def _error_of(state: RetryCallState) -> RlmmError:
-    """What the attempt ended with; only such errors are waited for."""
     assert state.outcome is not None
     error = state.outcome.exception()
     assert isinstance(error, RlmmError)

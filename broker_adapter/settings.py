@@ -1,4 +1,4 @@
-"""How patient a client is. Plain values, each with the reason of its default."""
+"""Settings of a client: plain values, each with the reason of its default."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class ClientSettings:
     the first answer."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming it."""
         for name in ("timeout_s", "ready_timeout_s", "connect_timeout_s", "idle_s"):
             require_timeout(getattr(self, name), name)
         for name in ("page_size", "superseded_max"):
@@ -56,7 +55,7 @@ class ClientSettings:
 
 
 def require_timeout(value: object, name: str = "timeout_s") -> float:
-    """*value*, where it is a time that can be waited for."""
+    """Return *value*, or raise `InvalidArgument` where no wait can last so long."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))

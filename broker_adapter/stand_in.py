@@ -1,9 +1,9 @@
 """
-A service in memory, for tests of brokers written in Python: same verbs, same answers, no process.
+A stand-in for a service, in memory, for tests of brokers in Python: same verbs, same answers.
 
-The state machine is the service's own; what goes in and out passes through the frames of the
-protocol, so that nothing is answered here that a service could not answer. `faults` are what goes
-wrong on purpose. One event loop, one thread; `BlockingVerbs` puts it in a thread of its own.
+It uses the service's own state machine and passes every request through the frames of the protocol,
+so it answers nothing that a service could not answer. `faults` are injected on purpose. One event
+loop, one thread; `BlockingVerbs` puts it in a thread of its own.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker_adapter.assignment import OwnAssignment
-from broker_adapter.connection import told, unanswered
+from broker_adapter.connection import refusal_here, unanswered
 from broker_adapter.settings import ClientSettings
 from broker_adapter.stand_in_answers import ANSWERS, Share
 from broker_adapter.statistics import ClientCounters
 from broker_adapter.verbs import Verbs
-from rlmm.errors import InvalidArgument, RlmmError, SidecarUnavailable, Stopped
+from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, SidecarUnavailable, Stopped
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.wire.framing import HEAD_BYTES
@@ -32,10 +32,13 @@ from rlmm.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from broker_adapter.calls import Call
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import RejectReason
+
+A = TypeVar("A")
 
 CLUSTER_ID: Final = "stand-in"
 LOOKUPS_MAX: Final = 1_000
@@ -43,7 +46,7 @@ LOOKUPS_MAX: Final = 1_000
 
 @dataclass
 class InjectedFaults:
-    """What goes wrong, until it is taken back."""
+    """Faults on purpose, until they are taken back."""
 
     is_unavailable: bool = False
     """Nobody can be reached; nothing is sent."""
@@ -60,7 +63,7 @@ class InjectedFaults:
 
 
 class StandInService:
-    """What is kept for all brokers of a cluster."""
+    """The state of all brokers of a cluster."""
 
     def __init__(self, partition_count: int = 4) -> None:
         self.shards = [PythonShard(number) for number in range(partition_count)]
@@ -71,15 +74,14 @@ class StandInService:
     def client(
         self, broker_id: int | None = None, settings: ClientSettings | None = None
     ) -> StandIn:
-        """A broker's client, or, without *broker_id*, that of somebody who may see all."""
+        """Return a broker's client; without *broker_id* a client that sees everything."""
         return StandIn(self, broker_id, settings)
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition that *partition* lives on."""
         return metadata_partition_for(partition.topic_id, partition.partition, len(self.shards))
 
     def answer(self, broker_id: int | None, payload: bytes) -> bytes:
-        """The frame that answers a request."""
+        """Return the frame that answers a request."""
         request_id, method, args = read_request(payload)
         try:
             if self.faults.refusals:
@@ -94,14 +96,12 @@ class StandInService:
 
 
 class _Memory:
-    """The way from one client to the service."""
-
     def __init__(self, service: StandInService, broker_id: int | None) -> None:
         self._service = service
         self._broker_id = broker_id
         self._assignment = OwnAssignment()
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.is_told = True
+        self.is_accepted = True
         self.lookups_max = LOOKUPS_MAX
         self.timeout_ms_max = 0
 
@@ -109,10 +109,10 @@ class _Memory:
     def is_connected(self) -> bool:
         return not self._service.faults.is_unavailable and not self._closed.done()
 
-    def is_awaited(self, partition: TopicIdPartition) -> bool:
-        return not self.is_told and partition in self._assignment
-
-    async def exchange(self, method: str, args: Sequence[object], deadline_s: float) -> object:
+    async def exchange(
+        self, call: Call[A], options: Mapping[str, object] | None, deadline_s: float
+    ) -> A:
+        method = call.method
         await asyncio.sleep(0)
         if self._closed.done():
             raise Stopped("the client is closed")
@@ -120,7 +120,7 @@ class _Memory:
         if faults.is_unavailable:
             raise SidecarUnavailable(f"{method} was not sent: nobody is there")
         self._tell_whole()
-        request = request_frame(0, method, args)
+        request = request_frame(0, method, call.args_with(options))
         if faults.lost_requests:
             faults.lost_requests -= 1
             raise unanswered(method, SidecarUnavailable("the connection broke"))
@@ -129,9 +129,11 @@ class _Memory:
             faults.lost_answers -= 1
             raise unanswered(method, SidecarUnavailable("the connection broke"))
         _, error, result = read_answer(answer[HEAD_BYTES:])
+        if isinstance(error, NotAssigned):
+            self._assignment.require_accepted(error, call, is_accepted=self.is_accepted)
         if error is not None:
-            raise told(method, error)
-        return result
+            raise refusal_here(method, error)
+        return call.answer(result)
 
     async def partition_count(self, deadline_s: float) -> int:
         del deadline_s
@@ -142,24 +144,24 @@ class _Memory:
     ) -> None:
         self._require_broker()
         self._assignment.add(leaders, followers)
-        self.is_told = False
+        self.is_accepted = False
         self._tell_whole()
 
     def stop(self, partitions: Iterable[TopicIdPartition]) -> None:
         self._require_broker()
         self._assignment.remove(partitions)
-        self.is_told = False
+        self.is_accepted = False
         self._tell_whole()
 
     def _tell_whole(self) -> None:
-        if self.is_told or self._service.faults.is_unavailable:
+        if self.is_accepted or self._service.faults.is_unavailable:
             return
         for message in self._assignment.whole():
             request = request_frame(0, message.method, message.args)
             answer = self._service.answer(self._broker_id, request[HEAD_BYTES:])
             if read_answer(answer[HEAD_BYTES:]).error is not None:
                 return
-        self.is_told = True
+        self.is_accepted = True
 
     def _require_broker(self) -> None:
         if self._broker_id is None:
@@ -175,7 +177,7 @@ class _Memory:
 
 
 class StandIn(Verbs):
-    """A client of a service in memory. As `RemoteLogMetadataClient`, without a connection."""
+    """A client of a service in memory, like `RemoteLogMetadataClient` without a connection."""
 
     def __init__(
         self,
@@ -183,7 +185,7 @@ class StandIn(Verbs):
         broker_id: int | None = None,
         settings: ClientSettings | None = None,
     ) -> None:
-        """Over *service*, or one of its own; with *broker_id* it is answered for its share."""
+        """Without *service* it has one of its own; with *broker_id* it has a broker's share."""
         self.service = service or StandInService()
         memory = _Memory(self.service, broker_id)
         super().__init__(memory, settings or ClientSettings(), ClientCounters())

@@ -1,8 +1,8 @@
 """
-What the stand-in answers to each method: arguments in, value out, or a refusal.
+The stand-in's answers: arguments in, value out, or a refusal.
 
-The order in which a request is judged is a service's: what is wrong in it, then whose it is, then
-whether it is ready, then what is known.
+A request is judged in the order of a service: its form, its partition's assignment, readiness,
+content.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Share = dict["TopicIdPartition", bool]
 
 
 class _Asked:
-    """Who asks, and how fresh the answer must be."""
+    """The caller of a request, and how fresh its answer must be."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class _Asked:
         self._options = options
 
     def shard(self, partition: TopicIdPartition) -> PythonShard:
-        """The shard that answers for *partition*, whether anything is known of it or not."""
+        """Return the shard of *partition*, or raise why it cannot answer."""
         service, place = self._service, self._service.place_of(partition)
         share = None if self._broker_id is None else service.shares.get(self._broker_id)
         if self._broker_id is not None and share is None:
@@ -74,7 +74,7 @@ class _Asked:
         return service.shards[place]
 
     def known(self, partition: TopicIdPartition) -> PythonShard:
-        """The same; `UnknownPartition` where nothing of it is there to be told."""
+        """The same; raises `UnknownPartition` where it has nothing of *partition*."""
         shard = self.shard(partition)
         if not shard.knows(partition):
             raise UnknownPartition(f"{partition}: no event of it was ever stored")
@@ -104,19 +104,13 @@ def _segment(asked: _Asked, args: Args) -> object:
     return values.optional_segment_value(asked.known(partition).segment(segment_id))
 
 
-def _segment_for(asked: _Asked, args: Args) -> object:
-    partition, epoch, offset = _lookup(*args)
-    return values.optional_segment_value(
-        asked.known(partition).segment_for(partition, epoch, offset)
-    )
+def _look_up(method: str) -> Callable[[_Asked, Args], object]:
+    def answer(asked: _Asked, args: Args) -> object:
+        partition, epoch, offset = _lookup(*args)
+        found = getattr(asked.known(partition), method)(partition, epoch, offset)
+        return values.optional_segment_value(found)
 
-
-def _next_segment_with_txn_index(asked: _Asked, args: Args) -> object:
-    partition, epoch, offset = _lookup(*args)
-    shard = asked.known(partition)
-    return values.optional_segment_value(
-        shard.next_segment_with_txn_index(partition, epoch, offset)
-    )
+    return answer
 
 
 def _segments_for(asked: _Asked, args: Args) -> object:
@@ -200,10 +194,10 @@ def _require_lookup(epoch: object, offset: object) -> None:
 
 _QUESTIONS: Final[Mapping[str, Callable[[_Asked, Args], object]]] = {
     "segment": _segment,
-    "segment_for": _segment_for,
+    "segment_for": _look_up("segment_for"),
     "segments_for": _segments_for,
     "highest_offset": _highest_offset,
-    "next_segment_with_txn_index": _next_segment_with_txn_index,
+    "next_segment_with_txn_index": _look_up("next_segment_with_txn_index"),
     "list_segments": _list_segments,
     "list_segments_by_epoch": _list_segments_by_epoch,
     "remote_log_size": _remote_log_size,
@@ -269,7 +263,7 @@ def _storing(method: str) -> Callable[[StandInService, int | None, Args], object
 
 
 def _completed(event: Any, shard: PythonShard) -> Any:
-    """What is deleted keeps its custom metadata, which an update without it would erase."""
+    """Keep the custom metadata of a deletion, which an update without it would erase."""
     if isinstance(event, SegmentUpdate) and event.custom_metadata is None:
         stored = shard.segment(event.id)
         if stored is not None and event.state in DELETION:

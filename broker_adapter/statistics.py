@@ -1,4 +1,4 @@
-"""What a client counted: calls and their outcomes, repeats, connections. Counts only go up."""
+"""Statistics of a client: calls, outcomes, repeats and connections. Counts only go up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OK: Final = "ok"
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """How a client stands, at one moment."""
+    """The counts of a client at one moment."""
 
     calls: Mapping[str, Mapping[str, int]]
     """By method and outcome: `ok`, the code of the error, or `cancelled`."""
@@ -39,7 +39,7 @@ class ClientStatistics:
 
 @dataclass
 class ClientCounters:
-    """The same, while it is being counted."""
+    """The counts that a client keeps."""
 
     calls: dict[str, Counter[str]] = field(default_factory=dict)
     repeats: Counter[str] = field(default_factory=Counter)
@@ -58,7 +58,6 @@ class ClientCounters:
         self.repeats[policy] += 1
 
     def shown(self, *, is_connected: bool, is_assignment_told: bool) -> ClientStatistics:
-        """A copy that does not change any more."""
         return ClientStatistics(
             {method: dict(outcomes) for method, outcomes in self.calls.items()},
             dict(self.repeats),

@@ -1,13 +1,16 @@
 """
 The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
 
-The same for a service behind a connection and for a stand-in in memory. How a call is carried out
-stands in `broker_adapter.call_execution`, what is sent in `broker_adapter.calls`.
+They are the same for a service behind a connection and for a stand-in in memory.
+`broker_adapter.call_execution` carries calls out, `broker_adapter.calls` makes the requests.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+import asyncio
+from collections import defaultdict
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from broker_adapter import calls
 from broker_adapter.call_execution import CallExecution
@@ -18,28 +21,28 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
     from types import TracebackType
 
-    from broker_adapter.calls import Lookup, SegmentPage
+    from broker_adapter.calls import Event, Lookup, SegmentPage
     from broker_adapter.statistics import ClientStatistics
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.wire.options import Unassigned
+    from rlmm.wire.options import ReadOptions, Unassigned
     from rlmm.wire.values import WriteAnswer
 
 LOOKUPS_UNTOLD: Final = 100
 """Look-ups in one request while the service has not told how many it takes."""
+SIDE_BY_SIDE: Final = 16
+"""User partitions about which events of a job are on their way at once."""
 
 
 class Verbs(CallExecution):
     """
-    What a broker asks and tells. To be used on one event loop.
-
-    Every call ends by its deadline: *timeout_s*, or what the settings say. A question is repeated
-    until then while the service cannot be reached, is not ready or too busy; the last error is
-    raised. *at_least* are offsets by metadata partition, as writes and `read_token` answer them,
-    that the answer must know; *linearizable* asks the log for its end first.
-
-    An empty answer means that there is nothing. Everything else is an error of `rlmm.errors`.
+    Questions and writes of a broker, on one event loop. Every call ends by its deadline:
+    *timeout_s*, or that of the settings. A question is repeated until then while the service cannot
+    be reached, is not ready or too busy; the last error is raised. *at_least* are offsets by
+    metadata partition, as writes and `read_token` return them, that the answer must include;
+    *linearizable* asks the log for its end first. An empty answer means that there is nothing.
+    Everything else is an error of `rlmm.errors`.
     """
 
     # --------------------------------------------------------------------------------- writes
@@ -71,7 +74,7 @@ class Verbs(CallExecution):
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """A segment moves on: copied, being deleted, deleted. As `add_segment`."""
+        """Store that a segment is copied, being deleted or deleted. As `add_segment`."""
         return await self._write(update, unassigned, timeout_s)
 
     async def put_partition_delete(
@@ -81,8 +84,35 @@ class Verbs(CallExecution):
         unassigned: Unassigned = "refuse",
         timeout_s: float | None = None,
     ) -> WriteAnswer:
-        """The deletion of a whole user partition moves on. As `add_segment`."""
+        """Store how far the deletion of a user partition is. As `add_segment`."""
         return await self._write(delete, unassigned, timeout_s)
+
+    async def publish_all(
+        self, events: Iterable[Event], *, timeout_s: float | None = None
+    ) -> list[WriteAnswer | RlmmError]:
+        """
+        Store *events* of a job; return in their order the answer of each, or its error.
+
+        Events of one user partition are stored one after the other, whatever becomes of those
+        before, and events of at most `SIDE_BY_SIDE` partitions at once. Each has *timeout_s* from
+        its turn on, and as long again to find out what became of it where its answer is lost; see
+        `broker_adapter.lost_answers.settled`.
+        """
+        turns: dict[TopicIdPartition, asyncio.Lock] = defaultdict(asyncio.Lock)
+        room = asyncio.Semaphore(SIDE_BY_SIDE)
+        outcomes = await asyncio.gather(
+            *(
+                self._write(event, "refuse", timeout_s, is_job=True, turn=_turn(turns, room, event))
+                for event in events
+            ),
+            return_exceptions=True,
+        )
+        answers: list[WriteAnswer | RlmmError] = []
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, RlmmError):
+                raise outcome
+            answers.append(outcome)
+        return answers
 
     # ------------------------------------------------------------------------------ questions
 
@@ -91,40 +121,31 @@ class Verbs(CallExecution):
         partition: TopicIdPartition,
         epoch: int,
         offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         call = calls.segment_for(partition, epoch, offset)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def segments_for(
         self,
         lookups: Iterable[Lookup],
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> list[SegmentMetadata | RlmmError | None]:
         """
-        An answer to each look-up, in their order; what is refused has its error there.
-
-        More look-ups than the service takes at once, or than a frame has room for, are asked in
-        several requests.
+        Return an answer to each look-up, in their order; a refused one has its error there. Several
+        requests are sent where one, or its answer, would be too large.
         """
         asked = list(lookups)
-        deadline_s = self._deadline_s(timeout_s)
+        deadline_s = self._deadline_s(options.get("timeout_s"))
         answers: list[SegmentMetadata | RlmmError | None] = []
         size_max = len(asked)
         while len(answers) < len(asked):
             size = min(self._exchange.lookups_max or LOOKUPS_UNTOLD, size_max)
             part = asked[len(answers) : len(answers) + size]
-            left_s = max(0.001, deadline_s - self._loop.time())
+            options["timeout_s"] = self._left_s(deadline_s)
             try:
-                call = calls.segments_for(part)
-                answers += await self._read(call, at_least, left_s, linearizable=linearizable)
+                answers += await self._read(calls.segments_for(part), **options)
             except InvalidArgument:
                 # How large the answers are, or what of the look-ups is wrong, is not known here.
                 if len(part) == 1:
@@ -135,98 +156,76 @@ class Verbs(CallExecution):
     async def segment(
         self,
         segment_id: SegmentId,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
-        """The segment, in whatever state, unless its deletion is finished."""
+        """Return the segment in whatever state, unless its deletion is finished."""
         call = calls.segment(segment_id)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def highest_offset(
         self,
         partition: TopicIdPartition,
         epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        """
+        Return the largest offset of *epoch* that any finished copy reached; it never goes down.
+        """
         call = calls.highest_offset(partition, epoch)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def next_segment_with_txn_index(
         self,
         partition: TopicIdPartition,
         epoch: int,
         offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
-        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
+        """
+        Return the first finished segment of *epoch* from *offset* on with a transaction index.
+        """
         call = calls.next_segment_with_txn_index(partition, epoch, offset)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def remote_log_size(
         self,
         partition: TopicIdPartition,
         epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> int:
-        """Bytes of all segments, of one leader epoch or of all."""
+        """Return the bytes of all segments, of one leader epoch or of all."""
         call = calls.remote_log_size(partition, epoch)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def partition_delete(
         self,
         partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> PartitionDelete | None:
-        """How far the deletion of *partition* is."""
+        """Return how far the deletion of *partition* is."""
         call = calls.partition_delete(partition)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     async def list_segments(
         self,
         partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> AsyncIterator[SegmentMetadata]:
         """
-        Every segment, in whatever state, by rising start offset; asked for page by page.
-
-        What is there during the whole listing comes once. *timeout_s* holds for each page.
+        Yield every segment in whatever state, by rising start offset, page by page. A segment that
+        is there during the whole listing comes once. *timeout_s* holds for each page.
         """
-        async for segment in self._listed(
-            partition, None, at_least, timeout_s, linearizable=linearizable
-        ):
+        async for segment in self._listed(partition, None, **options):
             yield segment
 
     async def list_segments_by_epoch(
         self,
         partition: TopicIdPartition,
         epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> AsyncIterator[SegmentMetadata]:
-        """The segments that list *epoch*. As `list_segments`."""
-        async for segment in self._listed(
-            partition, epoch, at_least, timeout_s, linearizable=linearizable
-        ):
+        """Yield the segments that list *epoch*. As `list_segments`."""
+        async for segment in self._listed(partition, epoch, **options):
             yield segment
 
     async def page(
@@ -236,26 +235,25 @@ class Verbs(CallExecution):
         *,
         after: bytes | None = None,
         limit: int | None = None,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
+        **options: Unpack[ReadOptions],
     ) -> SegmentPage:
-        """One page of a listing, and what the next is asked for with; `None`: it was the last."""
+        """Return one page of a listing, and the key of the next; `None`: it was the last."""
         size = self._settings.page_size if limit is None else limit
         call = calls.page(partition, epoch, after, size)
-        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+        return await self._read(call, **options)
 
     # ------------------------------------------------------------------------------ readiness
 
     async def is_ready(self, partition: TopicIdPartition) -> bool:
         """
-        Whether questions about *partition* are answered now. Never waits for long, and nobody who
-        can be asked means that it is not.
+        Return whether questions about *partition* are answered now; it never waits for long. A
+        service that cannot be reached is not ready.
         """
         call = calls.is_ready(partition)
         deadline_s = self._loop.time() + self._settings.ready_timeout_s
         try:
-            return await self._counted(call.method, self._once(call, call.args, deadline_s))
+            with self._counting(call.method):
+                return await self._exchange.exchange(call, None, deadline_s)
         except RlmmError as error:
             if error.retriable:
                 return False
@@ -270,7 +268,7 @@ class Verbs(CallExecution):
         def options(deadline_s: float) -> Mapping[str, object] | None:
             return wait_options_value(self._left_ms(deadline_s))
 
-        await self._asked(call, options, timeout_s)
+        await self._answer(call, options, timeout_s)
 
     # ----------------------------------------------------------------------------- assignment
 
@@ -278,42 +276,42 @@ class Verbs(CallExecution):
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
         """
-        This broker leads and follows these from now on, beside what it has.
-
-        Returns at once, also where there is no connection: changes are delivered in their order,
-        until they are accepted. What is asked afterwards is asked behind them.
+        Add partitions that this broker leads and follows. It returns at once, also without a
+        connection: changes are delivered in their order until the service accepts them, and before
+        later questions.
         """
         self._exchange.change(leaders, followers)
 
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These are not this broker's any more. As `on_partition_leadership_changes`."""
+        """Take partitions away from this broker. As `on_partition_leadership_changes`."""
         self._exchange.stop(partitions)
 
     # --------------------------------------------------------------------------------- others
 
     async def read_token(self, *, timeout_s: float | None = None) -> dict[int, int]:
-        """What is applied there now, in the form of *at_least*."""
-        return await self._read(calls.read_token(), None, timeout_s, linearizable=False)
+        """Return the offsets that are applied there now, in the form of *at_least*."""
+        return await self._read(calls.read_token(), timeout_s=timeout_s)
 
     async def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
-        """How the service stands; for people."""
-        return await self._read(calls.status(), None, timeout_s, linearizable=False)
+        """Return the status of the service, for people."""
+        return await self._read(calls.status(), timeout_s=timeout_s)
 
     async def ping(self, *, timeout_s: float | None = None) -> None:
         """Return when the service has answered."""
-        await self._read(calls.ping(), None, timeout_s, linearizable=False)
+        await self._read(calls.ping(), timeout_s=timeout_s)
 
     def statistics(self) -> ClientStatistics:
         return self._figures.shown(
-            is_connected=self._exchange.is_connected, is_assignment_told=self._exchange.is_told
+            is_connected=self._exchange.is_connected,
+            is_assignment_told=self._exchange.is_accepted,
         )
 
     # ------------------------------------------------------------------------------- the end
 
     async def close(self) -> None:
         """
-        Hang up. Every call that waits, and every later one, ends with `Stopped`; an event that was
-        sent and not answered with `AppendUncertain`. Once is enough.
+        Hang up. Calls that wait, and later ones, end with `Stopped`; an event that was sent and not
+        answered ends with `AppendUncertain`. It may be called again.
         """
         await self._exchange.close()
 
@@ -327,3 +325,11 @@ class Verbs(CallExecution):
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+@asynccontextmanager
+async def _turn(
+    turns: Mapping[TopicIdPartition, asyncio.Lock], room: asyncio.Semaphore, event: Event
+) -> AsyncIterator[None]:
+    async with turns[calls.partition_of(event)], room:
+        yield

@@ -11,9 +11,8 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `folder_lock`: One user for one folder.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.
-- `loop_thread`: An event loop in a thread of its own, for who waits with plain calls.
-- `own_loop`: An event loop in a thread of its own, and calls to what lives on it from any other
-  thread.
+- `loop_thread`: An event loop in a thread of its own, and blocking calls derived from
+  asynchronous ones.
 - `threads`: Threads for work that would block the event loop, and how a task waits for them.
 - `time_text`: Times, and times that passed, as people say them.
 - `version`: The version of rlmm.

@@ -1,9 +1,9 @@
 """
-An event loop in a thread of its own, for who waits with plain calls: a driver, a command.
+An event loop in a thread of its own, and blocking calls derived from asynchronous ones.
 
 Invariants: when `close` has returned the thread is over, and every call that was made has ended,
-with `Stopped` where it had no outcome by then. A process that was forked off has no such thread and
-is told so.
+with `Stopped` where it had no outcome by then. A forked process has no such thread: its calls are
+refused.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ import inspect
 import os
 import threading
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from rlmm.base.threads import OwnedThread
 from rlmm.errors import InvalidArgument, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
 
+P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
 class LoopThread:
-    """Awaits what other threads give it."""
+    """Awaits coroutines that other threads pass to it."""
 
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
@@ -38,14 +41,12 @@ class LoopThread:
         self._thread.start()
 
     def _run(self) -> None:
-        """Until it is stopped; then what is under way is cancelled and ends."""
+        """Run until the loop is stopped; then tasks that are under way are cancelled and end."""
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.get_loop().run_forever()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """
-        The outcome of *work*, awaited on the loop. Whoever is interrupted wants no answer any more.
-        """
+        """Return the outcome of *work*, awaited on the loop; an interrupt cancels it."""
         try:
             future = self._submit(work)
         except BaseException:
@@ -60,6 +61,10 @@ class LoopThread:
         finally:
             future.cancel()
 
+    def call(self, function: Callable[[], T]) -> T:
+        """Return what *function* returns on the loop."""
+        return self.wait(_called(function))
+
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if os.getpid() != self._pid:
             msg = (
@@ -71,15 +76,90 @@ class LoopThread:
             raise InvalidArgument("called on its own event loop, which it would block")
         with self._lock:
             if self._is_closed:
-                raise Stopped("what was asked is closed")
+                raise Stopped("the event loop of this client is closed")
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def close(self) -> None:
-        """End it, and return when the thread is over; once is enough."""
+    def close(self, ending: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """
+        End the loop and return when the thread is over. Several threads may call it.
+
+        *ending* is awaited first, and then every call that is under way, which ends with its own
+        outcome. Without it they are cancelled.
+        """
         if os.getpid() != self._pid:
             return
+        if threading.current_thread() is self._thread:
+            raise InvalidArgument("a client cannot be closed from within its own thread")
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
-                self._loop.call_soon_threadsafe(self._loop.stop)
+                if ending is None:
+                    self._loop.call_soon_threadsafe(self._loop.stop)
+                else:
+                    asyncio.run_coroutine_threadsafe(self._end(ending), self._loop)
         self._thread.join()
+
+    async def _end(self, ending: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await ending()
+            calls = asyncio.all_tasks() - {asyncio.current_task()}
+            if calls:
+                await asyncio.wait(calls)
+        finally:
+            self._loop.stop()
+
+
+class WaitForAnswer(Protocol):
+    """Blocks a thread until a coroutine has ended on the loop; returns its result."""
+
+    def __call__(self, work: Coroutine[Any, Any, T], /) -> T: ...
+
+
+class BlockingCalls(Generic[S]):
+    """Calls of an object that lives on an event loop, made from other threads."""
+
+    def __init__(self, subject: S, wait: WaitForAnswer, instead: str) -> None:
+        """*instead* names what a caller on an event loop has to use."""
+        self._subject = subject
+        self._wait = wait
+        self._instead = instead
+
+    def _require_no_loop(self) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        msg = f"called on an event loop, which it would block: use {self._instead}"
+        raise InvalidArgument(msg)
+
+
+def blocking(
+    verb: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[BlockingCalls[S], P], T]:
+    """Return *verb* as a method that blocks its thread until the answer is there."""
+
+    @wraps(verb)
+    def wait(self: BlockingCalls[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self._require_no_loop()
+        work: Coroutine[Any, Any, T] = getattr(self._subject, verb.__name__)(*args, **kwargs)
+        return self._wait(work)
+
+    return wait
+
+
+def called(
+    verb: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[BlockingCalls[S], P], T]:
+    """The same for a *verb* that is not asynchronous: it is called on the loop."""
+
+    @wraps(verb)
+    def wait(self: BlockingCalls[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self._require_no_loop()
+        function: Callable[P, T] = getattr(self._subject, verb.__name__)
+        return self._wait(_called(lambda: function(*args, **kwargs)))
+
+    return wait
+
+
+async def _called(function: Callable[[], T]) -> T:
+    return function()

@@ -23,10 +23,10 @@ refusal."""
 async def wait_fresh(
     engine: Engine,
     partitions: Collection[TopicIdPartition],
-    at_least: Mapping[int, int] | None,
+    at_least: Mapping[int, int] | None = None,
     *,
-    linearizable: bool,
-    timeout_s: float | None,
+    linearizable: bool = False,
+    timeout_s: float | None = None,
 ) -> None:
     """
     Wait until the events at the offsets of *at_least*, by metadata partition, are applied, and with

@@ -16,286 +16,42 @@ from typing import TYPE_CHECKING
 from rlmm.base.folder_lock import require_apart, snapshots_lock
 from rlmm.base.threads import in_own_thread
 from rlmm.engine.engine import Engine
-from rlmm.engine.freshness import wait_fresh
 from rlmm.engine.task_group import in_time
 from rlmm.errors import Stopped, StopTimedOut, first_of
-from rlmm.gate.listings import next_page, whole_listing
-from rlmm.gate.reads import PAGE_MAX
 from rlmm.library.blocking import BlockingMetadata
+from rlmm.library.metadata_calls import MetadataCalls
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.request_checks import require_openable
 from rlmm.snapshot.writer import FlushResult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator
 
     from rlmm.engine.engine import EngineSettings
-    from rlmm.engine.statistics import EngineStatistics
-    from rlmm.errors import RlmmError
-    from rlmm.gate.reads import Lookup, PartitionQueries
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.assignment import Assignment
-    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
-    from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from rlmm.metadata.paging import Page, PageKey
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 
 STOP_S = 30.0
 """Longest time that the end may take, last snapshots included."""
 
 
-class RemoteLogMetadata:
-    """
-    The metadata of one cluster's tiered storage: what rlmm is, to a program.
-
-    A question is answered from what is applied here now. With *at_least*, offsets of events by
-    metadata partition as a writer is told them, it waits until those are applied; with
-    *linearizable* it asks the log for its end first, and so sees everything that was stored before
-    the call. Both wait at most *timeout_s*.
-
-    Every question raises `NotReady`, `NotAssigned`, `UnknownPartition` or `Stopped` rather than
-    give an answer that may be stale or empty for want of knowledge; an empty answer means that
-    there is nothing.
-    """
+class RemoteLogMetadata(MetadataCalls):
+    """The metadata of one cluster's tiered storage, while `open_metadata` holds it open."""
 
     def __init__(self, engine: Engine, running: asyncio.Task[None]) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._running = running
         self._is_stopping = False
         self._stopping = asyncio.Lock()
         self._flushed: FlushResult | None = None
         self.blocking = BlockingMetadata(self, asyncio.get_running_loop())
-        """The same for threads; never to be called on the event loop."""
+        """The same for threads; a call on an event loop is refused."""
 
     @property
-    def reads(self) -> PartitionQueries:
-        """Every question, answered or refused at once, without an `await`; on the loop only."""
-        return self._engine.reads
-
-    # -------------------------------------------------------------------------- assignment
-
-    async def reconcile(self, desired: Assignment, *, timeout_s: float = 30.0) -> Mapping[int, str]:
-        """
-        Answer for exactly *desired* from now on, and wait until that has taken effect.
-
-        Returns what stands in the way, by metadata partition; those go on trying. What was taken
-        away is refused as soon as this is called. Raises `InvalidArgument`, with nothing changed,
-        for a partition that the topic does not have, and `NotReady` at the deadline.
-        """
-        limit_s = self._engine.limit_s(timeout_s)  # nothing is changed where it cannot be meant
-        generation = self._engine.reconcile(desired)
-        return await self._engine.wait_settled(generation, timeout_s=limit_s)
-
-    def assigned(self) -> Assignment:
-        return self._engine.assignment
-
-    async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float = 30.0) -> None:
-        """Wait until questions about *partition* are answered; raises what a question would."""
-        await self._engine.wait_ready(partition, timeout_s=timeout_s)
-
-    async def wait_all_ready(self, *, timeout_s: float = 30.0) -> list[int]:
-        """
-        Wait until every assigned metadata partition is answered from; those that are not at the
-        deadline are returned. Raises `NotReady` when the log has not even been reached.
-        """
-        return await self._engine.wait_all_ready(timeout_s=timeout_s)
-
-    def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Whether questions about *partition* are answered now."""
-        return self._engine.reads.is_ready(partition)
-
-    def read_token(self) -> dict[int, int]:
-        """What is applied here now, in the form of *at_least*, for a reader somewhere else."""
-        return self._engine.read_token()
-
-    # ------------------------------------------------------------------------------ writes
-
-    async def add_segment(
-        self, segment: SegmentMetadata, *, timeout_s: float | None = None
-    ) -> WrittenEvent:
-        """A copy starts: *segment* in state COPY_SEGMENT_STARTED. See `Writer.write` for errors."""
-        return await self._engine.write(segment, timeout_s=timeout_s)
-
-    async def update_segment(
-        self, update: SegmentUpdate, *, timeout_s: float | None = None
-    ) -> WrittenEvent:
-        """A segment moves on: copied, being deleted, deleted."""
-        return await self._engine.write(update, timeout_s=timeout_s)
-
-    async def put_partition_delete(
-        self, delete: PartitionDelete, *, timeout_s: float | None = None
-    ) -> WrittenEvent:
-        """The deletion of a whole user partition moves on."""
-        return await self._engine.write(delete, timeout_s=timeout_s)
-
-    async def store(
-        self,
-        event: SegmentMetadata | SegmentUpdate | PartitionDelete,
-        *,
-        timeout_s: float | None = None,
-    ) -> WrittenEvent | StoredNotAssigned:
-        """Any of these, stored also where its user partition is not assigned here."""
-        return await self._engine.store(event, timeout_s=timeout_s)
-
-    # ------------------------------------------------------------------------------- reads
-
-    async def segment_for(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        return self.reads.segment_for(partition, epoch, offset)
-
-    async def segments_for(
-        self,
-        lookups: Iterable[Lookup],
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> list[SegmentMetadata | RlmmError | None]:
-        """An answer to each look-up, in their order; what is refused has its error there."""
-        asked = list(lookups)
-        about = {partition for partition, _, _ in asked}
-        await wait_fresh(
-            self._engine, about, at_least, linearizable=linearizable, timeout_s=timeout_s
-        )
-        return self.reads.segments_for(asked)
-
-    async def segment(
-        self,
-        segment_id: SegmentId,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentMetadata | None:
-        """The segment, in whatever state, unless its deletion is finished."""
-        await self._wait(segment_id.partition, at_least, timeout_s, linearizable=linearizable)
-        return self.reads.segment(segment_id)
-
-    async def next_segment_with_txn_index(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> SegmentMetadata | None:
-        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        return self.reads.next_segment_with_txn_index(partition, epoch, offset)
-
-    async def highest_offset(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never goes down."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        return self.reads.highest_offset(partition, epoch)
-
-    async def segments(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> list[SegmentMetadata]:
-        """
-        Every segment, of one leader epoch or of all, in whatever state, by rising offset.
-
-        The answer is what is true at one moment; where it is long it is made in pieces, and others
-        have their turn in between.
-        """
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        return await whole_listing(self.reads, partition, epoch)
-
-    async def page(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        *,
-        after: PageKey | None = None,
-        limit: int = PAGE_MAX,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> Page:
-        """The segments behind *after*, the key in the page before; see `Shard.page`."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        return await next_page(self.reads, partition, epoch, after, limit)
-
-    async def size(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> int:
-        """Bytes of all segments, of one leader epoch or of all."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        if epoch is None:
-            return self.reads.size(partition)
-        return self.reads.size_of_epoch(partition, epoch)
-
-    async def partition_delete(
-        self,
-        partition: TopicIdPartition,
-        *,
-        at_least: Mapping[int, int] | None = None,
-        linearizable: bool = False,
-        timeout_s: float | None = None,
-    ) -> PartitionDelete | None:
-        """How far the deletion of *partition* is."""
-        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        return self.reads.partition_delete(partition)
-
-    async def _wait(
-        self,
-        partition: TopicIdPartition,
-        at_least: Mapping[int, int] | None,
-        timeout_s: float | None,
-        *,
-        linearizable: bool,
-    ) -> None:
-        await wait_fresh(
-            self._engine, [partition], at_least, linearizable=linearizable, timeout_s=timeout_s
-        )
-
-    # ---------------------------------------------------------------------------- snapshots
-
-    def snapshot_positions(self) -> dict[int, int]:
-        """Metadata partition -> position of its newest good snapshot."""
-        kept = self._engine.statistics().snapshots
-        if kept is None:
-            return {}
-        return {partition: saved.position for partition, saved in kept.saved.items()}
-
-    async def write_snapshots(self) -> FlushResult:
-        """Write a snapshot of every partition that changed since its last one."""
-        return await self._engine.flush()
-
-    # ------------------------------------------------------------------------------ the end
+    def incidents(self) -> Incidents:
+        """What was not simply applied: rejected events, undecodable records, remarks."""
+        return self._engine.incidents
 
     async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> FlushResult:
         """
@@ -323,16 +79,6 @@ class RemoteLogMetadata:
     async def _last_snapshots(self, deadline_s: float) -> FlushResult:
         left_s = max(0.0, deadline_s - asyncio.get_running_loop().time())
         return await in_time(self._engine.flush(), "last snapshots", left_s) or FlushResult()
-
-    # ------------------------------------------------------------------------------ others
-
-    @property
-    def incidents(self) -> Incidents:
-        """What was not simply applied: rejected events, undecodable records, remarks."""
-        return self._engine.incidents
-
-    def statistics(self) -> EngineStatistics:
-        return self._engine.statistics()
 
 
 @asynccontextmanager

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ssl
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from broker_adapter.address import TcpAddress, UnixAddress
+from broker_adapter.address import TcpAddress, UnixAddress, tls_context, token_in
 from rlmm.errors import ConfigError
-from rlmm.wire.hello import TOKEN_CHARS_MAX
 
 if TYPE_CHECKING:
     from broker_adapter.address import Address
@@ -36,39 +33,10 @@ def address_of(settings: SourceSettings) -> Address:
     if not (host and colon and is_number and 0 < int(port) <= _PORT_MAX):
         msg = f"--sidecar is HOST:PORT, or the path of a socket with a slash in it, got {text!r}"
         raise ConfigError(msg)
-    return TcpAddress(host, int(port), _trust(settings) if wants_tls else None)
-
-
-def _trust(settings: SourceSettings) -> ssl.SSLContext:
     files = settings.ca_file, settings.certificate_file, settings.key_file
-    try:
-        context = ssl.create_default_context(cafile=settings.ca_file)
-        if settings.certificate_file is not None:
-            context.load_cert_chain(settings.certificate_file, settings.key_file, _no_password)
-    except (OSError, ValueError) as error:
-        named = ", ".join(str(file) for file in files if file is not None) or "what the system has"
-        msg = f"TLS cannot be set up with {named}: {error}"
-        raise ConfigError(msg) from error
-    return context
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
+    return TcpAddress(host, int(port), tls_context(*files) if wants_tls else None)
 
 
 def token_of(settings: SourceSettings) -> str | None:
     """Read the token from the named file; messages never show its content."""
-    path = settings.token_file
-    if path is None:
-        return None
-    try:
-        with Path(path).open(encoding="ascii") as file:
-            token = file.read(TOKEN_CHARS_MAX + 2).strip()
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not ASCII"
-        msg = f"the token in {path} cannot be read: {why}"
-        raise ConfigError(msg) from error
-    if not token or len(token) > TOKEN_CHARS_MAX or any(letter.isspace() for letter in token):
-        msg = f"{path} does not hold one token of at most {TOKEN_CHARS_MAX} characters"
-        raise ConfigError(msg)
-    return token
+    return token_in(settings.token_file)

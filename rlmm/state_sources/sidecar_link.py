@@ -84,18 +84,17 @@ class SidecarLink:
             return await self._asked(call, deadline_s)
 
         try:
-            return await _REPEATED.run(
-                attempt,
-                now=self._loop.time,
-                deadline_s=deadline_s,
-                hook=lambda *_: None,
+            attempts = _REPEATED.attempts(
+                now=self._loop.time, deadline_s=deadline_s, hook=lambda *_: None
             )
+            answer: A = await attempts(attempt)
         except UnknownMethod as error:
             msg = (
                 f"the service at {self.where} ({self.server.server}) does not know "
                 f"{call.method}: it is older than this command"
             )
             raise UnknownMethod(msg) from error
+        return answer
 
     async def _asked(self, call: Call[A], deadline_s: float) -> A:
         """Return the answer; repeat the request once if the connection is lost, as in a restart."""

@@ -7,7 +7,7 @@ An unknown option is refused by name: a client that asks for a fresh answer must
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX
@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Unassigned = Literal["refuse", "store"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """Keywords of a call that reads: how fresh its answer must be, and when it must be there."""
+
+    at_least: Mapping[int, int] | None
+    """Events at these offsets, by metadata partition, must have been applied."""
+    linearizable: bool
+    """Every event that was stored before the call must have been applied."""
+    timeout_s: float | None
+    """`None`: as the client or the engine is configured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,32 +22,28 @@ journal, by which another one goes on with the window or closes it.
 
 By module, bottom up:
 
-    outcomes       why a topic is refused, and what became of it
-    settings       the settings of a topic: what is refused, journalled, changed and restored
-    safety         whether brokers may begin to copy beside what the tier has
-    quiet_watch    whether metadata has been left alone
-    end_plan       a plan that ends what is open
+    outcomes       reasons of refusals, and outcomes of topics
+    settings       settings of a topic: refused, journalled, changed and restored
+    safety         whether brokers may copy beside the tier, quiet metadata, checks afterwards
+    end_plan       a plan that ends open copies
     journal        where a window stands, as a value
     journal_store  journals in the store, written once
-    protocols      what a window works with
-    resume_check   what is looked at when brokers copy again
+    protocols      what a window needs outside the driver
     steps          the single steps of a window
     window         one topic's window: the steps in their order
-    topic_hands the hands of a real job: plans made and carried out, settings, the journal
-    report         what became of all topics
+    topic_actions  settings, journals and plans of a real job for one topic
+    report         the report about all topics
     adoption       the whole: one topic after the other
 
 Invariants:
 
 - A window is journalled before it is opened, and each change of settings before it is made.
 - What is restored comes from the journal alone.
-- Brokers are let copy only when no copy of a job is open, and none would tell them of records that
-  nobody has.
-- After that nothing is finished by anybody: what was open is ended, so that the state machine
-  refuses the event of a straggler.
-- Whoever does not hold the topic changes nothing.
+- Brokers copy again only when no copy of a job is open, and no finished copy covers records that
+  are nowhere.
+- After that no job finishes a copy: open ones are ended, so that the state machine refuses the
+  event of a straggler.
+- A job that does not hold the topic changes nothing.
 
 May be imported by `rlmm.cli`.
-
-- `topic_actions`: The hands of a real job for one topic.
 """

@@ -1,6 +1,6 @@
 """
 Adoption as a whole: topics one after the other, each claimed, its window opened and closed before
-the next one's is. And what is left of windows that were not closed.
+the next one's. Windows that earlier jobs left open are resumed or aborted.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.topic_actions import AdoptionTopicActions
 from spark_tiering.adopt.window import AdoptionWindow
-from spark_tiering.copy_job.job import nobody_listens, nobody_stops
-from spark_tiering.copy_job.job_lease import open_life, stop_signs
+from spark_tiering.copy_job.job import ignore, never_stop
+from spark_tiering.copy_job.job_lease import open_lease, stop_signals
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.job_registry.heartbeats import newest_beat
 from spark_tiering.job_registry.job_list import standing_of
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.adopt.journal import AdoptionJournal
-    from spark_tiering.copy_job.job_lease import JobLease
+    from spark_tiering.copy_job.job_lease import JobLease, StopSignals
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.stop_signals import StopSigns
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding
@@ -41,20 +40,19 @@ _PATTERN = frozenset("*?[")
 @dataclass(frozen=True, slots=True)
 class AdoptionListeners:
     """
-    Who is told what happens, and asked whether to stop.
-
-    *on_plan* is told each plan before it is carried out, *on_topic* what became of each topic.
+    Callbacks of an adoption: *on_plan* gets each plan before it is carried out, *on_topic* the
+    outcome of each topic.
     """
 
-    why_stop: Callable[[], str] = nobody_stops
-    on_plan: Callable[[CopyPlan], None] = nobody_listens
-    on_progress: Callable[[Progress], None] = nobody_listens
-    on_topic: Callable[[TopicOutcome], None] = nobody_listens
+    why_stop: Callable[[], str] = never_stop
+    on_plan: Callable[[CopyPlan], None] = ignore
+    on_progress: Callable[[Progress], None] = ignore
+    on_topic: Callable[[TopicOutcome], None] = ignore
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
-    """A window that is open, by its newest journal, and how the job stands that wrote it."""
+    """An open window by its newest journal, and the state of the job that wrote it."""
 
     journal: AdoptionJournal
     job: JobStanding
@@ -66,18 +64,17 @@ def adopt(
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
-    Copy what is closed of every topic that the request wants, and have its brokers adopt it.
-
-    A topic that is refused is not changed, and the others go on. Raises what opening the engine
-    and asking cluster and store raise, before anything is changed; `ConfigError` for a request of
-    another mode, or with the metadata of another cluster.
+    Copy the closed segments of every topic that the request names, and have its brokers adopt them.
+    A topic that is refused is not changed, and the others go on. Raises the errors of engine,
+    cluster and store before anything is changed, and `ConfigError` for a request of another mode or
+    with the metadata of another cluster.
     """
     _require_adoptable(at)
     listeners = listeners or AdoptionListeners()
     topics, refused = _wanted(at)
-    with open_life(at, CopyMode.ADOPT) as life:
+    with open_lease(at, CopyMode.ADOPT) as lease:
         at.engine()
-        work = _Work(at, "adopt", life, options or WindowOptions(), listeners)
+        work = _Work(at, "adopt", lease, options or WindowOptions(), listeners)
         for outcome in refused:
             work.tell(outcome)
         for topic in topics:
@@ -93,7 +90,9 @@ def resume(
     options: WindowOptions | None = None,
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
-    """Go on with the window of *topic* that a job has left open, and close it. Raises likewise."""
+    """
+    Go on with the window of *topic* that a job has left open, and close it. Raises as `adopt`.
+    """
     return _taken_up(at, topic, "resume", options, listeners)
 
 
@@ -104,14 +103,14 @@ def abort(
     listeners: AdoptionListeners | None = None,
 ) -> AdoptionReport:
     """
-    Close the window of *topic* that a job has left open: copies that are open are ended, those that
-    are finished stay. Raises likewise; no engine is opened for it.
+    Close the window of *topic* that a job has left open: open copies are ended, finished ones stay.
+    Raises as `adopt`; no engine is opened.
     """
     return _taken_up(at, topic, "abort", options, listeners)
 
 
 def windows(jobs: JobStore) -> list[OpenWindow]:
-    """Every window that is open, of all clusters that keep their jobs here."""
+    """Return every open window, of all clusters that keep their jobs in this store."""
     return [
         OpenWindow(journal, standing_of(newest_beat(jobs, journal.job_id), jobs.now_ms()))
         for journal in open_windows(jobs)
@@ -127,10 +126,10 @@ def _taken_up(
 ) -> AdoptionReport:
     _require_adoptable(at)
     listeners = listeners or AdoptionListeners()
-    with open_life(at, CopyMode.ADOPT) as life:
+    with open_lease(at, CopyMode.ADOPT) as lease:
         if way == "resume":
             at.engine()
-        work = _Work(at, way, life, options or WindowOptions(), listeners)
+        work = _Work(at, way, lease, options or WindowOptions(), listeners)
         found = [one for one in open_windows(at.jobs) if one.topic.name == topic]
         if not found:
             why = RefusedTopic(AdoptionRefusal.NO_WINDOW, "none is open")
@@ -146,36 +145,32 @@ def _taken_up(
 
 
 class _Work:
-    """One job's topics, one after the other."""
-
     def __init__(
         self,
         at: CopyJobContext,
         way: str,
-        life: JobLease,
+        lease: JobLease,
         options: WindowOptions,
         listeners: AdoptionListeners,
     ) -> None:
         self._at = at
         self._way = way
-        self._life = life
+        self._lease = lease
         self._options = options
         self._listeners = listeners
-        self._signs: StopSigns = stop_signs(at, life.records, listeners.why_stop)
+        self._signs: StopSignals = stop_signals(at, lease.records, listeners.why_stop)
         self._began_ms = at.now_ms()
         self._topics: list[TopicOutcome] = []
         self._unused: dict[str, None] = {}
         self._stopped = ""
 
     def is_to_stop(self) -> bool:
-        """Whether the next topic is not to be begun."""
         self._stopped = self._stopped or self._signs.why_stop()
         return bool(self._stopped)
 
     def do(self, topic: JobTopic) -> None:
-        """One topic, from its claim to its end."""
         try:
-            self._life.claim(self._at, [topic])
+            self._lease.claim(self._at, [topic])
         except TopicBusy as error:
             self.tell(
                 TopicOutcome(
@@ -183,20 +178,20 @@ class _Work:
                 )
             )
             return
-        hands = AdoptionTopicActions(
+        actions = AdoptionTopicActions(
             self._at,
             topic,
-            self._life,
+            self._lease,
             self._signs,
             on_plan=self._listeners.on_plan,
             on_progress=self._listeners.on_progress,
         )
-        window = AdoptionWindow(topic.name, hands, self._options)
+        window = AdoptionWindow(topic.name, actions, self._options)
         ways = {"adopt": window.adopt, "resume": window.resume, "abort": window.abort}
         outcome = ways[self._way]()
-        self._unused |= dict.fromkeys(hands.unused)
+        self._unused |= dict.fromkeys(actions.unused)
         with suppress(StoreError):  # it is free when this job ends
-            self._life.claims.release([topic])
+            self._lease.claims.release([topic])
         self.tell(outcome)
 
     @property
@@ -208,17 +203,17 @@ class _Work:
         self._listeners.on_topic(outcome)
 
     def report(self) -> AdoptionReport:
-        """What became of all of them; it is kept as well."""
+        """Return the report, and store it."""
         report = AdoptionReport(
             self._at.job_id,
             self._way,
             self._began_ms,
             self._at.now_ms(),
             tuple(self._topics),
-            (*self._life.traits.findings, *self._unused),
+            (*self._lease.traits.findings, *self._unused),
             self._stopped,
         )
-        self._life.records.write_report(report.document())
+        self._lease.records.write_report(report.document())
         return report
 
 
@@ -235,7 +230,7 @@ def _require_adoptable(at: CopyJobContext) -> None:
 
 
 def _wanted(at: CopyJobContext) -> tuple[list[JobTopic], list[TopicOutcome]]:
-    """The tiered topics that are wanted, and what is said of those that were named and are not."""
+    """Return the tiered topics that are wanted, and refusals of named ones that are not tiered."""
     assert at.cluster is not None
     facts = at.cluster.partition_facts(at.request.filters.wants_topic)
     is_tiered = {JobTopic(one.topic, one.topic_id): told.is_tiered for one, told in facts.items()}

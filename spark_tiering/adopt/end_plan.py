@@ -1,8 +1,8 @@
 """
-A plan that ends what jobs have left open in a topic, so that its window can be closed. Pure.
+A plan that ends copies that jobs have left open in a topic, so that its window can be closed. Pure.
 
-Open copies of brokers stay: what a broker was interrupted in only retention ends. Whole objects of
-which the source has nothing any more stay as well: somebody must look at them, or resume.
+Open copies of brokers stay: only retention ends a copy in which a broker was interrupted. Whole
+objects of segments that the source has lost stay as well, for an operator to look at or to resume.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def ending_plan(
     sources: Mapping[TopicIdPartition, SourcePartition],
     evidence: Iterable[OpenCopyEvidence],
 ) -> CopyPlan:
-    """Ends, from the top down, and what stays open; nothing is copied."""
+    """Return a plan that ends copies from the top down, and copies nothing."""
     by_id = evidence_by_id(evidence)
     ordered = sorted(metadata.partitions, key=lambda image: partition_order(image.partition))
     return CopyPlan(
@@ -59,7 +59,7 @@ def ending_plan(
 
 
 def blocking(plan: CopyPlan) -> list[str]:
-    """The copies of jobs that a plan leaves open."""
+    """Return the copies of jobs that a plan leaves open."""
     return [
         f"{one.partition} {left.start_offset}-{left.last_offset}: {left.reason}: {left.uuid}"
         for one in plan.partitions

@@ -25,7 +25,7 @@ TEXT_MAX: Final = 1_000
 
 
 class AdoptionStep(StrEnum):
-    """What is begun. A closed list; its values stand in journals that people keep."""
+    """The step that is begun. A closed list; stored journals hold its values."""
 
     OPENING = "opening"
     """Step 2: copying and retention are being switched off."""
@@ -56,10 +56,8 @@ _NEXT: Final[Mapping[AdoptionStep, frozenset[AdoptionStep]]] = {
 @dataclass(frozen=True, slots=True)
 class AdoptionJournal:
     """
-    One entry. *before* is what was set on the topic itself, *log_starts* where its partitions began
-    when the window was opened.
-
-    *trouble* says why the window could not be closed, empty while nothing stood against it.
+    One entry. *before* are the settings of the topic itself, *log_starts* the first offsets of its
+    partitions when the window was opened. *trouble* says why the window could not be closed.
     """
 
     topic: JobTopic
@@ -77,13 +75,13 @@ class AdoptionJournal:
 
     @property
     def is_open(self) -> bool:
-        """Whether settings of the topic may not be what they were."""
+        """Whether settings of the topic may still be changed."""
         return self.step is not AdoptionStep.CLOSED
 
     def to(
         self, step: AdoptionStep, job_id: str, now_ms: int, trouble: str = ""
     ) -> AdoptionJournal:
-        """What follows; raises `InvalidArgument` for a step that never does."""
+        """Return the next entry; raises `InvalidArgument` for a step that cannot follow."""
         if step not in _NEXT[self.step]:
             msg = f"a window that is {self.step} is never {step} next"
             raise InvalidArgument(msg)
@@ -98,7 +96,6 @@ class AdoptionJournal:
 
 
 def format_journal(journal: AdoptionJournal) -> bytes:
-    """The object that a journal is."""
     return fields_bytes(
         {
             "version": VERSION,
@@ -118,7 +115,7 @@ def format_journal(journal: AdoptionJournal) -> bytes:
 
 
 def parse_journal(content: bytes | None) -> AdoptionJournal | None:
-    """The journal that *content* is; None for what is none that we could go on with."""
+    """Read a journal; None where this version cannot go on with it."""
     found = read_fields(content)
     if found is None or found.get("version") != VERSION:
         return None

@@ -1,7 +1,7 @@
 """
-Journals in the store of objects, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`.
+Journals in the object store, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`.
 
-Of two jobs that write the next entry one is refused, and learns that the window is not its own.
+Of two jobs that write the next entry one is refused, and so learns that another has the window.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class JournalBook:
         self._jobs = jobs
 
     def newest(self) -> AdoptionJournal | None:
-        """The entry that counts; None where no window was ever opened. Raises `StoreUnsuitable`."""
+        """
+        Return the newest entry; None where no window was ever opened. Raises `StoreUnsuitable`.
+        """
         number = self._jobs.highest(self._jobs.windows_folder(self.topic))
         return _read(self._jobs, self.topic, number) if number else None
 
@@ -38,7 +40,9 @@ class JournalBook:
         settings: Mapping[str, str],
         log_starts: Mapping[int, int],
     ) -> AdoptionJournal:
-        """The first entry of a new window, behind *before*, which is closed; not written yet."""
+        """
+        Return the first entry of a new window, behind *before*, which is closed. It is not stored.
+        """
         assert before is None or not before.is_open, before
         now_ms = self._jobs.now_ms()
         return AdoptionJournal(
@@ -55,8 +59,8 @@ class JournalBook:
 
     def write(self, journal: AdoptionJournal) -> None:
         """
-        Keep *journal*. Raises `TopicBusy` where another job has written that entry, and what the
-        store raises: then it may be there.
+        Store *journal*. Raises `TopicBusy` where another job has written that entry, and errors of
+        the store: then it may be there.
         """
         key = self._jobs.window_key(self.topic, journal.generation)
         if not self._jobs.write_once(key, format_journal(journal)):
@@ -65,7 +69,7 @@ class JournalBook:
 
 
 def open_windows(jobs: JobStore) -> Iterator[AdoptionJournal]:
-    """The newest entry of every topic whose window is open, by one listing. Raises likewise."""
+    """Yield the newest entry of every open window, by one listing. Raises `StoreUnsuitable`."""
     newest: dict[str, int] = {}
     for one in jobs.list(jobs.all_windows_folder):
         folder, _, _ = one.key.rpartition("/")

@@ -1,4 +1,4 @@
-"""Why a topic is refused, and what became of one. Values only; the lists are closed."""
+"""Outcomes of topics, and reasons of refusals. Values only; the lists are closed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
 
 
 class AdoptionRefusal(StrEnum):
@@ -61,7 +61,7 @@ class AdoptionRefusal(StrEnum):
 
 
 class RefusedTopic(NamedTuple):
-    """Why not; *detail* says where and what."""
+    """Why a topic is refused; *detail* says where."""
 
     reason: AdoptionRefusal
     detail: str
@@ -71,7 +71,7 @@ class RefusedTopic(NamedTuple):
 
 
 class TopicStatus(StrEnum):
-    """Where a topic stands when the job leaves it."""
+    """State of a topic when the job leaves it."""
 
     REFUSED = "refused"
     """Nothing of it was changed."""
@@ -91,11 +91,9 @@ class TopicStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
     """
-    What became of one topic.
-
-    *why* is set unless all went well. *receipts* are of every round, in order: a segment whose copy
-    failed stands in it once for each round that tried. *findings* are what the last look told, and
-    what nobody copies until somebody has looked at it.
+    The outcome of one topic. *why* is set unless all went well. *receipts* are of every round, in
+    order: a segment whose copy failed stands in it once for each round that tried. *findings* are
+    what an operator has to look at.
     """
 
     topic: str
@@ -112,13 +110,13 @@ class TopicOutcome:
 
     @property
     def not_copied(self) -> tuple[CopyReceipt, ...]:
-        """What became in the end of those segments that are not finished, although planned."""
+        """The newest receipts of segments that were planned and are not finished."""
         newest = {(one.partition, one.start_offset): one for one in self.receipts}
         return tuple(one for one in newest.values() if one.fate is not CopyFate.FINISHED)
 
     @property
     def is_fine(self) -> bool:
-        """Whether all that was planned is done, and nobody has to look at it."""
+        """Whether everything planned is done, and no operator has to look at it."""
         is_done = self.standing in (
             TopicStatus.ADOPTED,
             TopicStatus.ABORTED,

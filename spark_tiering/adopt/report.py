@@ -1,4 +1,4 @@
-"""What became of all topics of one job: as values, as lines for people, and as JSON. Pure."""
+"""The report of one job about all topics: values, lines for people, and JSON. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.progress import span_text
-from spark_tiering.copy_job.receipts import CopyFate
-from spark_tiering.copy_job.report import end_fields, not_fine_lines, receipt_fields
+from spark_tiering.copy_job.report import CopyFate, end_fields, not_fine_lines, receipt_fields
 from spark_tiering.copy_plan.summary import size_text
 
 if TYPE_CHECKING:
@@ -22,9 +21,8 @@ VERSION: Final = 1
 @dataclass(frozen=True, slots=True)
 class AdoptionReport:
     """
-    What became of every topic that was asked for, in order.
-
-    *stopped* says why the last ones were not begun. *findings* concern the job as a whole.
+    The outcome of every topic that was asked for, in order. *stopped* says why the last ones were
+    not begun. *findings* concern the job as a whole.
     """
 
     job_id: str
@@ -38,7 +36,7 @@ class AdoptionReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether nobody has to look at anything."""
+        """Whether no operator has to look at anything."""
         return not self.stopped and all(one.is_fine for one in self.topics)
 
     @property
@@ -50,7 +48,6 @@ class AdoptionReport:
 
     @property
     def left_open(self) -> list[str]:
-        """The topics whose window is open."""
         return [one.topic for one in self.topics if not one.standing.is_closed]
 
     def document(self) -> dict[str, Any]:
@@ -67,7 +64,6 @@ class AdoptionReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         if not self.topics:
             yield f"job {self.job_id}: there is no topic to {self.way}"
         for one in self.topics:

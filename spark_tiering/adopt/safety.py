@@ -1,34 +1,39 @@
 """
-Whether brokers may begin to copy beside what the tier has of a partition. Pure.
+Safety of letting brokers copy beside the tier: before copying is on again, and afterwards. Pure.
 
 The first run of a broker's copy task, after copying was off, after a restart or a change of
-leaders, does two things that destroy records where metadata is not what a broker would have left:
+leaders, does two things that destroy records where metadata is not as a broker would have left it:
 
-- The start of the lowest copy that is listed, finished or not, becomes the log's start: whatever
-  lies below it is deleted.
-- The highest offset that was ever finished becomes what is tiered: everything below it may be
-  deleted locally, whether the tier has it or not.
+- The start of the lowest listed copy, finished or not, becomes the log start offset: records below
+  it are deleted.
+- The highest offset that was ever finished counts as tiered: local records below it may be deleted,
+  whether the tier has them or not.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
 from spark_tiering.copy_plan.lineage import CopiedTier
 
 if TYPE_CHECKING:
-    from rlmm.metadata.ids import TopicIdPartition
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from spark_tiering.copy_job.report import EndReceipt
     from spark_tiering.copy_plan.inputs import PartitionImage
     from spark_tiering.segments.leader_epochs import Epochs
 
 
+SHOWN_MAX: Final = 5
+
+
 class AdoptedPartition(NamedTuple):
     """
-    One partition of a topic: what its metadata, its leader and the source say.
-
-    *image* is None where the metadata could not be read, *log_start* where no leader tells, and
-    *history* where the source does not have the partition.
+    One partition by its metadata, its leader and the source. *image* is None where the metadata
+    could not be read, *log_start* where there is no leader, and *history* where the source does not
+    have the partition.
     """
 
     partition: TopicIdPartition
@@ -43,7 +48,7 @@ class AdoptedPartition(NamedTuple):
 
 
 def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
-    """What would be destroyed, or may be, if a copy task ran now; None where nothing would."""
+    """Return what a copy task would destroy if it ran now; None where it would destroy nothing."""
     partition = seen.partition
     if seen.log_start is None:
         return RefusedTopic(
@@ -71,7 +76,7 @@ def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
 
 
 def highest_tiered(seen: AdoptedPartition) -> int | None:
-    """The offset that the leader will know to be tiered; None where there is nothing."""
+    """Return the offset that the leader will know to be tiered; None where there is none."""
     if seen.image is None or seen.log_start is None or not seen.history:
         return None
     next_offset = CopiedTier(seen.image, seen.history).next_offset(seen.log_start)
@@ -79,7 +84,7 @@ def highest_tiered(seen: AdoptedPartition) -> int | None:
 
 
 def _first_listed(image: PartitionImage, history: Epochs) -> int | None:
-    """Where the log begins for a broker: the lowest copy of the oldest epoch that has any."""
+    """Return the log start offset of a broker: the lowest copy of the oldest epoch with any."""
     for epoch, _ in history:
         starts = [
             segment.start_offset
@@ -89,3 +94,75 @@ def _first_listed(image: PartitionImage, history: Epochs) -> int | None:
         if starts:
             return min(starts)
     return None
+
+
+class QuietWatch:
+    """
+    Compares digests of partitions over time.
+
+    A broker that stops copying interrupts its copies, and a storage plugin may ignore that: such a
+    late copy has to be seen before anything is planned. Open copies need not be closed: a copy in
+    which a broker was interrupted stays open for ever.
+    """
+
+    def __init__(self, quiet_ms: int) -> None:
+        self._quiet_ms = quiet_ms
+        self._seen: dict[TopicIdPartition, str | None] | None = None
+        self._since_ms = 0
+
+    def saw(self, now_ms: int, digests: Mapping[TopicIdPartition, str | None]) -> bool:
+        """
+        Return whether the metadata is quiet, now that *digests* were read; None stands for metadata
+        that could not be read, which is never quiet. Times are of a clock that does not step.
+        """
+        seen = dict(digests)
+        if seen != self._seen or None in seen.values():
+            self._seen, self._since_ms = seen, now_ms
+        return None not in seen.values() and now_ms - self._since_ms >= self._quiet_ms
+
+    @property
+    def unread(self) -> list[TopicIdPartition]:
+        """Partitions whose metadata could not be read at the last look."""
+        return [] if self._seen is None else [one for one, seen in self._seen.items() if not seen]
+
+
+def moved_starts(seen: Iterable[AdoptedPartition], log_starts: Mapping[int, int]) -> list[str]:
+    """Return the partitions whose log start offset has moved: nothing expires in a window."""
+    return [
+        f"{one.partition}: its log began at {before}, it begins at {one.log_start}"
+        for one in seen
+        if (before := log_starts.get(one.partition.partition)) is not None
+        and one.log_start is not None
+        and one.log_start > before
+    ]
+
+
+def copied_twice(
+    before: Iterable[AdoptedPartition], seen: Iterable[AdoptedPartition], ours: Collection[Uuid]
+) -> list[str]:
+    """Return copies, begun since *before*, of records that are copied already."""
+    known = {segment.id for one in before if one.image for segment in one.image.segments}
+    found: list[str] = []
+    for partition_seen in seen:
+        segments = () if partition_seen.image is None else partition_seen.image.segments
+        copied = [segment for segment in segments if segment.id.uuid in ours]
+        for segment in segments:
+            if segment.id in known or segment.id.uuid in ours:
+                continue
+            start, last = segment.start_offset, segment.last_offset
+            if any(one.start_offset <= last and start <= one.last_offset for one in copied):
+                where = f"{partition_seen.partition}: {start}-{last}"
+                found.append(f"{where} is copied once more: {segment.id.uuid}")
+    return found
+
+
+def end_text(one: EndReceipt) -> str:
+    where = f"{one.partition} {one.start_offset}-{one.last_offset}"
+    return f"{where}: {one.fate}: {one.detail or one.why}: {one.uuid}"
+
+
+def few(texts: Sequence[str]) -> str:
+    """Join the first texts, and say how many more there are."""
+    more = len(texts) - SHOWN_MAX
+    text = "; ".join(texts[:SHOWN_MAX])
+    return f"{text}; and {more} more" if more > 0 else text

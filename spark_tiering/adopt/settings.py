@@ -1,9 +1,9 @@
 """
-The settings of a topic in a window: what speaks against it, what is journalled, and the changes of
-steps 2, 7 and 8. Pure.
+Settings of a topic in a window: refusals, the part that is journalled, and the changes of steps 2,
+7 and 8. Pure.
 
-Only what was set on the topic itself is journalled, and what was not set is unset again: whoever
-changes a broker's default later changes the topic's, as before.
+Only settings of the topic itself are journalled; a setting that was not set is unset again, so that
+it follows the broker's default as before.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _FOR_EVER = "-1"
 
 
 class SettingsChange(NamedTuple):
-    """One request: all of it is made, or nothing."""
+    """One request to the cluster: it changes all of it, or nothing."""
 
     given: Mapping[str, str]
     unset: tuple[str, ...] = ()
 
 
 def why_not(settings: Mapping[str, TopicSettingInForce] | None) -> RefusedTopic | None:
-    """What the settings of a topic say against a window; None where they say nothing."""
+    """Return what in the settings of a topic forbids a window."""
     if settings is None:
         return RefusedTopic(AdoptionRefusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
     if _value(settings, TIERED) != "true":
@@ -62,12 +62,11 @@ def why_not(settings: Mapping[str, TopicSettingInForce] | None) -> RefusedTopic 
 
 
 def is_copying_disabled(settings: Mapping[str, TopicSettingInForce]) -> bool:
-    """Whether brokers copy nothing."""
     return _value(settings, COPY_DISABLE) == "true"
 
 
 def explicitly_set(settings: Mapping[str, TopicSettingInForce]) -> dict[str, str]:
-    """What of `CHANGED` is set on the topic itself: what a journal keeps."""
+    """Return the settings of `CHANGED` that are set on the topic itself."""
     return {
         name: setting.value
         for name in CHANGED
@@ -78,7 +77,7 @@ def explicitly_set(settings: Mapping[str, TopicSettingInForce]) -> dict[str, str
 
 
 def opening_change() -> SettingsChange:
-    """Step 2: copying stops, and nothing expires: not by age, and not by size counted twice."""
+    """Step 2: stop copying, and let nothing expire, by age or by size counted twice."""
     return SettingsChange(
         {
             COPY_DISABLE: "true",
@@ -91,19 +90,19 @@ def opening_change() -> SettingsChange:
 
 
 def enabling_change(before: Mapping[str, str]) -> SettingsChange:
-    """Step 7: copying goes on, and what is kept locally is as it was."""
+    """Step 7: let copying go on, with local retention as it was."""
     return _as_before(before, (COPY_DISABLE, LOCAL_MS, LOCAL_BYTES))
 
 
 def restoring_change(before: Mapping[str, str]) -> SettingsChange:
-    """Step 8: retention is as it was."""
+    """Step 8: restore retention."""
     return _as_before(before, (RETENTION_MS, RETENTION_BYTES))
 
 
 def differences(
     settings: Mapping[str, TopicSettingInForce], before: Mapping[str, str]
 ) -> list[str]:
-    """What is not as it was journalled."""
+    """Return settings that differ from those in the journal."""
     now = explicitly_set(settings)
     return [
         f"{name} is {now.get(name, 'not set')}, it was {before.get(name, 'not set')}"

@@ -1,9 +1,9 @@
 """
-The single steps of a window: journalled changes, waiting for metadata to come to rest, ending what
-is open, and seeing what brokers do. In which order, `window` says.
+Steps of a window: journalled changes, waiting for quiet metadata, ending open copies, and checking
+the brokers. `window` has their order.
 
 Each change of settings is journalled before it is made, and made only while the topic is this
-job's. What raises leaves the window as the journal says.
+job's. An exception leaves the window as the journal says.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, TopicBusy
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic
-from spark_tiering.adopt.quiet_watch import QuietWatch
-from spark_tiering.adopt.resume_check import end_text, few
-from spark_tiering.adopt.safety import highest_tiered
+from spark_tiering.adopt.safety import QuietWatch, end_text, few, highest_tiered
 from spark_tiering.adopt.settings import differences
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.protocols import AdoptionWindowActions
     from spark_tiering.adopt.safety import AdoptedPartition
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.receipts import EndReceipt
+    from spark_tiering.copy_job.report import EndReceipt
 
 CHANGES_MAX: Final = 3
 """How often a change is asked for of which nobody could say whether it was made."""
@@ -62,9 +60,8 @@ class WindowOptions:
 
 class GivenUp(Exception):
     """
-    What was to be done cannot be; the window stays as its journal says.
-
-    No error: an outcome on its way out of nested steps, and never out of the window.
+    Ends nested steps with a refusal; the window stays as its journal says. It is an outcome and
+    never leaves the window.
     """
 
     def __init__(self, reason: AdoptionRefusal, detail: str) -> None:
@@ -75,50 +72,49 @@ class GivenUp(Exception):
 class WindowSteps:
     """The steps of one topic's window; *journal* is None until one is open."""
 
-    def __init__(self, hands: AdoptionWindowActions, options: WindowOptions) -> None:
+    def __init__(self, actions: AdoptionWindowActions, options: WindowOptions) -> None:
         self.journal: AdoptionJournal | None = None
-        self._hands = hands
+        self._actions = actions
         self._options = options
 
     # ---------------------------------------------------------------- changes and their journal
 
     def begin(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> None:
-        """Journal that a window is going to be opened, and what was set before."""
-        journal = self._hands.first_journal(settings, log_starts)
+        """Write the first journal entry, with the settings from before."""
+        journal = self._actions.first_journal(settings, log_starts)
         self.journal = journal
         try:
-            self._hands.write(journal)
+            self._actions.write(journal)
         except TopicBusy:
             self.journal = None
             raise
 
     def move(self, step: AdoptionStep, trouble: str = "") -> AdoptionJournal:
-        """Journal what is begun next."""
+        """Write the journal entry of the next step."""
         assert self.journal is not None
-        following = self.journal.to(step, self._hands.job_id, self._hands.now_ms(), trouble)
-        self._hands.write(following)
+        following = self.journal.to(step, self._actions.job_id, self._actions.now_ms(), trouble)
+        self._actions.write(following)
         self.journal = following
         return following
 
     def require_ours(self) -> None:
-        """Give up where the topic is another job's by now."""
-        why = self._hands.why_not_ours()
+        """Raise `GivenUp` where the topic is another job's by now."""
+        why = self._actions.why_not_ours()
         if why:
             raise GivenUp(AdoptionRefusal.NOT_OURS, why)
 
     def change(self, change: SettingsChange) -> None:
         """
-        Make a change while the topic is ours, and the one that was journalled: another one of its
-        name has settings of its own.
-
-        Raises `ConfigError` and `LogNotPermitted` where it is surely not made.
+        Change settings while the topic is ours, and is the one of the journal: a new topic of its
+        name has settings of its own. Raises `ConfigError` and `LogNotPermitted` where the cluster
+        refuses.
         """
         for left in reversed(range(CHANGES_MAX)):
             self.require_ours()
             try:
-                if self._hands.settings() is None:
+                if self._actions.settings() is None:
                     raise GivenUp(AdoptionRefusal.NO_SUCH_TOPIC, "it is gone, or was made anew")
-                self._hands.change(change)
+                self._actions.change(change)
             except LogUnavailable as error:
                 if not left:
                     raise GivenUp(AdoptionRefusal.CHANGE_UNKNOWN, str(error)) from error
@@ -127,7 +123,7 @@ class WindowSteps:
                 return
 
     def change_back(self, change: SettingsChange) -> None:
-        """The same within an open window, which stays open where the cluster does not take it."""
+        """The same within an open window, which stays open where the cluster refuses."""
         try:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:
@@ -136,12 +132,12 @@ class WindowSteps:
     # --------------------------------------------------------------------------------- waiting
 
     def why_not_quiet(self, why_stop: Callable[[], str]) -> str:
-        """Wait until the metadata was left alone for a while; why it was not, else nothing."""
+        """Wait until the metadata is quiet; return why it is not, or nothing."""
         watch = QuietWatch(self._options.quiet_ms)
-        began_ms = self._hands.elapsed_ms()
+        began_ms = self._actions.elapsed_ms()
         while not (why := why_stop()):
-            digests = {one.partition: one.digest for one in self._hands.look()}
-            now_ms = self._hands.elapsed_ms()
+            digests = {one.partition: one.digest for one in self._actions.look()}
+            now_ms = self._actions.elapsed_ms()
             if watch.saw(now_ms, digests):
                 return ""
             if now_ms - began_ms > self._options.quiet_max_ms:
@@ -153,21 +149,21 @@ class WindowSteps:
         return why
 
     def not_taken_up(self, seen: Sequence[AdoptedPartition]) -> list[str]:
-        """The partitions whose leaders do not know of the last copy, though they had their time."""
+        """Return the partitions whose leaders do not know of the last copy in time."""
         wanted = {
             one.partition: highest for one in seen if (highest := highest_tiered(one)) is not None
         }
         told: dict[TopicIdPartition, int] = {}
-        began_ms = self._hands.elapsed_ms()
+        began_ms = self._actions.elapsed_ms()
         while wanted:
             try:
-                told = dict(self._hands.latest_tiered(list(wanted)))
+                told = dict(self._actions.latest_tiered(list(wanted)))
             except LogUnavailable:
                 told = {}
             wanted = {
                 one: highest for one, highest in wanted.items() if told.get(one, -1) < highest
             }
-            if not wanted or self._hands.elapsed_ms() - began_ms > self._options.taken_up_ms:
+            if not wanted or self._actions.elapsed_ms() - began_ms > self._options.taken_up_ms:
                 break
             self._pause()
         return [
@@ -176,25 +172,24 @@ class WindowSteps:
         ]
 
     def other_settings(self, before: Mapping[str, str]) -> list[str]:
-        """What is not set as it was, though brokers had their time to tell."""
-        began_ms = self._hands.elapsed_ms()
+        """Return settings that are not as they were, though brokers had time to apply them."""
+        began_ms = self._actions.elapsed_ms()
         while True:
-            settings = self._hands.settings()
+            settings = self._actions.settings()
             found = [] if settings is None else differences(settings, before)
-            if not found or self._hands.elapsed_ms() - began_ms > self._options.settings_ms:
+            if not found or self._actions.elapsed_ms() - began_ms > self._options.settings_ms:
                 return found
             self._pause()
 
     def _pause(self) -> None:
-        self._hands.wait(self._options.pause_ms / 1_000)
+        self._actions.wait(self._options.pause_ms / 1_000)
 
     # ---------------------------------------------------------------------------------- ending
 
     def end_open(self, *, is_settling: bool) -> list[EndReceipt]:
         """
-        End whatever of jobs is open until nothing is; give up where something stays.
-
-        *is_settling* where something may have been sent that comes late: it is waited for.
+        End open copies of jobs until there are none; raise `GivenUp` where one stays. With
+        *is_settling* an event may still arrive late, and is waited for.
         """
         if is_settling:
             why = self.why_not_quiet(lambda: "")
@@ -202,7 +197,7 @@ class WindowSteps:
                 raise GivenUp(AdoptionRefusal.NOT_QUIET, why)
         ended: list[EndReceipt] = []
         for _ in range(ENDINGS_MAX):
-            ending = self._hands.end_open()
+            ending = self._actions.end_open()
             ended += ending.ends
             left = [*ending.left]
             left += [end_text(one) for one in ending.ends if one.fate is not CopyFate.ENDED]

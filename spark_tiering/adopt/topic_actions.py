@@ -1,5 +1,5 @@
 """
-The hands of a real job for one topic: the cluster's settings, the metadata, the store's journals,
+The actions of a real job for one topic: the cluster's settings, the metadata, the store's journals,
 and plans that are made and carried out.
 """
 
@@ -16,11 +16,16 @@ from spark_tiering.adopt.journal_store import JournalBook
 from spark_tiering.adopt.protocols import AdoptionRound, OpenCopiesResult, RoundPreview
 from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import ASKED
-from spark_tiering.copy_job.current_state import evidence_of, look_around
-from spark_tiering.copy_job.job import PlannedCopyJob, carry_out, nobody_listens
-from spark_tiering.copy_job.planning import PlanningStop, plan_now, rules_of
-from spark_tiering.copy_job.source_problems import hindrances
-from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_job.job import PlannedCopyJob, carry_out, ignore
+from spark_tiering.copy_job.job_lease import StopSignals
+from spark_tiering.copy_job.planning import (
+    PlanningStop,
+    evidence_of,
+    look_around,
+    plan_now,
+    rules_of,
+)
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 
@@ -30,9 +35,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.current_state import CopyJobState
     from spark_tiering.copy_job.job_lease import JobLease
-    from spark_tiering.copy_job.planning import Read
+    from spark_tiering.copy_job.planning import CopyJobState, Read
     from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.inputs import SegmentDetails
@@ -50,24 +54,24 @@ _NOTHING_FITS = (
 
 
 class AdoptionTopicActions:
-    """See `WindowHands`; the topic is claimed already."""
+    """`AdoptionWindowActions` of a real job, whose topic is claimed already."""
 
     def __init__(
         self,
         at: CopyJobContext,
         topic: JobTopic,
-        life: JobLease,
-        signs: StopSigns,
+        lease: JobLease,
+        signs: StopSignals,
         *,
-        on_plan: Callable[[CopyPlan], None] = nobody_listens,
-        on_progress: Callable[[Progress], None] = nobody_listens,
+        on_plan: Callable[[CopyPlan], None] = ignore,
+        on_progress: Callable[[Progress], None] = ignore,
     ) -> None:
         assert at.cluster is not None, "a request that adopts names the cluster"
         filters = replace(at.request.filters, topics=(topic.name,), without_topics=())
         self._at = at.with_request(replace(at.request, filters=filters))
         self._cluster: TierCluster = at.cluster
         self._topic = topic
-        self._life = life
+        self._lease = lease
         self._signs = signs
         self._on_plan = on_plan
         self._on_progress = on_progress
@@ -99,7 +103,7 @@ class AdoptionTopicActions:
 
     def why_not_ours(self) -> str:
         try:
-            is_ours = self._life.claims.check(self._topic)
+            is_ours = self._lease.claims.check(self._topic)
         except StoreError as error:
             return f"nobody can say whether it is still this job's: {error}"
         return "" if is_ours else "it is not this job's any more"
@@ -119,7 +123,7 @@ class AdoptionTopicActions:
     # ---------------------------------------------------------------------------- the cluster
 
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
-        """See `WindowHands.settings`; a topic that was made anew is another one."""
+        """See `AdoptionWindowActions`; a topic that was made anew is another one."""
         name = self._topic.name
         told = self._cluster.topic_settings([name], ASKED).get(name)
         if told is None:
@@ -162,7 +166,7 @@ class AdoptionTopicActions:
         return tuple(found)
 
     def preview(self) -> RoundPreview:
-        """See `WindowHands.preview`; what it reads is not read again within the window."""
+        """See `AdoptionWindowActions`; its segments are not read again within the window."""
         plan = self._planned().plan
         left = [
             f"{one.partition}: {run.reason}: {run.detail}"
@@ -207,14 +211,14 @@ class AdoptionTopicActions:
         left += blocking(plan)
         if plan.is_empty:
             return OpenCopiesResult((), tuple(left))
-        carried = self._carried(plan, seen, StopSigns(time.monotonic))
+        carried = self._carried(plan, seen, StopSignals(time.monotonic))
         return OpenCopiesResult(carried[1], tuple(left))
 
-    def _carried(self, plan: CopyPlan, seen: CopyJobState, signs: StopSigns) -> AdoptionRound:
-        self._life.records.add_plan(format_plan(plan))
+    def _carried(self, plan: CopyPlan, seen: CopyJobState, signs: StopSignals) -> AdoptionRound:
+        self._lease.records.add_plan(format_plan(plan))
         self._on_plan(plan)
         carried = carry_out(
-            self._at, PlannedCopyJob(plan, seen), self._life, signs, self._on_progress
+            self._at, PlannedCopyJob(plan, seen), self._lease, signs, self._on_progress
         )
         return AdoptionRound(carried.receipts, carried.ends, carried.stopped)
 

@@ -1,7 +1,7 @@
 """
 The window of one topic in its order: opened, copied in, closed; or taken up where it was left.
 
-What raises leaves the window as the journal says, for whoever takes it up.
+An exception leaves the window as the journal says, for a later job to take up.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rlmm.errors import ConfigError, LogNotPermitted, RlmmError, TopicBusy
 from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
-from spark_tiering.adopt.resume_check import copied_twice, end_text, few, moved_starts
-from spark_tiering.adopt.safety import why_not_enabled
+from spark_tiering.adopt.safety import copied_twice, end_text, few, moved_starts, why_not_enabled
 from spark_tiering.adopt.settings import (
     enabling_change,
     explicitly_set,
@@ -23,14 +22,14 @@ from spark_tiering.adopt.settings import (
 )
 from spark_tiering.adopt.steps import GivenUp, WindowOptions, WindowSteps
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spark_tiering.adopt.protocols import AdoptionRound, AdoptionWindowActions, RoundPreview
     from spark_tiering.adopt.safety import AdoptedPartition
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
 
 _LOOKS_MAX: Final = 3
 _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"
@@ -40,12 +39,12 @@ class AdoptionWindow:
     """One topic's window, for one call of `adopt`, `resume` or `abort`."""
 
     def __init__(
-        self, topic: str, hands: AdoptionWindowActions, options: WindowOptions | None = None
+        self, topic: str, actions: AdoptionWindowActions, options: WindowOptions | None = None
     ) -> None:
         self._topic = topic
-        self._hands = hands
+        self._actions = actions
         self._options = options or WindowOptions()
-        self._steps = WindowSteps(hands, self._options)
+        self._steps = WindowSteps(actions, self._options)
         self._receipts: list[CopyReceipt] = []
         self._ends: list[EndReceipt] = []
         self._findings: list[str] = []
@@ -57,19 +56,18 @@ class AdoptionWindow:
     # ------------------------------------------------------------------------- the three ways
 
     def adopt(self) -> TopicOutcome:
-        """All nine steps; a topic that is refused is not changed at all."""
-        return self._told(self._adopt)
+        """Do all nine steps; a topic that is refused is not changed at all."""
+        return self._outcome_of(self._adopt)
 
     def resume(self) -> TopicOutcome:
-        """Go on with a window that was left open: copy the rest, unless it was closing, close."""
-        return self._told(lambda: self._take_up(is_aborted=False))
+        """Take up a window: copy the rest unless it was closing, and close it."""
+        return self._outcome_of(lambda: self._take_up(is_aborted=False))
 
     def abort(self) -> TopicOutcome:
-        """Close a window that was left open: what is open is ended, and nothing more copied."""
-        return self._told(lambda: self._take_up(is_aborted=True))
+        """Take up a window: end open copies, copy nothing more, and close it."""
+        return self._outcome_of(lambda: self._take_up(is_aborted=True))
 
-    def _told(self, way: Callable[[], TopicOutcome]) -> TopicOutcome:
-        """What becomes of it, whatever fails."""
+    def _outcome_of(self, way: Callable[[], TopicOutcome]) -> TopicOutcome:
         try:
             return way()
         except GivenUp as given_up:
@@ -91,7 +89,7 @@ class AdoptionWindow:
             tuple(self._receipts),
             tuple(self._ends),
             self._rounds,
-            0 if journal is None else max(0, self._hands.now_ms() - journal.opened_ms),
+            0 if journal is None else max(0, self._actions.now_ms() - journal.opened_ms),
             self._stopped,
             tuple(self._findings),
         )
@@ -102,15 +100,15 @@ class AdoptionWindow:
     # -------------------------------------------------------------------------- steps 1 and 2
 
     def _adopt(self) -> TopicOutcome:
-        newest = self._hands.journal()
+        newest = self._actions.journal()
         if newest is not None and newest.is_open:
             detail = f"job {newest.job_id} left it {newest.step}: resume or abort it"
             return self._refused(AdoptionRefusal.WINDOW_OPEN, detail)
-        settings = self._hands.settings()
+        settings = self._actions.settings()
         refused = why_not(settings)
         if refused is not None or settings is None:
             return self._outcome(TopicStatus.REFUSED, refused)
-        too_old = self._hands.why_too_old()
+        too_old = self._actions.why_too_old()
         if too_old:
             return self._refused(AdoptionRefusal.BROKER_TOO_OLD, too_old)
         seen, refused = self._looked()
@@ -120,10 +118,10 @@ class AdoptionWindow:
         if not preview.copies:
             if preview.why_nothing:
                 return self._refused(AdoptionRefusal.NOT_AT_NEXT_OFFSET, preview.why_nothing)
-            self._findings += self._hands.hindrances()
+            self._findings += self._actions.hindrances()
             return self._outcome(TopicStatus.NOTHING_TO_DO)
         try:
-            self._hands.change(opening_change(), is_only_checked=True)
+            self._actions.change(opening_change(), is_only_checked=True)
         except (ConfigError, LogNotPermitted) as error:
             return self._refused(AdoptionRefusal.CHANGE_REFUSED, str(error))
         starts = {
@@ -138,35 +136,35 @@ class AdoptionWindow:
         return self._copy_and_close()
 
     def _looked(self) -> tuple[Sequence[AdoptedPartition], RefusedTopic | None]:
-        """All partitions, and what speaks against a window in what the tier has of them."""
-        seen = self._hands.look()
+        """Return all partitions, and why the tier forbids a window."""
+        seen = self._actions.look()
         for _ in range(_LOOKS_MAX - 1):
             if _why_not_enabled(seen) is None:
                 break
             # Retention may have moved a log's start after it was asked for: then it looks so once.
-            self._hands.wait(self._options.pause_ms / 1_000)
-            seen = self._hands.look()
+            self._actions.wait(self._options.pause_ms / 1_000)
+            seen = self._actions.look()
         return seen, _why_not_enabled(seen)
 
     def _previewed(self) -> RoundPreview:
-        """What there is to copy; looked at again while something is in the way of all of it."""
-        preview = self._hands.preview()
+        """Return the copies of a round; look again while something is in the way of all of them."""
+        preview = self._actions.preview()
         for _ in range(_LOOKS_MAX - 1):
-            if preview.copies or not (preview.why_nothing or self._hands.hindrances()):
+            if preview.copies or not (preview.why_nothing or self._actions.hindrances()):
                 break
             # Brokers still copy and delete: a segment that was listed may be gone when it is read.
-            self._hands.wait(self._options.pause_ms / 1_000)
-            preview = self._hands.preview()
+            self._actions.wait(self._options.pause_ms / 1_000)
+            preview = self._actions.preview()
         return preview
 
     # ------------------------------------------------------------------- a window left open
 
     def _take_up(self, *, is_aborted: bool) -> TopicOutcome:
-        newest = self._hands.journal()
+        newest = self._actions.journal()
         if newest is None or not newest.is_open:
             return self._refused(AdoptionRefusal.NO_WINDOW, "none is open")
         self._steps.journal = newest
-        settings = self._hands.settings()
+        settings = self._actions.settings()
         if settings is None:
             self._steps.move(AdoptionStep.CLOSED, "the topic is gone")
             self._findings.append("the topic is gone: there was nothing to restore")
@@ -188,7 +186,7 @@ class AdoptionWindow:
     def _copy_and_close(self) -> TopicOutcome:
         self._steps.move(AdoptionStep.OPEN)
         try:
-            self._stopped = self._steps.why_not_quiet(self._hands.why_stop)
+            self._stopped = self._steps.why_not_quiet(self._actions.why_stop)
             if not self._stopped:
                 self._copy()
         except TopicBusy:
@@ -197,17 +195,17 @@ class AdoptionWindow:
             # What can be copied no more may still be closed.
             self._stopped = f"{error.code}: {error}"
             self._is_settling = True
-        self._findings += self._hands.hindrances()
+        self._findings += self._actions.hindrances()
         return self._close(TopicStatus.ADOPTED)
 
     def _copy(self) -> None:
         # What is rolled while the last round copies is left to the brokers.
         while self._rounds < self._options.rounds_max:
-            self._stopped = self._hands.why_stop()
+            self._stopped = self._actions.why_stop()
             if self._stopped:
                 return
             rest_bytes = self._options.rest_bytes if self._rounds else 0
-            found = self._hands.copy_round(rest_bytes)
+            found = self._actions.copy_round(rest_bytes)
             if found is None:
                 return
             self._rounds += 1
@@ -232,7 +230,7 @@ class AdoptionWindow:
     def _close(self, standing: TopicStatus) -> TopicOutcome:
         self._steps.require_ours()
         self._ends += self._steps.end_open(is_settling=self._is_settling)
-        seen = self._hands.look()
+        seen = self._actions.look()
         refused = _why_not_enabled(seen)
         if refused is not None:
             raise GivenUp(*refused)
@@ -245,7 +243,7 @@ class AdoptionWindow:
         return self._restore(standing)
 
     def _open_again(self, detail: str) -> None:
-        """Stop copying once more, and leave it so: somebody must look."""
+        """Stop copying once more, and leave it so for an operator to look at."""
         self._steps.move(AdoptionStep.OPENING, f"{_NOBODY_COPIES} {detail}")
         self._steps.change_back(opening_change())
         self._steps.move(AdoptionStep.OPEN, f"{_NOBODY_COPIES} {detail}")
@@ -254,11 +252,11 @@ class AdoptionWindow:
     # -------------------------------------------------------------------------- steps 8 and 9
 
     def _look_after(self, before: Sequence[AdoptedPartition]) -> None:
-        """Say what is not as it should be, now that brokers copy again; nothing expires yet."""
+        """Add findings now that brokers copy again; nothing expires yet."""
         assert self._steps.journal is not None
         try:
-            late = self._hands.end_open()
-            seen = self._hands.look()
+            late = self._actions.end_open()
+            seen = self._actions.look()
         except RlmmError as error:
             self._findings.append(f"nobody could look afterwards: {error.code}: {error}")
             return

@@ -1,5 +1,5 @@
 """
-A copy job: what is planned is carried out, and what became of each segment is told.
+A copy job: a plan is made and carried out, and the outcome of each segment is reported.
 
     with open_surroundings(request) as at:
         plan = make_job_plan(at).plan           # reads, and changes nothing
@@ -7,31 +7,27 @@ A copy job: what is planned is carried out, and what became of each segment is t
 
 By module, bottom up:
 
-    receipts         what became of a segment, as values
-    partition_run    one partition's copies on their way: what may begin, be finished, must be ended
-    progress         how far all of them are
-    stop_signals     a file or a marker in the store that asks a job to stop between segments
+    progress         how far a job is
+    report           receipts and the report, for people and as JSON; segments left to an operator
+    partition_run    one partition's copies: which may begin, be finished, must be ended
     publishing       events published, and every way in which that can fail
-    protocols        what carrying out a plan reaches outside with
+    protocols        what carrying out a plan needs outside the driver
     execution        waves of copies: started, copied, finished
-    source_problems  what is not copied until somebody has looked at it
-    report           what became of everything, for people and as JSON
-    request          what is asked of a job
-    wiring           what a job works with, opened together and closed in order
-    job_lease        a job while it is alive: beats, claims, records
-    current_state    one look at source, cluster and metadata
-    job_actions      the hands of a real job
-    planning         a plan from what the source, the metadata and the store say now
+    request          a copy job as it is asked for
+    wiring           the parts of a job, opened together and closed in order
+    job_lease        heartbeats, claims, records, and signals to stop
+    planning         a plan from the state of source, cluster, metadata and store
+    job_actions      events, tasks and objects of a real job
     job              the whole, from a request to a report
 
 Invariants:
 
-- Nothing is finished whose objects were not verified, and nothing before what lies below it. Where
-  no broker looks at them, many small copies are said to be finished together, in rising order: one
-  of these that fails is left to a later job, and those behind it are finished all the same.
-- An event is published only while the job holds its topic; who lost it publishes nothing more.
-- A segment's trouble stops its partition, never another one.
-- What is left open is named, and a later job goes on with it or ends it, as the evidence says.
+- A copy is finished only after its objects were verified, and after the copies below it. Where no
+  broker looks at them, many small copies are finished together, in rising order: one of these that
+  fails is left to a later job, and those behind it are finished all the same.
+- A job publishes only while it holds the topic.
+- A segment that fails stops its partition, and no other one.
+- Copies left open are named; a later job goes on with them or ends them, as the evidence says.
 
 May be imported by `rlmm.cli`, `spark_tiering.adopt`, `spark_tiering.maintenance`,
 `spark_tiering.read_plan`.

@@ -1,10 +1,10 @@
 """
-A plan carried out: open copies ended, then waves of copies started, copied and finished.
+Execution of a plan: open copies ended, then waves of copies started, copied and finished.
 
-The one thread of the driver decides and publishes; bytes are moved by the tasks of an engine. As
-results come in, whatever has nothing unfinished below it is finished at once, so that a driver that
-dies leaves little open. Before each of these events the job makes sure that it still holds the
-topic, and that the copy is still what the metadata has (failure scenario F120).
+The driver's one thread decides and publishes; tasks of an engine move bytes. As results come in,
+every copy with nothing unfinished below it is finished at once, so that a driver that dies leaves
+little open. Before each of these events the job makes sure that it still holds the topic, and that
+the metadata still has the copy as started (failure scenario F120).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rlmm.errors import EngineUnfit
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.partition_run import PartitionRun
 from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
-from spark_tiering.copy_job.receipts import CopyFate, EndReceipt
+from spark_tiering.copy_job.report import CopyFate, EndReceipt
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
@@ -26,19 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from spark_tiering.copy_job.protocols import CopyActions, CopyUnit
-    from spark_tiering.copy_job.receipts import CopyReceipt
+    from spark_tiering.copy_job.protocols import CopyActions
+    from spark_tiering.copy_job.report import CopyReceipt
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan, PlannedCopy, PlannedEnd
-    from spark_tiering.executor.tasks import CopyResult
+    from spark_tiering.executor.tasks import CopyResult, CopyTask
 
 
 class WaveSize(NamedTuple):
     """
-    Most that is on its way at once: what a driver that dies leaves open.
-
-    A wave has *units*, and no more than *bytes*. Small copies are done sooner than a wave begins
-    and ends: up to *small_units* of them make one, as long as they have no more than *small_bytes*.
-    So many as *at_once* are said to be started side by side: no verdict is waited for in between.
+    Most copies on their way at once, which a driver that dies leaves open. A wave has *units*, and
+    no more than *bytes*. Small copies are done sooner than a wave begins and ends: up to
+    *small_units* of them make one, as long as they have no more than *small_bytes*. *at_once* of
+    them are started side by side, without waiting for verdicts in between.
     """
 
     units: int
@@ -52,19 +51,19 @@ class WaveSize(NamedTuple):
         return max(self.units, self.small_units)
 
     def is_full(self, units: int, size_bytes: int) -> bool:
-        """Whether a wave that is begun takes no more, so that it had so many, of so many bytes."""
+        """Whether a wave of so many units and bytes would be too large."""
         if size_bytes > self.bytes or units > self.units_max:
             return True
         return units > self.units and size_bytes > self.small_bytes
 
 
 class CopyExecution:
-    """One plan being carried out, by one thread."""
+    """Carries out one plan, on one thread."""
 
     def __init__(
         self,
         plan: CopyPlan,
-        hands: CopyActions,
+        actions: CopyActions,
         size: WaveSize,
         *,
         why_stop: Callable[[], str],
@@ -72,16 +71,16 @@ class CopyExecution:
         on_finished: Callable[[Sequence[CopyReceipt]], None],
     ) -> None:
         """
-        *why_stop* is asked between copies, those of a wave as well, and says why to stop, empty
-        while there is no reason. What runs then is finished; what waits stays open.
-        *on_result* is told of each copy that came back, and whether its objects are verified;
-        *on_finished*, after each wave, of those that it finished.
+        *why_stop* is called between copies, also within a wave; it returns why to stop, or nothing.
+        Copies that run are then finished, those that wait stay open. *on_result* gets each copy
+        that came back and whether its objects are verified, *on_finished* the receipts of each
+        wave.
         """
         self.plan = plan
         self.stopped = ""
         self.ends: list[EndReceipt] = []
         self.runs = [PartitionRun(one, plan.rules.mode) for one in plan.partitions]
-        self._hands = hands
+        self._actions = actions
         self._size = size
         self._why_stop = why_stop
         self._on_result = on_result
@@ -97,7 +96,7 @@ class CopyExecution:
         self._are_units_stopped = False
 
     def run(self) -> None:
-        """Do all of it, until nothing is left or there is a reason to stop."""
+        """Work until nothing is left or there is a reason to stop."""
         for run in self.runs:
             for end in run.plan.ends:
                 self._end_planned(run, end)
@@ -109,7 +108,6 @@ class CopyExecution:
             self._tell_finished()
 
     def receipts(self) -> Iterator[CopyReceipt]:
-        """What became of every copy of the plan."""
         for run in self.runs:
             yield from run.receipts()
 
@@ -121,7 +119,7 @@ class CopyExecution:
 
     def _holds(self, run: PartitionRun) -> bool:
         """Whether the job may still publish; a job that lost one topic stops altogether."""
-        why = self._hands.why_not_ours(run.partition)
+        why = self._actions.why_not_ours(run.partition)
         if why:
             self.stopped = self.stopped or why
             run.stop(why)
@@ -130,7 +128,6 @@ class CopyExecution:
     # ---------------------------------------------------------------------------------- waves
 
     def _next_wave(self) -> list[tuple[PartitionRun, PlannedCopy]]:
-        """What begins next, in the order of the plan."""
         upcoming = (
             [(copy.turn, run, copy) for copy in run.next_copies(self._size.units_max)]
             for run in self.runs
@@ -144,9 +141,11 @@ class CopyExecution:
             wave.append((run, copy))
         return wave
 
-    def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyUnit]:
-        """Say that each is started, in rising order; those that could not be are left out."""
-        units: list[CopyUnit] = []
+    def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyTask]:
+        """
+        Publish that the copies start, in rising order; return those whose event may be stored.
+        """
+        units: list[CopyTask] = []
         at_once = self._size.at_once
         for first in range(0, len(wave), at_once):
             units += self._start_at_once(wave[first : first + at_once])
@@ -154,7 +153,7 @@ class CopyExecution:
 
     def _start_at_once(
         self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]
-    ) -> Iterator[CopyUnit]:
+    ) -> Iterator[CopyTask]:
         held = [
             (run, copy)
             for run, copy in wave
@@ -162,7 +161,7 @@ class CopyExecution:
         ]
         # A topic may have been lost on the way: nothing at all is published about it then.
         begun = [
-            (run, copy, self._hands.started_event(run.partition, copy))
+            (run, copy, self._actions.started_event(run.partition, copy))
             for run, copy in held
             if not run.why_stopped
         ]
@@ -171,7 +170,7 @@ class CopyExecution:
         opening = [
             (run, copy, event) for run, copy, event in begun if copy.action is SegmentAction.COPY
         ]
-        told = self._hands.publisher.start_all([event for _, _, event in opening])
+        told = self._actions.publisher.start_all([event for _, _, event in opening])
         failed: set[Uuid] = set()
         for (run, copy, _), published in zip(opening, told, strict=True):
             if isinstance(published, PublishRefusal):
@@ -182,18 +181,18 @@ class CopyExecution:
             if copy.uuid in failed:
                 standing.add(run.partition)  # what is above it could not be finished
             elif run.partition not in standing:
-                yield self._hands.unit(run.partition, copy, event)
+                yield self._actions.unit(run.partition, copy, event)
 
-    def _copy(self, units: Sequence[CopyUnit]) -> None:
-        """Carry out *units*; where none can run any more, what has not come back stays open."""
+    def _copy(self, units: Sequence[CopyTask]) -> None:
+        """Run *units*; where no unit can run any more, those that have not come back stay open."""
         try:
-            self._hands.copy(units, self._came_back)
+            self._actions.copy(units, self._came_back)
         except EngineUnfit as error:
             why = f"{error.code}: {error}"
             self.stopped = self.stopped or why
             for unit in units:
-                run, _ = self._by_uuid[unit.uuid]
-                run.lost_unless_back(unit.uuid, why)
+                run, _ = self._by_uuid[unit.segment.id.uuid]
+                run.lost_unless_back(unit.segment.id.uuid, why)
 
     def _not_started(self, run: PartitionRun, copy: PlannedCopy, failed: PublishRefusal) -> None:
         if failed.failure is PublishFailure.UNKNOWN:
@@ -220,14 +219,14 @@ class CopyExecution:
         self._stop_units()
 
     def _stop_units(self) -> None:
-        """Once somebody wants the job to stop, what waits in a wave does not begin either."""
+        """Keep waiting units from beginning once there is a reason to stop."""
         if not self._are_units_stopped and (why := self._why_stop()):
             self.stopped = self.stopped or why
             self._are_units_stopped = True
-            self._hands.stop_units(why)
+            self._actions.stop_units(why)
 
     def _finish_ready(self) -> None:
-        """Finish whatever has nothing below it that is not."""
+        """Finish every copy with nothing unfinished below it."""
         touched, self._touched, self._came_back_since = self._touched, {}, 0
         for run in touched.values():
             while (ready := run.ready(self._size.at_once)) and self._holds(run):
@@ -240,19 +239,19 @@ class CopyExecution:
             for copy, one in open_copies
         ]
         finished = SegmentState.COPY_SEGMENT_FINISHED
-        told = self._hands.publisher.move_all(run.partition, finished, moves)
+        told = self._actions.publisher.move_all(run.partition, finished, moves)
         for (copy, _), published in zip(open_copies, told, strict=True):
             if isinstance(published, PublishRefusal):
                 self._not_finished(run, copy, published)
             else:
-                self._finished(run, copy, published)
+                self._finished(run, copy, published.offset)
 
     def _still_open(
         self, run: PartitionRun, ready: Sequence[tuple[PlannedCopy, CopyResult]]
     ) -> Iterator[tuple[PlannedCopy, CopyResult]]:
-        """Those that the metadata has as they were begun (F120), up to one that stops the rest."""
+        """Yield copies that the metadata has as started (F120), up to one that stops the rest."""
         for copy, result in ready:
-            state = self._hands.publisher.state(run.partition, copy.uuid)
+            state = self._actions.publisher.state(run.partition, copy.uuid)
             if isinstance(state, PublishRefusal):
                 run.left_open(copy, f"finish-{state.failure}", state.detail)
                 return
@@ -266,13 +265,12 @@ class CopyExecution:
     def _not_finished(
         self, run: PartitionRun, copy: PlannedCopy, published: PublishRefusal
     ) -> None:
-        now = self._hands.publisher.state(run.partition, copy.uuid)
-        if now is SegmentState.COPY_SEGMENT_FINISHED:
-            self._finished(run, copy, None)
-        elif published.failure is PublishFailure.REJECTED and not isinstance(now, PublishRefusal):
-            self._vanished(run, copy, now)
-        else:
-            run.left_open(copy, f"finish-{published.failure}", published.detail)
+        if published.failure is PublishFailure.REJECTED:
+            state = self._actions.publisher.state(run.partition, copy.uuid)
+            if not isinstance(state, PublishRefusal):
+                self._vanished(run, copy, state)
+                return
+        run.left_open(copy, f"finish-{published.failure}", published.detail)
 
     def _finished(self, run: PartitionRun, copy: PlannedCopy, offset: int | None) -> None:
         run.finished(copy, offset)
@@ -284,11 +282,13 @@ class CopyExecution:
             self._on_finished(fresh)
 
     def _vanished(self, run: PartitionRun, copy: PlannedCopy, state: SegmentState | None) -> None:
-        """Nothing points to these objects any more, and who deleted the copy may be done."""
+        """
+        Delete the objects of a copy that was deleted by another writer, which may be done already.
+        """
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self._finished(run, copy, None)
             return
-        failure = self._hands.delete_objects(run.partition, copy)
+        failure = self._actions.delete_objects(run.partition, copy)
         at = "gone" if state is None else state.name
         detail = f"the metadata has it as {at}" + (f"; objects stay: {failure}" if failure else "")
         run.vanished(copy, detail)
@@ -296,7 +296,7 @@ class CopyExecution:
     # ----------------------------------------------------------------------------------- ends
 
     def _end_failed(self, runs: Iterable[PartitionRun]) -> None:
-        """End what failed for good, now that nothing of these partitions is on its way."""
+        """End failed copies, now that nothing of these partitions is on its way."""
         for run in runs:
             for copy in run.to_end():
                 if not self._holds(run):
@@ -334,23 +334,26 @@ class CopyExecution:
         *,
         is_begun: bool,
     ) -> tuple[CopyFate, str]:
-        """Deletion started, objects deleted, deletion finished (F108, F114, F115)."""
-        publisher = self._hands.publisher
+        """
+        Publish that deletion starts, delete the objects, publish that it is finished (F108, F114,
+        F115).
+        """
+        publisher = self._actions.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED
-            published = publisher.move(partition, copy.uuid, begun, custom_metadata)
+            (published,) = publisher.move_all(partition, begun, [(copy.uuid, custom_metadata)])
             if isinstance(published, PublishRefusal):
                 state = publisher.state(partition, copy.uuid)
                 if state is None:
-                    failure = self._hands.delete_objects(partition, copy)
+                    failure = self._actions.delete_objects(partition, copy)
                     return (CopyFate.ENDING, failure) if failure else (CopyFate.ENDED, "")
                 if state is not SegmentState.DELETE_SEGMENT_STARTED:
                     return CopyFate.LEFT_OPEN, published.detail
-        failure = self._hands.delete_objects(partition, copy)
+        failure = self._actions.delete_objects(partition, copy)
         if failure:
             return CopyFate.ENDING, failure
         over = SegmentState.DELETE_SEGMENT_FINISHED
-        published = publisher.move(partition, copy.uuid, over, custom_metadata)
+        (published,) = publisher.move_all(partition, over, [(copy.uuid, custom_metadata)])
         if (
             isinstance(published, PublishRefusal)
             and publisher.state(partition, copy.uuid) is not None
@@ -360,5 +363,5 @@ class CopyExecution:
 
 
 def partitions_of(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """The partitions in which something is done."""
+    """Return the partitions with something to do."""
     return [one for one in plan.partitions if one.ends or one.copies]

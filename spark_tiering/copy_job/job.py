@@ -1,10 +1,9 @@
 """
 A whole job: planned, its topics claimed, carried out, and reported on.
 
-Nothing is written before the topics are claimed, and what was planned before that is held against
-what is there afterwards: a plan of somebody else's moment is refused, one's own is made anew. The
-plan is kept in the store before the first event, so that whatever is left open can be told to be
-this job's.
+Nothing is written before the topics are claimed. Afterwards the plan is compared with the state
+again: a given plan that is stale is refused, the job's own is made anew. The plan is stored before
+the first event, so that a later job can see which job left a copy open.
 """
 
 from __future__ import annotations
@@ -15,15 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, PlanStale, RlmmError
-from spark_tiering.copy_job.current_state import look_around
 from spark_tiering.copy_job.execution import CopyExecution, partitions_of
 from spark_tiering.copy_job.job_actions import CopyJobActions
-from spark_tiering.copy_job.job_lease import open_life, planning_signs, stop_signs
-from spark_tiering.copy_job.planning import PlanningStop, plan_now
+from spark_tiering.copy_job.job_lease import open_lease, planning_signals, stop_signals
+from spark_tiering.copy_job.planning import PlanningStop, look_around, plan_now
 from spark_tiering.copy_job.progress import ProgressMeter
-from spark_tiering.copy_job.receipts import CopyFate
-from spark_tiering.copy_job.report import JobReport, receipt_fields
-from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances, receipt_fields
 from spark_tiering.copy_plan.document import fingerprint, format_plan
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
@@ -32,11 +28,10 @@ from spark_tiering.job_registry.job_store import JobTopic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_tiering.copy_job.current_state import CopyJobState
-    from spark_tiering.copy_job.job_lease import JobLease
+    from spark_tiering.copy_job.job_lease import JobLease, StopSignals
+    from spark_tiering.copy_job.planning import CopyJobState
     from spark_tiering.copy_job.progress import Progress
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
-    from spark_tiering.copy_job.stop_signals import StopSigns
+    from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.staleness import StalePlan
@@ -49,18 +44,18 @@ PLANS_MAX: Final = 3
 STALE_SHOWN_MAX: Final = 5
 
 
-def nobody_listens(_: object) -> None:
-    """A listener for who wants none."""
+def ignore(_: object) -> None:
+    """Ignore what a listener would get."""
 
 
-def nobody_stops() -> str:
-    """For who has no reason of its own to stop."""
+def never_stop() -> str:
+    """Return no reason to stop."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCopyJob:
-    """A plan, and what it was made from."""
+    """A plan, and the state it was made from."""
 
     plan: CopyPlan
     seen: CopyJobState
@@ -68,7 +63,7 @@ class PlannedCopyJob:
 
 @dataclass(frozen=True, slots=True)
 class CopyJobResult:
-    """What became of a plan; *stopped* says why not all of it was begun, empty where it was."""
+    """Receipts of a plan; *stopped* says why not all of it was begun."""
 
     receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...]
@@ -78,8 +73,8 @@ class CopyJobResult:
 NOTHING_CARRIED: Final = CopyJobResult((), (), "")
 
 
-def make_job_plan(at: CopyJobContext, why_stop: Callable[[], str] = nobody_stops) -> PlannedCopyJob:
-    """What a job would do now. Changes nothing. Raises `PlanningStop` where it is to stop."""
+def make_job_plan(at: CopyJobContext, why_stop: Callable[[], str] = never_stop) -> PlannedCopyJob:
+    """Plan without changing anything. Raises `PlanningStop` where there is a reason to stop."""
     seen = look_around(at)
     return PlannedCopyJob(plan_now(at, seen, why_stop=why_stop), seen)
 
@@ -88,24 +83,22 @@ def run_job(
     at: CopyJobContext,
     plan: CopyPlan | None = None,
     *,
-    why_stop: Callable[[], str] = nobody_stops,
-    on_plan: Callable[[CopyPlan], None] = nobody_listens,
-    on_progress: Callable[[Progress], None] = nobody_listens,
+    why_stop: Callable[[], str] = never_stop,
+    on_plan: Callable[[CopyPlan], None] = ignore,
+    on_progress: Callable[[Progress], None] = ignore,
 ) -> JobReport:
     """
-    Carry out *plan*, or what would be planned now, and tell what became of it.
-
-    *why_stop* is asked between segments, beside what the request names. *on_plan* is told what is
-    going to be done, when the topics are claimed and before anything is begun; *on_progress* how
-    far it is. Raises `PlanStale` and `TopicBusy`, with nothing done,
-    and what opening the engine raises. Copies that brokers adopt are refused with `ConfigError`:
-    without the window of `spark_tiering.adopt` around them they cost records.
+    Carry out *plan*, or a new one, and return the report. *why_stop* is called between segments,
+    beside the stop signals of the request. *on_plan* gets the plan when the topics are claimed and
+    nothing is begun; *on_progress* the progress. Raises `PlanStale` and `TopicBusy` with nothing
+    done, the errors of opening the engine, and `ConfigError` for copies that brokers adopt: without
+    the window of `spark_tiering.adopt` around them they cost records.
     """
     began_ms = at.now_ms()
     if CopyMode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
         msg = "copies that brokers adopt are made while their own copying stands still: adopt"
         raise ConfigError(msg)
-    is_to_stop = planning_signs(at, why_stop).why_stop
+    is_to_stop = planning_signals(at, why_stop).why_stop
     try:
         planned = make_job_plan(at, is_to_stop) if plan is None else None
         return _run(at, plan, planned, began_ms, is_to_stop, why_stop, on_plan, on_progress)
@@ -134,29 +127,28 @@ def _run(
         return _report(at, todo, began_ms, NOTHING_CARRIED, findings)
     if todo.in_turn():
         at.engine()  # where there is none, nothing is written
-    with open_life(at, todo.rules.mode) as life:
-        todo, seen = _claimed(at, todo, life, is_to_stop, is_own=plan is None)
+    with open_lease(at, todo.rules.mode) as lease:
+        todo, seen = _claimed(at, todo, lease, is_to_stop, is_own=plan is None)
         on_plan(todo)
-        life.records.write_plan(format_plan(todo))
-        signs = stop_signs(at, life.records, why_stop)
-        carried = carry_out(at, PlannedCopyJob(todo, seen), life, signs, on_progress)
-        findings = (*life.traits.findings, *_findings(seen))
+        lease.records.write_plan(format_plan(todo))
+        signs = stop_signals(at, lease.records, why_stop)
+        carried = carry_out(at, PlannedCopyJob(todo, seen), lease, signs, on_progress)
+        findings = (*lease.traits.findings, *_findings(seen))
         report = _report(at, todo, began_ms, carried, findings)
-        _keep_report(life.records, report)
+        _keep_report(lease.records, report)
         return report
 
 
 def carry_out(
     at: CopyJobContext,
     planned: PlannedCopyJob,
-    life: JobLease,
-    signs: StopSigns,
-    on_progress: Callable[[Progress], None] = nobody_listens,
+    lease: JobLease,
+    signs: StopSignals,
+    on_progress: Callable[[Progress], None] = ignore,
 ) -> CopyJobResult:
     """
-    Carry out a plan that is kept already, and whose topics *life* has claimed.
-
-    Whatever happens to it in between, it is told; of what it did receipts are kept.
+    Carry out a plan that is stored already, and whose topics *lease* has claimed. Receipts are
+    stored on the way.
     """
     copies = [copy for _, copy in planned.plan.in_turn()]
     meter = ProgressMeter(
@@ -166,22 +158,22 @@ def carry_out(
     slots = at.engine().slots if copies else 1
     carried = CopyExecution(
         planned.plan,
-        CopyJobActions(at, planned.plan, planned.seen, life.claims),
+        CopyJobActions(at, planned.plan, planned.seen, lease.claims),
         at.request.wave_size(slots),
         why_stop=signs.why_stop,
         on_result=lambda copy, is_done: meter.came_back(copy.size_bytes, is_done=is_done),
-        on_finished=lambda receipts: _keep(life.records, receipts),
+        on_finished=lambda receipts: _keep(lease.records, receipts),
     )
     meter.tell()
     carried.run()
     receipts = tuple(carried.receipts())
     told = (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
-    _keep(life.records, [one for one in receipts if one.fate not in told])
+    _keep(lease.records, [one for one in receipts if one.fate not in told])
     return CopyJobResult(receipts, tuple(carried.ends), carried.stopped)
 
 
 def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
-    """Keep what became of segments; where that fails the report still has it."""
+    """Store receipts; where that fails the report still has them."""
     try:
         records.add_receipts([receipt_fields(one) for one in receipts])
     except RlmmError as error:
@@ -189,7 +181,7 @@ def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
 
 
 def _keep_report(records: JobRecords, report: JobReport) -> None:
-    """Keep the report; where that fails who called has it, and the receipts say the same."""
+    """Store the report; where that fails the caller has it, and the receipts say the same."""
     try:
         records.write_report(report.document())
     except RlmmError as error:
@@ -222,12 +214,11 @@ def _report(
 
 
 def topics_of(partitions: Iterable[PartitionCopyPlan]) -> list[JobTopic]:
-    """The topics of some partitions."""
     return sorted({JobTopic(one.partition.topic, one.partition.topic_id) for one in partitions})
 
 
 def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """The partitions in which another job has copies on their way, as far as is known."""
+    """Return the partitions in which another job has copies on their way."""
     return [
         one
         for one in plan.partitions
@@ -238,20 +229,19 @@ def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
 def _claimed(
     at: CopyJobContext,
     plan: CopyPlan,
-    life: JobLease,
+    lease: JobLease,
     why_stop: Callable[[], str],
     *,
     is_own: bool,
 ) -> tuple[CopyPlan, CopyJobState]:
     """
-    The plan to carry out, its topics claimed, and what was seen after that.
-
-    A plan of the job's own that met another job asks for its topics as well: either that job is
-    named, or it is over, and what it left is planned.
+    Claim the topics of *plan*; return the plan to carry out and the state after that. A plan of the
+    job's own that met another job claims its topics as well: either the claim names that job, or
+    the job is over and its copies are planned anew.
     """
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []
-        life.claim(at, topics_of([*partitions_of(plan), *others]))
+        lease.claim(at, topics_of([*partitions_of(plan), *others]))
         seen = look_around(at, [one.partition for one in partitions_of(plan)])
         stale = why_stale(plan, seen.image, seen.sources)
         if not stale and not others:
@@ -260,7 +250,7 @@ def _claimed(
             raise PlanStale(_stale_text(stale))
         plan = plan_now(at, seen, why_stop=why_stop)
         wanted = topics_of([*partitions_of(plan), *partitions_at_work(plan)])
-        if set(wanted) <= set(life.claims.held):
+        if set(wanted) <= set(lease.claims.held):
             return plan, seen
     msg = "what is planned changes faster than it can be planned"
     raise PlanStale(msg)

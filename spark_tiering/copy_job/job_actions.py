@@ -1,4 +1,4 @@
-"""The hands of a real job: its metadata, its engine, its store, and its claims."""
+"""Actions of a real job: its metadata, its engine, its store, and its claims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import RlmmError, StoreError
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_job.protocols import CopyUnit
 from spark_tiering.copy_job.publishing import CopyEventPublisher
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.protocol import UnitLost
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_job.current_state import CopyJobState
+    from spark_tiering.copy_job.planning import CopyJobState
     from spark_tiering.copy_job.protocols import EventPublisher
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
@@ -49,8 +48,6 @@ class NoFiles:
 
 
 class CopyJobActions:
-    """See `spark_tiering.copy_job.protocols.CopyActions`."""
-
     def __init__(
         self, at: CopyJobContext, plan: CopyPlan, seen: CopyJobState, claims: Claims
     ) -> None:
@@ -67,7 +64,7 @@ class CopyJobActions:
         self._claim_age_ms = 0 if plan.rules.mode is CopyMode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """See `Hands.why_not_ours`; where the store cannot say, nothing is published."""
+        """See `CopyActions`; where the store does not answer, nothing is published."""
         topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
@@ -81,49 +78,39 @@ class CopyJobActions:
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
-    ) -> CopyUnit:
+    ) -> CopyTask:
         request, surveyed = self._at.request, self._seen.surveyed.get(partition)
-        task = CopyTask(
-            partition,
-            copy.uuid,
-            copy.start_offset,
-            copy.last_offset,
-            copy.size_bytes,
-            copy.epochs,
-            copy.max_timestamp_ms,
-            copy.txn_index_empty,
-            NoFiles() if surveyed is None else surveyed.files,
-            None if surveyed is None else surveyed.source.log_start,
-            request.store,
-            self._plan.rules.prefix,
-            self._plan.rules.broker_id,
-            event.event_timestamp_ms,
-            self._at.job_id,
-            request.options,
-            request.pace.share(max(1, self._at.engine().slots)),
-            request.waits.unit_s,
-            copy.action,
+        return CopyTask(
+            segment=self._plan.started_event(partition, copy, event.event_timestamp_ms),
+            files=NoFiles() if surveyed is None else surveyed.files,
+            log_start=None if surveyed is None else surveyed.source.log_start,
+            store=request.store,
+            prefix=self._plan.rules.prefix,
+            job_id=self._at.job_id,
+            options=request.options,
+            pace=request.pace.share(max(1, self._at.engine().slots)),
+            deadline_s=request.waits.unit_s,
+            action=copy.action,
             rules=USUAL_RULES if surveyed is None else surveyed.rules,
             pause_key=self._records.pause_key,
         )
-        return CopyUnit(copy.uuid, task)
 
     def copy(
-        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
-        by_unit_id = {unit.task.unit_id: unit.uuid for unit in units}
+        by_unit_id = {unit.unit_id: unit.segment.id.uuid for unit in units}
 
         def came_back(result: CopyResult | UnitLost) -> None:
             if isinstance(result, UnitLost):
-                on_result(units[result.index].uuid, result.why)
+                on_result(units[result.index].segment.id.uuid, result.why)
             else:
                 on_result(by_unit_id[result.unit_id], result)
 
         if units:
-            self._at.engine().run_units([unit.task for unit in units], copy_segment, came_back)
+            self._at.engine().run_units(units, copy_segment, came_back)
 
     def stop_units(self, why: str) -> None:
-        """See `Hands.stop_units`: by the mark that `rlmm tier pause` leaves as well."""
+        """See `CopyActions`; it sets the mark that `rlmm tier pause` sets."""
         try:
             self._records.ask_to_stop(why)
         except RlmmError as error:

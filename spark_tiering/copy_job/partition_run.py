@@ -1,12 +1,10 @@
 """
-One partition's copies on their way: what may begin next, what may be finished, what must be ended.
-Pure: it is told what happened, and says what follows.
+The run of one partition: which copies may begin, be finished, or must be ended. Pure.
 
 Copies begin and are finished in rising order. The first that fails stops the partition: nothing
-above it begins, and nothing above it is finished but what was said together with it, for what has
-a gap below it would be taken for the whole. What failed for good is ended; above it everything
-started is ended as well where brokers adopt copies, and left open where nobody else looks at them.
-What may succeed later is left open.
+above it begins, and nothing above it is finished but copies of the same event batch, because
+brokers take a copy with a gap below it for the whole. A copy that failed for good is ended. Where
+brokers adopt copies, everything started above it is ended as well. Other copies are left open.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from spark_tiering.copy_job.receipts import CopyFate, CopyReceipt
+from spark_tiering.copy_job.report import CopyFate, CopyReceipt
 from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
 
 if TYPE_CHECKING:
@@ -28,9 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Way:
-    """One copy, from its beginning on."""
-
+class _CopyRun:
     copy: PlannedCopy
     result: CopyResult | None = None
     is_started: bool = False
@@ -42,18 +38,16 @@ class _Way:
 
 
 class PartitionRun:
-    """The copies of one partition while they are carried out."""
-
     def __init__(self, plan: PartitionCopyPlan, mode: CopyMode) -> None:
         self.plan = plan
         self.partition = plan.partition
         self.why_stopped = ""
         self._mode = mode
-        self._ways = [
-            _Way(copy, is_started=copy.action is not SegmentAction.COPY) for copy in plan.copies
+        self._states = [
+            _CopyRun(copy, is_started=copy.action is not SegmentAction.COPY) for copy in plan.copies
         ]
-        self._by_uuid = {way.copy.uuid: way for way in self._ways}
-        self._waiting = deque(self._ways)
+        self._by_uuid = {state.copy.uuid: state for state in self._states}
+        self._waiting = deque(self._states)
         self._finished = 0
         """How many are, counted from the lowest."""
 
@@ -61,83 +55,85 @@ class PartitionRun:
 
     @property
     def next_copy(self) -> PlannedCopy | None:
-        """What begins next; None where nothing is left, or the partition stands still."""
         return self._waiting[0].copy if self._waiting and not self.why_stopped else None
 
     def next_copies(self, most: int) -> list[PlannedCopy]:
-        """What begins next, in order; none where the partition stands still."""
-        return [] if self.why_stopped else [way.copy for way in islice(self._waiting, most)]
+        """Return the next copies in order; none where the partition has stopped."""
+        return [] if self.why_stopped else [state.copy for state in islice(self._waiting, most)]
 
     def begun(self, copy: PlannedCopy, *, is_published: bool) -> None:
-        """It was handed out; *is_published* where its first event is in the log, or may be."""
-        way = self._waiting.popleft()
-        assert way.copy is copy, copy
-        way.is_started = way.is_started or is_published
+        """A copy was handed out; *is_published* where its first event is in the log, or may be."""
+        state = self._waiting.popleft()
+        assert state.copy is copy, copy
+        state.is_started = state.is_started or is_published
 
     def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """Its first event is surely not in the log: nothing of it is anywhere."""
-        way = self._by_uuid[copy.uuid]
-        way.is_started, way.fate, way.why, way.detail = False, CopyFate.NOT_BEGUN, why, detail
+        """The first event of a copy is surely not in the log."""
+        state = self._by_uuid[copy.uuid]
+        state.is_started, state.fate, state.why, state.detail = (
+            False,
+            CopyFate.NOT_BEGUN,
+            why,
+            detail,
+        )
         self.stop(why)
 
     # ---------------------------------------------------------------------------- its results
 
     def came_back(self, uuid: Uuid, result: CopyResult) -> None:
-        """What became of its objects."""
-        way = self._by_uuid[uuid]
-        way.result = result
+        state = self._by_uuid[uuid]
+        state.result = result
         if not result.outcome.is_done:
-            way.why, way.detail = result.outcome.value, result.detail
+            state.why, state.detail = result.outcome.value, result.detail
             if result.outcome.is_retriable:
-                way.fate = CopyFate.LEFT_OPEN
+                state.fate = CopyFate.LEFT_OPEN
             self.stop(result.outcome.value)
 
     def lost(self, uuid: Uuid, detail: str) -> None:
-        """Nobody came back from it: how far it went is not known."""
-        way = self._by_uuid[uuid]
-        way.fate, way.why, way.detail = CopyFate.LEFT_OPEN, "worker-lost", detail
+        """A worker did not come back: how far its copy went is not known."""
+        state = self._by_uuid[uuid]
+        state.fate, state.why, state.detail = CopyFate.LEFT_OPEN, "worker-lost", detail
         self.stop("worker-lost")
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
-        """The same, where nothing was heard of it before."""
-        way = self._by_uuid[uuid]
-        if way.result is None and way.fate is None:
+        """The same, where the copy has no result yet."""
+        state = self._by_uuid[uuid]
+        if state.result is None and state.fate is None:
             self.lost(uuid, detail)
 
     def ready(self, most: int) -> list[tuple[PlannedCopy, CopyResult]]:
-        """The lowest copies that are not finished, in order, as far as theirs are verified."""
+        """Return the lowest copies that are not finished, in order, as far as they are verified."""
         found: list[tuple[PlannedCopy, CopyResult]] = []
-        for way in self._ways[self._finished : self._finished + most]:
-            if way.fate is not None or way.why or way.result is None:
+        for state in self._states[self._finished : self._finished + most]:
+            if state.fate is not None or state.why or state.result is None:
                 break
-            found.append((way.copy, way.result))
+            found.append((state.copy, state.result))
         return found
 
     def finished(self, copy: PlannedCopy, offset: int | None) -> None:
         """
-        The event at *offset* says that it is finished; None: an event that is not known.
-
-        Where several were said to be, one below it may not be: that one has failed, or follows.
+        The event at *offset* says that a copy is finished; None: an event that is not known. Of
+        several that were published together, a lower one may have failed or may follow.
         """
-        way = self._by_uuid[copy.uuid]
-        way.fate, way.offset = CopyFate.FINISHED, offset
-        while self._finished < len(self._ways) and (
-            self._ways[self._finished].fate is CopyFate.FINISHED
+        state = self._by_uuid[copy.uuid]
+        state.fate, state.offset = CopyFate.FINISHED, offset
+        while self._finished < len(self._states) and (
+            self._states[self._finished].fate is CopyFate.FINISHED
         ):
             self._finished += 1
 
     def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """It could not be finished now; a later job sees to it."""
+        """A later job finishes or ends it."""
         self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
-        """Somebody deleted it meanwhile."""
+        """Another writer deleted it meanwhile."""
         self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
         """It cannot be finished, ever: it is to be ended."""
-        way = self._by_uuid[copy.uuid]
-        way.why, way.detail = why, detail
+        state = self._by_uuid[copy.uuid]
+        state.why, state.detail = why, detail
         self.stop(why)
 
     def stop(self, why: str) -> None:
@@ -145,48 +141,48 @@ class PartitionRun:
         self.why_stopped = self.why_stopped or why
 
     def _settle(self, copy: PlannedCopy, fate: CopyFate, why: str, detail: str) -> None:
-        way = self._by_uuid[copy.uuid]
-        way.fate, way.why, way.detail = fate, why, detail
+        state = self._by_uuid[copy.uuid]
+        state.fate, state.why, state.detail = fate, why, detail
         self.stop(why)
 
     # ------------------------------------------------------------------------------ the end
 
     def to_end(self) -> list[PlannedCopy]:
         """
-        What must be ended when nothing is on its way any more, from the top down.
-
-        That is what has failed for good; where brokers adopt copies also everything started above
-        it, so that no lone copy above a gap is left.
+        Return the copies that must be ended, from the top down, once nothing is on its way. They
+        are those that failed for good; where brokers adopt copies also everything started above, so
+        that no lone copy above a gap is left.
         """
-        bad = [way for way in self._ways if way.is_started and _is_lost_cause(way)]
+        bad = [state for state in self._states if state.is_started and _is_lost_cause(state)]
         if bad and self._mode is CopyMode.ADOPT:
             lowest = bad[0].copy.start_offset
             bad = [
-                way
-                for way in self._ways
-                if way.is_started
-                and way.copy.start_offset >= lowest
-                and way.fate in (None, CopyFate.LEFT_OPEN)
+                state
+                for state in self._states
+                if state.is_started
+                and state.copy.start_offset >= lowest
+                and state.fate in (None, CopyFate.LEFT_OPEN)
             ]
-        return [way.copy for way in reversed(bad)]
+        return [state.copy for state in reversed(bad)]
 
     def ended(self, copy: PlannedCopy, fate: CopyFate, detail: str) -> None:
-        """How far ending it came: `ENDED`, `ENDING`, or `LEFT_OPEN` where it did not begin."""
-        way = self._by_uuid[copy.uuid]
-        way.fate = fate
-        way.why = way.why or "above-a-failed-copy"
-        way.detail = detail or way.detail
+        """*fate* is `ENDED`, `ENDING`, or `LEFT_OPEN` where ending did not begin."""
+        state = self._by_uuid[copy.uuid]
+        state.fate = fate
+        state.why = state.why or "above-a-failed-copy"
+        state.detail = detail or state.detail
 
     def receipts(self) -> Iterator[CopyReceipt]:
-        """What became of every copy; whatever is started and neither finished nor ended is open."""
-        return (self.receipt(way.copy) for way in self._ways)
+        """
+        Return receipts of all copies; one that is started, not finished and not ended is open.
+        """
+        return (self.receipt(state.copy) for state in self._states)
 
     def receipt(self, copy: PlannedCopy) -> CopyReceipt:
-        """What became of one copy, as far as it is known now."""
-        way = self._by_uuid[copy.uuid]
-        result, fate = way.result, way.fate
+        state = self._by_uuid[copy.uuid]
+        result, fate = state.result, state.fate
         if fate is None:
-            fate = CopyFate.LEFT_OPEN if way.is_started else CopyFate.NOT_BEGUN
+            fate = CopyFate.LEFT_OPEN if state.is_started else CopyFate.NOT_BEGUN
         return CopyReceipt(
             self.partition,
             copy.uuid,
@@ -194,18 +190,18 @@ class PartitionRun:
             copy.last_offset,
             copy.action,
             fate,
-            way.why or ("" if fate is CopyFate.FINISHED else self.why_stopped),
-            way.detail,
+            state.why or ("" if fate is CopyFate.FINISHED else self.why_stopped),
+            state.detail,
             copy.size_bytes if fate is CopyFate.FINISHED else 0,
             0 if result is None else result.stored_bytes,
             0 if result is None else result.requests,
             0.0 if result is None else result.seconds,
-            way.offset,
+            state.offset,
             None if result is None else result.log_crc64nvme,
             () if result is None else result.findings,
         )
 
 
-def _is_lost_cause(way: _Way) -> bool:
+def _is_lost_cause(state: _CopyRun) -> bool:
     """Whether it failed in a way that no repeat helps."""
-    return way.fate is None and bool(way.why)
+    return state.fate is None and bool(state.why)

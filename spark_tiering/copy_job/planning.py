@@ -1,45 +1,135 @@
 """
-A plan from what is there now. What only reading tells of a segment is read by tasks of the engine:
-first a plan with nothing read, which names those to read, then another one, until none is named.
+Planning by the state of source, cluster, metadata and store.
+
+Tasks of the engine read segments where only reading gives the details: a first plan names the
+segments to read, then another one is made, until none is named.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rlmm.errors import ConfigError
 from rlmm.metadata.ids import UUID_BYTES, Uuid
-from spark_tiering.copy_job.current_state import evidence_of
-from spark_tiering.copy_job.source_problems import OUT_OF_BUDGET
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_job.report import OUT_OF_BUDGET
 from spark_tiering.copy_plan.planner import make_plan
-from spark_tiering.copy_plan.reasons import LeftOpen, NotCopiedReason
+from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen, NotCopiedReason
 from spark_tiering.copy_plan.rules import OBJECTS_OF_SEGMENT, PlanRules
 from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.object_check import look
 from spark_tiering.executor.segment_inspection import inspect_task
 from spark_tiering.executor.tasks import InspectTask
+from spark_tiering.job_registry.open_copy_evidence import evidence
+from spark_tiering.segment_sources.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.copy_job.current_state import CopyJobState
     from spark_tiering.copy_job.wiring import CopyJobContext
-    from spark_tiering.copy_plan.inputs import OpenCopyEvidence, SegmentDetails, SourcePartition
+    from spark_tiering.copy_plan.inputs import (
+        MetadataImage,
+        OpenCopyEvidence,
+        SegmentDetails,
+        SourcePartition,
+    )
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
+    from spark_tiering.segment_sources.protocol import UnusablePlace
+    from spark_tiering.segment_sources.survey import ClusterPartition, SurveyedPartition
+
+_OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
+
 
 _log = logging.getLogger("spark_tiering.run.planning")
-
 ROUNDS_MAX: Final = 50
 """Of reading and planning again: each reads what the budgets may still take."""
 FIRST_BYTES: Final = 2**40
 """Read in one round where no budget says less."""
-
 _Place = tuple["TopicIdPartition", int]
 Read = tuple["TopicIdPartition", int, int]
 """A segment that was read: partition, base offset, size."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyJobState:
+    """Source, cluster and metadata at one look. The metadata is of one moment (F113)."""
+
+    surveyed: Mapping[TopicIdPartition, SurveyedPartition]
+    unusable: tuple[UnusablePlace, ...]
+    image: MetadataImage
+    facts: Mapping[TopicIdPartition, ClusterPartition] | None = None
+    """What the cluster tells; None offline."""
+
+    @property
+    def sources(self) -> list[SourcePartition]:
+        return [one.source for one in self.surveyed.values()]
+
+
+def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = ()) -> CopyJobState:
+    """
+    Read the source, then the metadata of its partitions and of *partitions*. In this order a copy
+    that is made meanwhile is seen; a segment that is written meanwhile can wait. Raises
+    `ConfigError` for an archive in a cluster's own metadata, `NotReady` where no metadata can be
+    read, and the errors of source and cluster.
+    """
+    request = at.request
+    facts = None
+    if at.cluster is not None:
+        facts = at.cluster.partition_facts(request.filters.wants_topic)
+    found, unusable = survey(
+        at.source,
+        facts,
+        request.filters.wants_topic,
+        cluster_id="" if at.cluster is None else at.cluster.cluster_id,
+        epoch_ends=None if at.cluster is None else at.cluster.epoch_ends,
+        with_compacted=request.filters.with_compacted,
+    )
+    if request.mode is CopyMode.ARCHIVE:
+        clusters = {one.cluster_id for one in found}
+        clusters |= set() if at.cluster is None else {at.cluster.cluster_id}
+        _require_own_log(at.metadata.cluster_id, clusters)
+    surveyed = {one.source.partition: one for one in found}
+    # Where brokers adopt copies, they do so in partitions that the source lacks as well.
+    others = facts if facts is not None and request.mode is CopyMode.ADOPT else ()
+    asked = list(dict.fromkeys((*surveyed, *others, *partitions)))
+    epochs = {
+        partition: [epoch for epoch, _ in one.source.history or ()]
+        for partition, one in surveyed.items()
+    }
+    image = at.metadata.image(asked, epochs, request.waits.ready_s)
+    return CopyJobState(surveyed, tuple(unusable), image, facts)
+
+
+def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
+    """
+    Refuse an archive in the metadata that the brokers of its own source use. They ignore it as long
+    as the topic is not tiered. Once it is, they delete records below the highest finished offset,
+    copied or not, and an archive may have gaps.
+    """
+    if cluster_id and cluster_id in clusters:
+        msg = (
+            f"the metadata is that of cluster {cluster_id} itself, whose brokers go by it once a "
+            "topic is tiered: an archive is kept in a log of its own, --embedded or a service on "
+            "one; for topics that brokers tier there is --adopt"
+        )
+        raise ConfigError(msg)
+
+
+def evidence_of(at: CopyJobContext, seen: CopyJobState) -> list[OpenCopyEvidence]:
+    """Return the evidence about every open copy."""
+    opened = [
+        segment
+        for image in seen.image.partitions
+        for segment in image.segments
+        if segment.state in _OPEN
+    ]
+    prefix = at.request.prefix
+    return evidence(at.jobs, opened, at.job_id, lambda one: look(at.store, one, prefix))
 
 
 def plan_now(
@@ -49,11 +139,10 @@ def plan_now(
     why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
     """
-    What a job would do, by what was *seen*. Reads segments, and changes nothing.
-
-    *known* is what plans before this one have read, and is added to: who plans again reads nothing
-    twice. That a segment is still the one that was read, its copying verifies. *why_stop* is asked
-    as segments are read, which may take hours; raises `PlanningStop` where there is a reason.
+    Plan by the state *seen*. Segments are read, nothing is changed. *known* has the segments that
+    earlier plans have read, and gets those that this one reads. Copying verifies that a segment is
+    still the one that was read. *why_stop* is called as segments are read, which may take hours;
+    raises `PlanningStop` where it returns a reason.
     """
     planner = _Planner(
         at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
@@ -62,7 +151,7 @@ def plan_now(
 
 
 def rules_of(at: CopyJobContext) -> PlanRules:
-    """What the request asks of a plan that is made now."""
+    """Return the rules that the request sets for a new plan."""
     return PlanRules(
         at.request.mode,
         at.now_ms(),
@@ -75,16 +164,10 @@ def rules_of(at: CopyJobContext) -> PlanRules:
 
 
 class PlanningStop(Exception):
-    """
-    Ends the making of a plan, with why.
-
-    No error: an outcome on its way out of reading, and never out of a job.
-    """
+    """Ends planning, with the reason. It is an outcome and never leaves a job."""
 
 
 class _Planner:
-    """One plan being made."""
-
     def __init__(
         self,
         at: CopyJobContext,
@@ -123,7 +206,7 @@ class _Planner:
         return make_plan(self._rules, self._seen.image, sources, self._evidence, _drawn_ids())
 
     def _to_read(self, plan: CopyPlan) -> list[_Place]:
-        """The segments to read next: the lowest of each partition, as far as budgets go."""
+        """Return the segments to read next: the lowest of each partition, as far as budgets go."""
         budgets, cost = self._rules.budgets, plan.cost
         limit = budgets.bytes_max
         left = FIRST_BYTES if limit is None else max(0, limit - cost.bytes)
@@ -176,7 +259,7 @@ class _Planner:
                 self._details[place] = self._known[*place, sizes[place]] = result.details
 
     def _go_on(self, _: object = None) -> None:
-        """Asked between segments: what an engine meets here ends what it runs."""
+        """Called between segments; an exception here ends the run of the engine."""
         if why := self._why_stop():
             raise PlanningStop(why)
 
@@ -192,7 +275,7 @@ def _with_details(
 
 
 def _not_inspected(plan: PartitionCopyPlan, seen: CopyJobState) -> Iterator[tuple[_Place, int]]:
-    """The segments of a partition that a plan wants to be read, and how long they are."""
+    """Return the segments of a partition that a plan wants to be read, and their size."""
     surveyed = seen.surveyed.get(plan.partition)
     if surveyed is None:
         return

@@ -11,7 +11,7 @@ MEGABYTE = 1_000_000
 
 
 class Progress(NamedTuple):
-    """How far a job is at one moment; *bytes* are those of logs as the source has them."""
+    """Progress of a job; *bytes* are those of logs at the source."""
 
     segments: int
     segments_total: int
@@ -22,12 +22,12 @@ class Progress(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float:
-        """Since the first copy began."""
+        """Bytes in a second since the first copy began."""
         return self.bytes / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property
     def left_s(self) -> float | None:
-        """How long the rest takes at this pace; None before anything is known of it."""
+        """Seconds that the rest takes at this pace; None before the first copy."""
         if self.bytes_total <= self.bytes:
             return 0.0
         pace = self.bytes_per_s
@@ -46,8 +46,6 @@ class Progress(NamedTuple):
 
 
 class ProgressMeter:
-    """Counts what came back, and tells who listens."""
-
     def __init__(
         self,
         segments_total: int,
@@ -62,7 +60,6 @@ class ProgressMeter:
         self._segments = self._failed = self._bytes = 0
 
     def came_back(self, size_bytes: int, *, is_done: bool) -> None:
-        """One more copy: done, or not."""
         if is_done:
             self._segments += 1
             self._bytes += size_bytes
@@ -71,7 +68,6 @@ class ProgressMeter:
         self.tell()
 
     def tell(self) -> None:
-        """Tell how far the job is now."""
         self._listener(self.progress())
 
     def progress(self) -> Progress:
@@ -87,7 +83,7 @@ class ProgressMeter:
 
 
 def span_text(seconds: float) -> str:
-    """A time as people say it: 41 s, 12 min, 3 h 05 min."""
+    """Return a time as people say it: 41 s, 12 min, 3 h 05 min."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

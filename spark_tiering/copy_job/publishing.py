@@ -1,8 +1,8 @@
 """
-Events of copies published through the metadata, and every way in which that can fail, as values.
+Publishing of the events of copies, and every way in which it can fail, as values.
 
-An event is published once. Where nobody can say whether it is stored, the metadata is looked at; a
-copy whose state cannot be told is left open, for the next job to see.
+The metadata's client settles lost answers (`broker_adapter.lost_answers`). A copy of which it
+cannot say whether its event is stored is left open for the next job.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
+    from rlmm.wire.values import WriteAnswer
     from spark_tiering.tier_metadata.protocol import TierMetadata
 
 
@@ -50,7 +51,7 @@ class PublishRefusal(NamedTuple):
 
 
 class CopyEventPublisher:
-    """Publishes the events of one job's copies, each with the time it is published at."""
+    """Publishes the events of one job's copies, with the time of publishing."""
 
     def __init__(
         self,
@@ -64,78 +65,45 @@ class CopyEventPublisher:
         self._now_ms = now_ms
         self._timeout_s = timeout_s
 
-    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
-        """That a copy is started; the offset of the event."""
-        return self._publish(segment)
-
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
-        """The same of several, side by side: none waits for another's verdict."""
-        return self._publish_all(segments)
-
-    def move(
-        self,
-        partition: TopicIdPartition,
-        uuid: Uuid,
-        state: SegmentState,
-        custom_metadata: bytes | None,
-    ) -> int | PublishRefusal:
-        """That a segment has come to *state*; the offset of the event."""
-        segment_id = SegmentId(partition, uuid)
-        return self._publish(
-            SegmentUpdate(segment_id, self._broker_id, self._now_ms(), custom_metadata, state)
-        )
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
+        return list(map(_outcome, self._metadata.publish_all(segments, self._timeout_s)))
 
     def move_all(
         self,
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | PublishRefusal]:
-        """The same of several of one partition, in their order: id and custom metadata of each."""
+    ) -> list[WriteAnswer | PublishRefusal]:
         now_ms, broker_id = self._now_ms(), self._broker_id
-        return self._publish_all(
-            [
-                SegmentUpdate(SegmentId(partition, uuid), broker_id, now_ms, custom, state)
-                for uuid, custom in segments
-            ]
-        )
+        updates = [
+            SegmentUpdate(SegmentId(partition, uuid), broker_id, now_ms, custom, state)
+            for uuid, custom in segments
+        ]
+        return list(map(_outcome, self._metadata.publish_all(updates, self._timeout_s)))
 
     def state(
         self, partition: TopicIdPartition, uuid: Uuid
     ) -> SegmentState | PublishRefusal | None:
-        """Where a segment stands now; None where it is not, or not any more."""
         try:
             found = self._metadata.segment(SegmentId(partition, uuid), self._timeout_s)
         except RlmmError as error:
             return PublishRefusal(PublishFailure.NOT_STORED, _text(error))
         return None if found is None else found.state
 
-    def _publish(self, event: SegmentMetadata | SegmentUpdate) -> int | PublishRefusal:
-        try:
-            return self._metadata.publish(event, self._timeout_s).offset
-        except RlmmError as error:
-            return _not_published(error)
 
-    def _publish_all(
-        self, events: Sequence[SegmentMetadata | SegmentUpdate]
-    ) -> list[int | PublishRefusal]:
-        if len(events) < 2:
-            return [self._publish(event) for event in events]
-        told = self._metadata.publish_all(events, self._timeout_s)
-        return [_not_published(one) if isinstance(one, RlmmError) else one.offset for one in told]
-
-
-def _not_published(error: RlmmError) -> PublishRefusal:
-    match error:
+def _outcome(outcome: WriteAnswer | RlmmError) -> WriteAnswer | PublishRefusal:
+    match outcome:
         case EventRejected():
             failure = PublishFailure.REJECTED
         case AppendUncertain() | Unresolved():
             failure = PublishFailure.UNKNOWN
         case NotPublishable() | RequestError():
             failure = PublishFailure.REFUSED
-        case _:
+        case RlmmError():
             failure = PublishFailure.NOT_STORED
-    return PublishRefusal(failure, _text(error))
+        case _:
+            return outcome
+    return PublishRefusal(failure, _text(outcome))
 
 
 def _text(error: RlmmError) -> str:

@@ -1,33 +1,115 @@
-"""What a job did: as values, as a few lines for people, and as a JSON document. Pure."""
+"""The report of a job: receipts as values, as lines for people, and as a JSON document. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.copy_job.progress import span_text
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.copy_plan.summary import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from spark_tiering.copy_plan.plan import CopyPlan, LeftOutRun, PartitionCopyPlan
+    from spark_tiering.copy_plan.reasons import SegmentAction
+
 
 VERSION: Final = 1
 LINES_MAX: Final = 20
 """Of what needs to be looked at: more are counted, and stand in the document."""
+OUT_OF_BUDGET: Final = frozenset(
+    (NotCopiedReason.BUDGET_BYTES, NotCopiedReason.BUDGET_OBJECTS, NotCopiedReason.BUDGET_REQUESTS)
+)
+NEEDS_HELP: Final = frozenset(
+    (
+        NotCopiedReason.METADATA_ABSENT,
+        NotCopiedReason.SOURCE_OUTDATED,
+        NotCopiedReason.LOG_START_UNKNOWN,
+        NotCopiedReason.TIER_HAS_HOLE,
+        NotCopiedReason.STABILITY_UNKNOWN,
+        NotCopiedReason.EPOCH_UNKNOWN,
+        NotCopiedReason.EPOCHS_DISAGREE,
+        NotCopiedReason.TOO_LARGE,
+        NotCopiedReason.BLOCKED,
+        NotCopiedReason.OVERLAP_WOULD_HIDE,
+    )
+)
+"""Reasons that time alone does not take away. Others are what was asked for, or pass."""
+_SEVERAL: Final = frozenset("*?[")
+"""In a pattern that may match nothing; who names one topic means that it is there."""
+
+
+class CopyFate(StrEnum):
+    """State of a segment when the job ends. A closed list."""
+
+    FINISHED = "finished"
+    """Its objects are verified, and the metadata says so."""
+    LEFT_OPEN = "left-open"
+    """It was started: a later job goes on with it, or ends it."""
+    ENDED = "ended"
+    """It was given up: its deletion is finished, and nothing of it is left."""
+    ENDING = "ending"
+    """It was given up, and its deletion is begun: a later job finishes it."""
+    VANISHED = "vanished"
+    """Somebody else deleted it while it was copied: its objects were taken away again."""
+    NOT_BEGUN = "not-begun"
+    """Its turn did not come."""
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether no operator has to look at it."""
+        return self in (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReceipt:
+    """
+    The outcome of one segment of the plan. *why* is empty where all went well. *offset* is that of
+    the event that finished it, in its metadata partition. *crc64nvme* is the sum of its log object,
+    None where this job did not write it.
+    """
+
+    partition: TopicIdPartition
+    uuid: Uuid
+    start_offset: int
+    last_offset: int
+    action: SegmentAction
+    fate: CopyFate
+    why: str = ""
+    detail: str = ""
+    log_bytes: int = 0
+    stored_bytes: int = 0
+    requests: int = 0
+    seconds: float = 0.0
+    offset: int | None = None
+    crc64nvme: int | None = None
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EndReceipt:
+    """The outcome of an open copy that was to be ended before anything was copied."""
+
+    partition: TopicIdPartition
+    uuid: Uuid
+    start_offset: int
+    last_offset: int
+    fate: CopyFate
+    why: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """
-    What became of a plan.
-
-    *stopped* says why the job ended before the plan did, empty where it did not. *findings* concern
-    the job as a whole: what the store does not do, what was left out of the source. *hindrances*
-    are segments that cannot be copied until somebody has looked at them.
+    The outcome of a plan. *stopped* says why the job ended before the plan did. *findings* concern
+    the job as a whole: limits of the store, parts of the source that were left out. *hindrances*
+    are segments that cannot be copied until an operator has looked at them.
     """
 
     job_id: str
@@ -43,7 +125,7 @@ class JobReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that was planned is done, and nobody has to look at anything."""
+        """Whether everything planned is done, and no operator has to look at anything."""
         return (
             not self.stopped
             and not self.hindrances
@@ -56,12 +138,10 @@ class JobReport:
         return max(0, self.ended_ms - self.began_ms) / 1_000
 
     def count(self, fate: CopyFate) -> int:
-        """How many copies have this fate."""
         return sum(one.fate is fate for one in self.receipts)
 
     @property
     def log_bytes(self) -> int:
-        """Of all logs that are finished."""
         return sum(one.log_bytes for one in self.receipts)
 
     def document(self) -> dict[str, Any]:
@@ -85,7 +165,6 @@ class JobReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         pace = self.log_bytes / self.seconds / 1_000_000 if self.seconds else 0.0
         yield (
             f"job {self.job_id}: {self.count(CopyFate.FINISHED)} of {len(self.receipts)} segments "
@@ -106,12 +185,11 @@ class JobReport:
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
-    """A line for each segment that somebody has to look at; the first ones of many."""
+    """Yield a line for each segment that an operator has to look at, `LINES_MAX` at most."""
     return _few([_line(one) for one in receipts if not one.fate.is_fine])
 
 
 def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
-    """A receipt as a row of a document."""
     return {
         **_segment_fields(one),
         "action": one.action.value,
@@ -126,7 +204,6 @@ def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
 
 
 def end_fields(one: EndReceipt) -> dict[str, Any]:
-    """What became of an open copy, as a row of a document."""
     return _segment_fields(one)
 
 
@@ -154,3 +231,44 @@ def _few(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:LINES_MAX]
     if len(lines) > LINES_MAX:
         yield f"  ... and {len(lines) - LINES_MAX} more"
+
+
+def hindrances(plan: CopyPlan) -> tuple[str, ...]:
+    """Return a line for each run of segments, and each topic, that an operator has to look at."""
+    there = {one.partition.topic for one in plan.partitions}
+    named = dict.fromkeys(plan.rules.filters.topics)
+    absent = (
+        f"{topic}: no partition of it was found at the source"
+        for topic in named
+        if topic not in there and not _SEVERAL.intersection(topic)
+    )
+    return (*absent, *_of_segments(plan))
+
+
+def _of_segments(plan: CopyPlan) -> tuple[str, ...]:
+    return tuple(
+        f"{one.partition.topic}-{one.partition.partition}: {_left_out_line(run)}"
+        for one in plan.partitions
+        for run in one.left_out
+        if _needs_help(one, run) or _is_refused(plan, run)
+    )
+
+
+def _needs_help(one: PartitionCopyPlan, run: LeftOutRun) -> bool:
+    if run.reason is NotCopiedReason.NOT_INSPECTED:
+        # What no budget has kept from being read could not be read.
+        return not any(other.reason in OUT_OF_BUDGET for other in one.left_out)
+    return run.reason in NEEDS_HELP
+
+
+def _is_refused(plan: CopyPlan, run: LeftOutRun) -> bool:
+    """Whether a topic was named that needs another mode or option."""
+    is_other = run.reason in (NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED)
+    return is_other and bool(plan.rules.filters.topics)
+
+
+def _left_out_line(run: LeftOutRun) -> str:
+    until = "on" if run.next_offset is None else f"to {run.next_offset - 1}"
+    text = f"{run.first_offset} {until} ({run.segments} segments, {size_text(run.size_bytes)})"
+    why = " ".join(f"{run.reason}: {run.detail}".split()) if run.detail else run.reason.value
+    return f"{text} cannot be copied, {why}"

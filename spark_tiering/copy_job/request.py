@@ -1,4 +1,4 @@
-"""What is asked of a copy job: values, with no secret among them."""
+"""The request of a copy job: values, with no secret among them."""
 
 from __future__ import annotations
 
@@ -78,10 +78,8 @@ class WaitLimits:
 @dataclass(frozen=True, slots=True)
 class JobRequest:
     """
-    All that is asked of a job.
-
-    Without a *cluster* the source is read offline: copied folders, or brokers that are down. *pace*
-    is that of the whole job.
+    A copy job as it is asked for. Without a *cluster* the source is read offline: copied folders,
+    or brokers that are down. *pace* is that of the whole job.
     """
 
     mode: CopyMode
@@ -110,14 +108,14 @@ class JobRequest:
 
     @property
     def costs(self) -> RequestCosts:
-        """What requests follow from how the store is written to."""
+        """The requests that follow from how the store is written to."""
         # Who resumes a copy, or sends an object in parts, looks before and after it.
         if isinstance(self.store, S3Settings):
             return RequestCosts(self.store.single_put_bytes, self.store.part_bytes, 2)
         return RequestCosts(checks_of_object=2)
 
     def wave_size(self, slots: int) -> WaveSize:
-        """Most that is on its way at once, with so many slots."""
+        """Return the size of waves with so many slots."""
         slots = max(1, slots)
         units = self.wave_units or slots * WAVE_UNITS_OF_SLOT
         if self.wave_units is not None or self.mode is CopyMode.ADOPT:

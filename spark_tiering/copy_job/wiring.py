@@ -1,4 +1,4 @@
-"""What a job works with, opened in order and closed the other way round. The composition root."""
+"""The parts of a job, opened in order and closed in reverse. The composition root."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CopyJobContext:
-    """The parts of one job. For one thread; the engine is opened when it is first needed."""
+    """The parts of one job, for one thread; the engine is opened when it is first needed."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class CopyJobContext:
         self._engine: ExecutionEngine | None = None
 
     def with_request(self, request: JobRequest) -> CopyJobContext:
-        """The same parts for another request, which names the same ones."""
+        """Return the same parts with another request, which names the same ones."""
         return CopyJobContext(
             request,
             self.job_id,
@@ -66,11 +66,10 @@ class CopyJobContext:
         )
 
     def open_own_store(self) -> ObjectStore:
-        """A second one, for a thread of its own."""
+        """Open a second store, for a thread of its own."""
         return open_store(self.request.store)
 
     def engine(self) -> ExecutionEngine:
-        """Where units of work are run."""
         if self._engine is None:
             self._engine = self._open_engine()
         return self._engine
@@ -84,9 +83,8 @@ def open_surroundings(
     engine: ExecutionEngine | None = None,
 ) -> Iterator[CopyJobContext]:
     """
-    Open what *request* names, what can be wrong first; an *engine* that is given stays open.
-
-    Raises the errors of each part: nothing was changed then.
+    Open what *request* names, the likeliest to fail first; a given *engine* stays open. Raises the
+    errors of each part, with nothing changed.
     """
     with ExitStack() as opened:
         source = open_source(request.source)

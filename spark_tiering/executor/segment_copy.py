@@ -86,7 +86,7 @@ def carry_out(task: CopyTask, store: ObjectStore, watch: UnitLimits) -> CopyResu
         result = replace(
             result,
             outcome=UnitOutcome.COPIED if done.is_new else UnitOutcome.FOUND,
-            log_bytes=task.size_bytes,
+            log_bytes=task.segment.size_bytes,
             stored_bytes=done.stored_bytes,
             log_crc64nvme=done.log_crc64nvme,
         )
@@ -102,7 +102,7 @@ class _Copy:
         self.findings: list[str] = []
         self._task = task
         self._store = store
-        self._files = LimitedFiles(task.files, watch, segment_file(task.start_offset, LOG))
+        self._files = LimitedFiles(task.files, watch, segment_file(task.segment.start_offset, LOG))
 
     def run(self) -> StoredSegment:
         """Everything; `UnitEnd` where it does not come to its end."""
@@ -153,24 +153,24 @@ class _Copy:
 
     def _planned_segment(self) -> ListedSegment:
         """The segment as it is listed now, if it is the one that was planned."""
-        task, facts = self._task, self._files.facts()
+        planned, facts = self._task.segment, self._files.facts()
         found = next(
-            (one for one in list_segments(facts) if one.base_offset == task.start_offset), None
+            (one for one in list_segments(facts) if one.base_offset == planned.start_offset), None
         )
         if found is None:
-            detail = f"there is no segment {task.start_offset} any more"
+            detail = f"there is no segment {planned.start_offset} any more"
             raise UnitEnd(UnitOutcome.SOURCE_GONE, detail)
         size_bytes = facts[found.file(LOG)].size_bytes
-        planned = (task.last_offset + 1, task.size_bytes)
-        if (found.next_offset, size_bytes) != planned:
+        expected = (planned.last_offset + 1, planned.size_bytes)
+        if (found.next_offset, size_bytes) != expected:
             now = f"the next is {found.next_offset}, and it has {size_bytes} bytes"
-            detail = f"segment {task.start_offset}: {now}, planned with {planned}"
+            detail = f"segment {planned.start_offset}: {now}, planned with {expected}"
             raise UnitEnd(UnitOutcome.SOURCE_CHANGED, detail)
         return found
 
     def _judge(self, report: SegmentReport) -> None:
         """End the unit unless what was read can be copied, and is what was planned."""
-        task = self._task
+        planned = self._task.segment
         lost = [found for found in report.blockers if is_lost(found)]
         if lost:
             self._files.end_changed(SegmentPart.LOG, str(lost[0]))
@@ -179,12 +179,12 @@ class _Copy:
             detail = "; ".join(map(str, report.blockers))
             raise UnitEnd(UnitOutcome.BLOCKED, detail)
         if not report.size_bytes:
-            raise UnitEnd(UnitOutcome.BLOCKED, f"segment {task.start_offset} has no batches")
+            raise UnitEnd(UnitOutcome.BLOCKED, f"segment {planned.start_offset} has no batches")
         read = (report.epochs, report.max_timestamp_ms, report.txn_index_empty)
-        planned = (task.epochs, task.max_timestamp_ms, task.txn_index_empty)
-        if read != planned:
+        expected = (planned.epochs, planned.max_timestamp_ms, planned.txn_index_empty)
+        if read != expected:
             names = "leader epochs, newest record, no transaction index"
-            detail = f"segment {task.start_offset}: {names}: {read}, planned {planned}"
+            detail = f"segment {planned.start_offset}: {names}: {read}, planned {expected}"
             raise UnitEnd(UnitOutcome.SOURCE_CHANGED, detail)
 
     def _source_of(self, part: SegmentPart, content: StoredPart | RebuiltPart) -> PartSource:

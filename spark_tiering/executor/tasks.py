@@ -12,8 +12,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import SegmentId
-from rlmm.metadata.segment import SegmentMetadata
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.throttle import UNBOUND
 from spark_tiering.layout.chunk_index import CHUNK_BYTES, CHUNK_BYTES_MAX
@@ -22,10 +20,10 @@ from spark_tiering.layout.object_names import main_key, partition_folder
 from spark_tiering.segments.segment_inspection import USUAL_RULES
 
 if TYPE_CHECKING:
-    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_plan.inputs import SegmentDetails
     from spark_tiering.executor.throttle import PaceLimits
-    from spark_tiering.segments.leader_epochs import Epochs
     from spark_tiering.segments.partition_files import PartitionFiles
     from spark_tiering.segments.segment_inspection import InspectionRules
     from spark_tiering.segments.segment_listing import ListedSegment
@@ -114,26 +112,16 @@ class CopyTask:
     """
     One segment that ends up in the store whole, or not at all.
 
-    *deadline_s* counts from when the unit begins, wherever that is. *log_start* is the first offset
-    of the whole log, None where nobody knows it. Where there is an object *pause_key*, no unit
-    begins.
+    *segment* is what the event says that opened the copy; the manifest repeats it. *deadline_s*
+    counts from when the unit begins, wherever that is. *log_start* is the first offset of the whole
+    log, None where it is not known. Where there is an object *pause_key*, no unit begins.
     """
 
-    partition: TopicIdPartition
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    size_bytes: int
-    epochs: Epochs
-    max_timestamp_ms: int
-    txn_index_empty: bool
+    segment: SegmentMetadata
     files: PartitionFiles
     log_start: int | None
     store: StoreSettings
     prefix: str
-    broker_id: int
-    event_timestamp_ms: int
-    """Of the event that opened the copy: the manifest repeats it."""
     job_id: str
     options: CopyOptions
     pace: PaceLimits
@@ -146,28 +134,9 @@ class CopyTask:
         _require_deadline(self.deadline_s)
 
     @property
-    def segment_id(self) -> SegmentId:
-        return SegmentId(self.partition, self.uuid)
-
-    @property
     def unit_id(self) -> str:
         """The same for every attempt, and for no other unit of a job."""
-        return main_key(self.segment_id, self.start_offset)
-
-    @property
-    def segment(self) -> SegmentMetadata:
-        """What the event says that opened the copy."""
-        return SegmentMetadata(
-            self.segment_id,
-            self.start_offset,
-            self.last_offset,
-            self.broker_id,
-            self.max_timestamp_ms,
-            self.event_timestamp_ms,
-            self.epochs,
-            self.size_bytes,
-            txn_index_empty=self.txn_index_empty,
-        )
+        return main_key(self.segment.id, self.segment.start_offset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,10 @@ class CheckedRange(NamedTuple):
 
 
 def revisit(
-    plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
+    plan: FrozenPlan, lost_write_state: Callable[[FrozenSegment], PlannedSegmentFate]
 ) -> Iterator[CheckedRange]:
-    """Every range, in order; *fate_of* asks whoever knows now."""
-    return (CheckedRange(one, fate_of(one)) for one in plan.segments)
+    """Every range, in order; *lost_write_state* asks whoever knows now."""
+    return (CheckedRange(one, lost_write_state(one)) for one in plan.segments)
 
 
 def fate_in_metadata(planned: FrozenSegment, found: SegmentMetadata | None) -> PlannedSegmentFate:

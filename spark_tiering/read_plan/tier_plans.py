@@ -249,7 +249,7 @@ def fates_in_moment(
             raise InvalidArgument(msg)
     held: dict[TopicIdPartition, Shard | None] = {}
 
-    def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:
+    def lost_write_state(planned: FrozenSegment) -> PlannedSegmentFate:
         partition = planned.partition
         if partition not in held:
             held.clear()  # ranges come by partition: one at a time is enough
@@ -257,7 +257,7 @@ def fates_in_moment(
         shard = held[partition]
         return fate_in_metadata(planned, None if shard is None else shard.segment(planned.id))
 
-    return fate_of
+    return lost_write_state
 
 
 def fates_in_store(
@@ -266,7 +266,7 @@ def fates_in_store(
     """Whether there is the manifest of a range now; nothing else tells without metadata."""
     held: dict[TopicIdPartition, frozenset[str]] = {}
 
-    def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:
+    def lost_write_state(planned: FrozenSegment) -> PlannedSegmentFate:
         partition = planned.partition
         if partition not in held:
             held.clear()
@@ -278,4 +278,4 @@ def fates_in_store(
             else PlannedSegmentFate.GONE
         )
 
-    return fate_of
+    return lost_write_state

@@ -11,10 +11,9 @@ are one protocol, and both are blocking: they are for the one thread of a driver
 By module, bottom up:
 
     protocol      what every access does
-    settings      how an access is told where the metadata is
+    settings      where the metadata is
     image         one partition's image from its answers; images of one moment over a connection
-    lost_answers  what became of an event whose verdict was not heard
-    reachability  whether anybody listens there
+    reachability  whether a service listens there
     sidecar       by a service, through `broker_adapter`
     embedded      by an engine in this process
     opening       from settings to an access
@@ -31,7 +30,7 @@ Invariants:
 - An image is of one moment: each partition in it was exactly so when all events below the position
   of its metadata partition, and none above, were applied.
 - It knows every event that was stored before it was asked for.
-- An event is told as published only where it took effect, by its verdict or by what is seen of it.
+- An event counts as published only where it took effect, by its verdict or by the state.
 
 May be imported by `rlmm.cli`, `spark_tiering.copy_job`, `spark_tiering.maintenance`.
 """

@@ -1,9 +1,9 @@
 """
 The metadata by an engine in this process: over an embedded log, or over the topic of a cluster.
 
-The engine lives on an event loop in a thread of its own. It follows only what it is asked about.
-All of an image is answered in one step of that loop, between two events. Invariant: when `close`
-has returned the thread is over, and folder and connections are free.
+The engine lives on an event loop in a thread of its own, and follows only partitions that are asked
+about. All of an image is answered in one step of that loop, between two events. Invariant: when
+`close` has returned the thread is over, and folder and connections are free.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from broker_adapter.calls import partition_of
+from broker_adapter.lost_answers import settled
 from rlmm.base.loop_thread import LoopThread
 from rlmm.config.loading import load
 from rlmm.errors import RlmmError, Stopped, UnknownPartition
@@ -23,9 +26,10 @@ from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.metadata.verdicts import Duplicate
-from spark_tiering.copy_plan.inputs import MetadataImage
+from rlmm.wire.values import WriteAnswer
 from spark_tiering.tier_metadata.image import (
     ATTEMPTS,
     OF_ONE_PARTITION,
@@ -33,7 +37,7 @@ from spark_tiering.tier_metadata.image import (
     by_place,
     image_of,
 )
-from spark_tiering.tier_metadata.lost_answers import heard, publish_settled, settled
+from spark_tiering.tier_metadata.protocol import only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,10 +46,9 @@ if TYPE_CHECKING:
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.log.protocol import LogIdentity, MetadataLog
-    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+    from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.copy_plan.inputs import PartitionImage
-    from spark_tiering.tier_metadata.protocol import PublishedEvent
+    from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
     from spark_tiering.tier_metadata.settings import EmbeddedAccess
 
 _log = logging.getLogger(__name__)
@@ -55,13 +58,12 @@ _LEAST_S: Final = 0.001
 
 
 class EmbeddedMetadata:
-    """A `TierMetadata` of this process's own."""
+    """`TierMetadata` by an engine in this process."""
 
     def __init__(self, access: EmbeddedAccess) -> None:
         """
-        Waits until the log is reached. Raises `ConfigError` for what cannot be used, `FolderInUse`
-        where somebody has the folder, `NotReady` where the log is not reached in time, and what
-        else it says.
+        Wait until the log is reached. Raises `ConfigError`, `FolderInUse` where another process has
+        the folder, `NotReady` where the log is not reached in time, and the log's own errors.
         """
         self._places: set[int] = set()
         self._opened = AsyncExitStack()
@@ -112,14 +114,7 @@ class EmbeddedMetadata:
         timeout_s: float,
     ) -> MetadataImage:
         images = self._thread.wait(self._images(partitions, epochs, timeout_s))
-        images.require_any()
-        return MetadataImage(
-            self.cluster_id,
-            self.topic_id,
-            self.partition_count,
-            images.positions,
-            images.partitions,
-        )
+        return images.of(self)
 
     async def _images(
         self,
@@ -148,8 +143,8 @@ class EmbeddedMetadata:
         self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
     ) -> dict[TopicIdPartition, RlmmError]:
         """
-        Wait for everything that was stored before; why some cannot be read. One that is behind does
-        not use up the time of the others: it is waited for last.
+        Wait for every event that was stored before; return why some partitions cannot be read. One
+        that is behind is waited for last, so that it does not use up the time of the others.
         """
         errors: dict[int, RlmmError] = {}
         waiting = dict(places)
@@ -166,25 +161,25 @@ class EmbeddedMetadata:
         return {one: errors[place] for place, members in waiting.items() for one in members}
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        found, _, _ = self._thread.wait(self._looked(segment_id, {}, timeout_s))
-        return found
+        return self._thread.wait(self._segment(segment_id, time.monotonic() + timeout_s, {}))
 
-    async def _looked(
-        self, segment_id: SegmentId, at_least: Mapping[int, int], timeout_s: float
-    ) -> tuple[SegmentMetadata | None, int, int]:
-        deadline_s = time.monotonic() + timeout_s
-        (place,) = by_place([segment_id.partition], self.partition_count)
-        await self._follow([place], deadline_s)
-        await self._metadata.wait_ready(segment_id.partition, timeout_s=_left_s(deadline_s))
-        found: SegmentMetadata | None = None
+    async def _segment(
+        self, segment_id: SegmentId, deadline_s: float, at_least: Mapping[int, int]
+    ) -> SegmentMetadata | None:
+        await self._prepare(segment_id.partition, deadline_s)
         with suppress(UnknownPartition):
-            found = await self._metadata.segment(
+            return await self._metadata.segment(
                 segment_id, at_least=at_least, linearizable=True, timeout_s=_left_s(deadline_s)
             )
-        return found, place, self._metadata.read_token().get(place, -1)
+        return None
+
+    async def _prepare(self, partition: TopicIdPartition, deadline_s: float) -> None:
+        """Follow *partition*, and wait until questions about it are answered."""
+        await self._follow(by_place([partition], self.partition_count), deadline_s)
+        await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
 
     async def _follow(self, places: Iterable[int], deadline_s: float) -> None:
-        """Read these metadata partitions, beside what is read already."""
+        """Read these metadata partitions too."""
         wanted = self._places.union(places)
         if wanted != self._places:
             # Before anything is awaited: events are published side by side, and each adds to it.
@@ -201,72 +196,60 @@ class EmbeddedMetadata:
 
     # ------------------------------------------------------------------------------- writing
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        return publish_settled(_Writing(self, timeout_s), event)
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
+        return only(self.publish_all([event], timeout_s))
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
-        """See `TierMetadata.publish_all`: what comes together is one write of the log."""
-        outcomes = self._thread.wait(self._written_all(events, timeout_s))
-        return [
-            settled(_Writing(self, timeout_s), event, outcome)
-            for event, outcome in zip(events, outcomes, strict=True)
-        ]
+    ) -> list[WriteAnswer | RlmmError]:
+        """See `TierMetadata.publish_all`: events that come together are one write of the log."""
+        return self._thread.wait(self._published_all(events, timeout_s))
 
-    async def _written_all(
+    async def _published_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
+    ) -> list[WriteAnswer | RlmmError]:
+        deadline_s = time.monotonic() + timeout_s
         # One that had to wait for its partition would be stored behind those that came later.
-        partitions = dict.fromkeys(event.id.partition for event in events)
-        await asyncio.gather(*(self._prepared(one, timeout_s) for one in partitions))
-        return await asyncio.gather(*(self._attempted(event, timeout_s) for event in events))
+        for partition in dict.fromkeys(event.id.partition for event in events):
+            with suppress(RlmmError):  # each event raises it again
+                await self._prepare(partition, deadline_s)
+        return await asyncio.gather(*(self._published(event, timeout_s) for event in events))
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
-        return self._thread.wait(self._put_delete(delete, timeout_s))
-
-    async def _put_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
-        deadline_s = time.monotonic() + timeout_s
-        await self._follow(by_place([delete.partition], self.partition_count), deadline_s)
-        await self._metadata.wait_ready(delete.partition, timeout_s=_left_s(deadline_s))
-        left_s = _left_s(deadline_s)
-        written = await self._metadata.put_partition_delete(delete, timeout_s=left_s)
-        return heard(written.metadata_partition, written.offset, _said(written.verdict), delete)
-
-    async def _prepared(self, partition: TopicIdPartition, timeout_s: float) -> None:
-        deadline_s = time.monotonic() + timeout_s
-        with suppress(RlmmError):  # each event says so for itself
-            await self._follow(by_place([partition], self.partition_count), deadline_s)
-            await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
-
-    async def _attempted(
+    async def _published(
         self, event: SegmentMetadata | SegmentUpdate, timeout_s: float
-    ) -> PublishedEvent | RlmmError:
+    ) -> WriteAnswer | RlmmError:
+        deadline_s = time.monotonic() + timeout_s
         try:
-            return await self._written(event, timeout_s)
+            return await settled(
+                event,
+                partial(self._stored, event, deadline_s),
+                partial(self._segment, event.id, deadline_s + timeout_s),
+                partial(self._position, event.id.partition),
+                is_job=True,
+            )
         except RlmmError as error:
             return error
 
-    def written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        return self._thread.wait(self._written(event, timeout_s))
-
-    async def _written(
-        self, event: SegmentMetadata | SegmentUpdate, timeout_s: float
-    ) -> PublishedEvent:
-        deadline_s = time.monotonic() + timeout_s
-        await self._follow(by_place([event.id.partition], self.partition_count), deadline_s)
-        await self._metadata.wait_ready(event.id.partition, timeout_s=_left_s(deadline_s))
+    async def _stored(
+        self, event: SegmentMetadata | SegmentUpdate | PartitionDelete, deadline_s: float
+    ) -> WriteAnswer:
+        await self._prepare(partition_of(event), deadline_s)
+        left_s = _left_s(deadline_s)
         if isinstance(event, SegmentMetadata):
-            written = await self._metadata.add_segment(event, timeout_s=_left_s(deadline_s))
+            written = await self._metadata.add_segment(event, timeout_s=left_s)
+        elif isinstance(event, SegmentUpdate):
+            written = await self._metadata.update_segment(event, timeout_s=left_s)
         else:
-            written = await self._metadata.update_segment(event, timeout_s=_left_s(deadline_s))
-        return heard(written.metadata_partition, written.offset, _said(written.verdict), event)
+            written = await self._metadata.put_partition_delete(event, timeout_s=left_s)
+        verdict = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
+        return WriteAnswer(written.metadata_partition, written.offset, verdict)
 
-    def looked(
-        self, segment_id: SegmentId, at_least: Mapping[int, int], timeout_s: float
-    ) -> tuple[SegmentMetadata | None, int, int]:
-        """The segment as it is now, its metadata partition, and an offset that is applied there."""
-        return self._thread.wait(self._looked(segment_id, at_least, timeout_s))
+    async def _position(self, partition: TopicIdPartition) -> tuple[int, int]:
+        (place,) = by_place([partition], self.partition_count)
+        return place, self._metadata.read_token().get(place, -1)
+
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
+        return self._thread.wait(self._stored(delete, time.monotonic() + timeout_s))
 
     # ------------------------------------------------------------------------------- the end
 
@@ -282,30 +265,15 @@ class EmbeddedMetadata:
             self._thread.close()
 
 
-class _Writing:
-    """One event on its way; looking for it may take as long again as storing it."""
-
-    def __init__(self, metadata: EmbeddedMetadata, timeout_s: float) -> None:
-        self._metadata = metadata
-        self._write_until_s = time.monotonic() + timeout_s
-        self._look_until_s = self._write_until_s + timeout_s
-
-    def write(self, event: SegmentMetadata | SegmentUpdate) -> PublishedEvent:
-        return self._metadata.written(event, _left_s(self._write_until_s))
-
-    def look(
-        self, segment_id: SegmentId, at_least: Mapping[int, int]
-    ) -> tuple[SegmentMetadata | None, int, int]:
-        return self._metadata.looked(segment_id, at_least, _left_s(self._look_until_s))
-
-
 def has_log(folder: Path) -> bool:
     """Whether an embedded log was ever begun in *folder*."""
     return (folder / META_PROPERTIES).exists()
 
 
 def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
-    """How the cluster is reached, a Java `client.properties` included; raises `ConfigError`."""
+    """
+    Return how the cluster is reached, with its Java `client.properties`; raises `ConfigError`.
+    """
     flags = {
         "mode": "serve",
         "kafka_bootstrap_servers": access.bootstrap_servers,
@@ -316,10 +284,6 @@ def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
     settings = load(flags).config.kafka
     assert settings is not None, flags
     return settings
-
-
-def _said(verdict: object) -> str:
-    return "duplicate" if isinstance(verdict, Duplicate) else "applied"
 
 
 def _left_s(deadline_s: float) -> float:

@@ -1,10 +1,10 @@
 """
-What the metadata says of partitions at one moment, although it is asked for in many questions.
+An image of partitions at one moment, made from many questions. Pure but for the questions.
 
 All partitions of one metadata partition are listed in rounds. Where its position did not move
-during a round, that round is the state at that position. Where it did, what two rounds in a row
-have found equal was so at the moment between them: segments, watermarks and deletions only ever
-move on, so what is seen twice was not another in between. Pure but for the questions.
+during a round, that round is the state at that position. Where it did, partitions that two rounds
+in a row have found equal were so at the moment between them: segments, watermarks and deletions
+only ever move on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.metadata.partitioner import metadata_partition_for
-from spark_tiering.copy_plan.inputs import PartitionImage
+from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.tier_metadata.protocol import TierMetadata
 
 _log = logging.getLogger(__name__)
 
@@ -45,25 +46,24 @@ OF_ONE_PARTITION: Final = (NotReady, NotAssigned, LogError, OverBudget, TooBusy)
 
 
 class PartitionAnswers(Protocol):
-    """Who answers questions about one user partition; each may raise `UnknownPartition`."""
+    """Answers about one user partition; each call may raise `UnknownPartition`."""
 
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
     def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
-        """Every segment, in whatever state."""
+        """Return every segment, in whatever state."""
 
-    def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None:
-        """The highest offset of *epoch* that any finished copy reached."""
+    def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None: ...
 
 
 class MovingPartitionAnswers(PartitionAnswers, Protocol):
     """The same, where the metadata moves on between two questions."""
 
     def catch_up(self, partition: TopicIdPartition, /) -> None:
-        """Return when everything is known that was stored before this was asked."""
+        """Return when every event is applied that was stored before the call."""
 
     def position(self, place: int, /) -> int:
-        """The next offset of metadata partition *place*: everything below it is applied."""
+        """Return the next offset of metadata partition *place*: every event below it is applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +74,24 @@ class PartitionImages:
     positions: Mapping[int, int] = field(default_factory=dict)
     left_out: Mapping[TopicIdPartition, RlmmError] = field(default_factory=dict)
 
-    def require_any(self) -> None:
-        """Raise why nothing could be read, where that is so; else tell of what is missing."""
-        if not self.left_out:
-            return
-        first, error = next(iter(self.left_out.items()))
-        if not self.partitions:
-            raise error
-        _log.warning(
-            "%d partitions are not in an image of the metadata; %s: %s",
-            len(self.left_out), first, error,
-        )  # fmt: skip
+    def of(self, metadata: TierMetadata) -> MetadataImage:
+        """Return them as an image of *metadata*; raise why nothing could be read at all."""
+        if self.left_out:
+            first, error = next(iter(self.left_out.items()))
+            if not self.partitions:
+                raise error
+            _log.warning(
+                "%d partitions are not in an image of the metadata; %s: %s",
+                len(self.left_out), first, error,
+            )  # fmt: skip
+        topic = metadata.cluster_id, metadata.topic_id, metadata.partition_count
+        return MetadataImage(*topic, self.positions, self.partitions)
 
 
 def image_of(
     asked: PartitionAnswers, partition: TopicIdPartition, epochs: Iterable[int]
 ) -> PartitionImage:
-    """
-    What *asked* says of one partition, question by question; of one moment only if nothing moves.
-    """
+    """Return the image of one partition; it is of one moment only where nothing moves meanwhile."""
     delete = _known(asked.partition_delete, partition)
     # Pages are asked for while they are walked.
     segments = _known(lambda: tuple(asked.segments(partition))) or ()
@@ -106,7 +105,7 @@ def image_of(
 
 
 def _known(ask: Callable[..., T], *args: object) -> T | None:
-    """The answer; `None` where nothing was ever stored, or nothing is left."""
+    """Return the answer; `None` where nothing was ever stored, or nothing is left."""
     try:
         return ask(*args)
     except UnknownPartition:
@@ -116,7 +115,7 @@ def _known(ask: Callable[..., T], *args: object) -> T | None:
 def by_place(
     partitions: Iterable[TopicIdPartition], partition_count: int
 ) -> dict[int, list[TopicIdPartition]]:
-    """*partitions*, each once, by the metadata partition that their events are in."""
+    """Return *partitions*, each once, by the metadata partition of their events."""
     found: dict[int, list[TopicIdPartition]] = defaultdict(list)
     for partition in dict.fromkeys(partitions):
         place = metadata_partition_for(partition.topic_id, partition.partition, partition_count)
@@ -131,10 +130,9 @@ def take_images(
     partition_count: int,
 ) -> PartitionImages:
     """
-    The images of all that can be read and keep still; errors of the service are raised.
-
-    What cannot be read at first is asked for once more when all others are read: one metadata
-    partition that is behind does not use up the time of those that are not.
+    Return images of all partitions that can be read and keep still; raises errors of the service. A
+    metadata partition that cannot be read at first is asked again after the others, so that it does
+    not use up their time.
     """
     images: list[PartitionImage] = []
     positions: dict[int, int] = {}
@@ -159,7 +157,7 @@ def take_images(
 
 
 class _Rounds:
-    """The listings of one metadata partition."""
+    """Listings of one metadata partition."""
 
     def __init__(
         self,
@@ -175,7 +173,6 @@ class _Rounds:
         self._errors: dict[TopicIdPartition, RlmmError] = {}
 
     def run(self) -> PartitionImages:
-        """What is of one moment, and what did not come to be."""
         before: dict[TopicIdPartition, PartitionImage] = {}
         moment = position = self._followed.position(self._place)
         still: dict[TopicIdPartition, PartitionImage] = {}

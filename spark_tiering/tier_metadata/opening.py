@@ -1,4 +1,4 @@
-"""From settings to an access to the metadata."""
+"""Opening of an access to the metadata, by its settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ AccessSettings = SidecarAccess | EmbeddedAccess
 
 
 def open_metadata_access(settings: AccessSettings) -> TierMetadata:
-    """
-    The access that *settings* describe, reached and ready; the caller closes it.
-
-    Raises what keeps it from being reached, in one line.
-    """
+    """Open the access that *settings* describe; the caller closes it."""
     if isinstance(settings, SidecarAccess):
         return open_sidecar(settings)
     return EmbeddedMetadata(settings)

@@ -1,36 +1,23 @@
-"""What a job asks of the metadata, whoever answers. The same suite holds every access to it."""
+"""The protocol of an access to the metadata; one test suite holds every access to it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import RlmmError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rlmm.errors import RlmmError
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.wire.values import WriteAnswer
     from spark_tiering.copy_plan.inputs import MetadataImage
-
-Verdict = Literal["applied", "duplicate"]
-
-
-class PublishedEvent(NamedTuple):
-    """
-    An event that is stored and took effect.
-
-    *verdict* is `duplicate` where it, or one that says the same, had its effect before; also where
-    that was only seen afterwards, and then *offset* is one at which it surely had.
-    """
-
-    metadata_partition: int
-    offset: int
-    verdict: Verdict
 
 
 class TierMetadata(Protocol):
-    """Blocking, for one thread. Everything that is raised is of `rlmm.errors`."""
+    """Blocking, for one thread. Every error is one of `rlmm.errors`."""
 
     cluster_id: str
     topic_id: Uuid
@@ -45,43 +32,52 @@ class TierMetadata(Protocol):
         timeout_s: float,
     ) -> MetadataImage:
         """
-        The metadata of *partitions* at one moment that is not before this call (F113).
-
+        Return the metadata of *partitions* at one moment that is not before this call (F113).
         Watermarks are those of the leader epochs in *epochs* and of all that segments have. A
         partition of which nothing was ever stored has an empty image. One that cannot be read, or
-        does not keep still, is left out; where that is true of all, why is raised: `NotReady`, or
-        what the first of them met.
+        does not keep still, is left out; where that is true of all, the error of the first is
+        raised.
         """
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         """
-        Store *event*, and hear that it took effect.
+        Store *event*, and return when it took effect; its verdict is `applied` or `duplicate`.
 
         Raises `EventRejected` where it did not and will not; `OutcomeUnknown` or `AppendUncertain`
-        where looking at the segment did not tell, which may take *timeout_s* once more; any other
-        error where it is surely not stored.
+        where reading the segment did not tell, which may take *timeout_s* once more; any other
+        error where it is surely not stored. See `broker_adapter.lost_answers.settled`.
         """
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
+    ) -> list[WriteAnswer | RlmmError]:
         """
-        The same for several at once, in their order: what became of each, or why it is not known.
+        The same for several at once; returns their answers or errors in the order of *events*.
 
         Those of one partition are stored in the order that they have here, and none waits for what
         becomes of another: behind one that took no effect others may.
         """
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         """
-        Store that the deletion of a whole partition has come so far, and hear that it took effect.
+        Store how far the deletion of a whole partition has come, and return when it took effect.
 
-        Raises as `publish` does, but looks at nothing itself: where it is not known what became of
-        it, that is for who takes the next image to see.
+        Raises as `publish` does. Where it stays open what became of it, the caller's next image
+        tells.
         """
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        """The segment as it is now, unless its deletion is finished; `None` where there is none."""
+        """
+        Return the segment as it is now; `None` where there is none, or its deletion is finished.
+        """
 
     def close(self) -> None:
-        """Let go of everything. Once is enough."""
+        """Free everything; it may be called again."""
+
+
+def only(outcomes: Sequence[WriteAnswer | RlmmError]) -> WriteAnswer:
+    """Return the answer of a single event, or raise its error."""
+    (outcome,) = outcomes
+    if isinstance(outcome, RlmmError):
+        raise outcome
+    return outcome

@@ -1,8 +1,8 @@
 """
-Whether anybody listens where the service should be, found out before it is waited for.
+Whether a service listens at an address, found out before a client waits for it.
 
-A client goes on trying for as long as a call may take, which is right for a service that was there
-and no answer to an address that was mistyped.
+A client goes on connecting for as long as a call may take: right for a service that was there, and
+no answer to a mistyped address.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class DialableAddress(Protocol):
-    """An address of `broker_adapter`."""
-
     async def dial(self, make: Callable[[], P]) -> P:
-        """A connection; raises `OSError` where there is none to be had."""
+        """Return a connection; raises `OSError`."""
         ...
 
 
@@ -53,8 +51,8 @@ def require_reached(
     address: DialableAddress, *, patience_s: float = PATIENCE_S, connect_s: float = CONNECT_S
 ) -> None:
     """
-    Return when somebody took a connection. Raises `SidecarUnavailable` where that was refused for
-    *patience_s*, or nothing was heard for *connect_s*.
+    Return when a service accepted a connection. Raises `SidecarUnavailable` where it was refused
+    for *patience_s*, or nothing answered for *connect_s*.
     """
     thread = LoopThread("tier-metadata")
     try:
@@ -93,7 +91,7 @@ def _is_own_time_out(error: OSError) -> bool:
 
 
 def _why(error: OSError, connect_s: float) -> str:
-    """In the system's words: those of asyncio repeat the address, or are several."""
+    """Return the system's words: those of asyncio repeat the address, or are several."""
     if isinstance(error, ssl.SSLError):
         return str(error)
     if _is_own_time_out(error):

@@ -1,4 +1,4 @@
-"""Where the metadata is, and who asks. Plain values; files are named, never what they hold."""
+"""Settings of an access. Plain values; files are named, never their contents."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SidecarAccess:
 
     @property
     def socket_path(self) -> str | None:
-        """The socket; `None` for an address of TCP."""
+        """The path of the socket; `None` for an address of TCP."""
         if self.address.startswith("unix:"):
             return self.address.removeprefix("unix:").removeprefix("//")
         return self.address if "/" in self.address and "://" not in self.address else None
@@ -67,7 +67,7 @@ class SidecarAccess:
 
     @property
     def wants_tls(self) -> bool:
-        """Whether anything says that the connection is encrypted."""
+        """Whether any setting says that the connection is encrypted."""
         return self.is_tls or bool(self.ca_file or self.certificate_file)
 
 

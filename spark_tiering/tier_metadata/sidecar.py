@@ -1,21 +1,18 @@
 """
 The metadata by a service, through the client of `broker_adapter`.
 
-One connection, kept by the client, which repeats what may be repeated. Invariant: nothing is asked
-about a partition before the service was told of it, where this comes as a broker.
+The client keeps one connection and repeats requests. Invariant: where this comes as a broker, it is
+assigned a partition before anything is asked about it.
 """
 
 from __future__ import annotations
 
-import ssl
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from broker_adapter.address import TcpAddress, UnixAddress
+from broker_adapter.address import TcpAddress, UnixAddress, tls_context, token_in
 from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from rlmm.errors import (
     ConfigError,
@@ -27,12 +24,8 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.metadata.ids import Uuid
-from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.segment import SegmentMetadata
-from rlmm.wire.hello import TOKEN_CHARS_MAX
-from spark_tiering.copy_plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import ATTEMPTS, by_place, take_images
-from spark_tiering.tier_metadata.lost_answers import heard, publish_settled
+from spark_tiering.tier_metadata.protocol import only
 from spark_tiering.tier_metadata.reachability import CONNECT_S, PATIENCE_S, require_reached
 
 if TYPE_CHECKING:
@@ -42,28 +35,28 @@ if TYPE_CHECKING:
     from broker_adapter.blocking import BlockingVerbs
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.tier_metadata.protocol import PublishedEvent
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.wire.values import WriteAnswer
+    from spark_tiering.copy_plan.inputs import MetadataImage
     from spark_tiering.tier_metadata.settings import SidecarAccess
 
 CLIENT: Final = "spark_tiering"
-SIDE_BY_SIDE: Final = 16
-"""Partitions about which events are on their way at once."""
 _LEAST_S: Final = 0.001
 _PAUSE_S: Final = 0.1
 _FAREWELL_S: Final = 2.0
 
 
 class SidecarMetadata:
-    """A `TierMetadata` behind a connection."""
+    """`TierMetadata` by a service."""
 
     def __init__(self, client: BlockingVerbs, *, is_broker: bool, timeout_s: float) -> None:
         """
-        Over a *client* that is closed with this, and closed at once where this raises. Waits until
-        the service knows its log; raises `NotReady` where it does not in time.
+        Over a *client* that is closed with this, and closed at once where this raises. It waits
+        until the service knows its log; raises `NotReady` where it does not in time.
         """
         self._client = client
         self._is_broker = is_broker
-        self._told: dict[TopicIdPartition, None] = {}
+        self._assigned: dict[TopicIdPartition, None] = {}
         try:
             status = self._identity(time.monotonic() + timeout_s)
             self.cluster_id = str(status["cluster_id"])
@@ -101,74 +94,50 @@ class SidecarMetadata:
         epochs: Mapping[TopicIdPartition, Sequence[int]],
         timeout_s: float,
     ) -> MetadataImage:
-        self._tell(partitions)
+        self._assign(partitions)
         places = by_place(partitions, self.partition_count)
         patience_s = timeout_s / (ATTEMPTS * max(1, len(places)))
         asked = _Questions(self._client, time.monotonic() + timeout_s, patience_s)
         images = take_images(asked, partitions, epochs, self.partition_count)
-        images.require_any()
-        return MetadataImage(
-            self.cluster_id,
-            self.topic_id,
-            self.partition_count,
-            images.positions,
-            images.partitions,
-        )
+        return images.of(self)
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
-        self._tell([segment_id.partition])
+        self._assign([segment_id.partition])
         try:
             return self._client.segment(segment_id, linearizable=True, timeout_s=timeout_s)
         except UnknownPartition:
             return None
 
-    def _tell(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """As a broker, be assigned these. Where others say what is assigned, nothing is said."""
+    def _assign(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Be assigned *partitions*, where this comes as a broker."""
         if not self._is_broker:
             return
-        new = [one for one in dict.fromkeys(partitions) if one not in self._told]
+        new = [one for one in dict.fromkeys(partitions) if one not in self._assigned]
         if new:
             self._client.on_partition_leadership_changes([], new)
-            self._told.update(dict.fromkeys(new))
+            self._assigned.update(dict.fromkeys(new))
 
     # ------------------------------------------------------------------------------- writing
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
-        self._tell([event.id.partition])
-        return publish_settled(_Writing(self, self._client, timeout_s), event)
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
+        return only(self.publish_all([event], timeout_s))
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
-        """See `TierMetadata.publish_all`: partitions side by side, one event of each at a time."""
-        self._tell(event.id.partition for event in events)
-        by_partition: dict[TopicIdPartition, list[int]] = {}
-        for at, event in enumerate(events):
-            by_partition.setdefault(event.id.partition, []).append(at)
-        found: dict[int, PublishedEvent | RlmmError] = {}
+    ) -> list[WriteAnswer | RlmmError]:
+        self._assign(event.id.partition for event in events)
+        return self._client.publish_all(events, timeout_s=timeout_s)
 
-        def publish(places: list[int]) -> None:
-            for at in places:
-                try:
-                    found[at] = self.publish(events[at], timeout_s)
-                except RlmmError as error:
-                    found[at] = error
-
-        with ThreadPoolExecutor(SIDE_BY_SIDE, "rlmm-publish") as pool:
-            list(pool.map(publish, by_partition.values()))
-        return [found[at] for at in range(len(events))]
-
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
-        """See `TierMetadata.put_partition_delete`; the client looks where an answer was lost."""
-        self._tell([delete.partition])
-        return heard(*self._client.put_partition_delete(delete, timeout_s=timeout_s), delete)
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
+        self._assign([delete.partition])
+        return self._client.put_partition_delete(delete, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Hang up; what was assigned because of this is given back."""
-        if self._told:
-            told, self._told = list(self._told), {}
+        """Hang up; partitions that were assigned to this are given back."""
+        if self._assigned:
+            told, self._assigned = list(self._assigned), {}
             with suppress(RlmmError):
                 self._client.on_stop_partitions(told)
                 self._client.ping(timeout_s=_FAREWELL_S)  # answered behind what was said
@@ -177,8 +146,8 @@ class SidecarMetadata:
 
 class _Questions:
     """
-    What one image is made of, under one deadline. A partition that is behind is waited for no
-    longer than *patience_s*; who asks again waits as long as there is time.
+    Questions of one image, under one deadline. A partition that is behind is waited for no longer
+    than *patience_s* at first, and the second time as long as there is time.
     """
 
     def __init__(self, client: BlockingVerbs, deadline_s: float, patience_s: float) -> None:
@@ -225,50 +194,16 @@ class _Questions:
         return self._client.highest_offset(partition, epoch, timeout_s=self._left_s)
 
 
-class _Writing:
-    """One event on its way; looking for it may take as long again as storing it."""
-
-    def __init__(self, metadata: SidecarMetadata, client: BlockingVerbs, timeout_s: float) -> None:
-        self._metadata = metadata
-        self._client = client
-        self._write_until_s = time.monotonic() + timeout_s
-        self._look_until_s = self._write_until_s + timeout_s
-
-    def write(self, event: SegmentMetadata | SegmentUpdate) -> PublishedEvent:
-        left_s = max(_LEAST_S, self._write_until_s - time.monotonic())
-        if isinstance(event, SegmentMetadata):
-            answer = self._client.add_segment(event, timeout_s=left_s)
-        else:
-            answer = self._client.update_segment(event, timeout_s=left_s)
-        return heard(*answer, event)
-
-    def look(
-        self, segment_id: SegmentId, at_least: Mapping[int, int]
-    ) -> tuple[SegmentMetadata | None, int, int]:
-        left_s = max(_LEAST_S, self._look_until_s - time.monotonic())
-        found: SegmentMetadata | None = None
-        with suppress(UnknownPartition):
-            found = self._client.segment(
-                segment_id, at_least=at_least, linearizable=True, timeout_s=left_s
-            )
-        partition = segment_id.partition
-        place = metadata_partition_for(
-            partition.topic_id, partition.partition, self._metadata.partition_count
-        )
-        token = self._client.read_token(timeout_s=left_s)
-        return found, place, token.get(place, -1)
-
-
 # ------------------------------------------------------------------------------------ opening
 
 
 def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
     """
-    An access to the service; raises `ConfigError` for files that cannot be used, and what its first
-    answer was. Where nobody listens it raises `SidecarUnavailable` within seconds.
+    Open an access to the service; raises `ConfigError` for files that cannot be used, and the error
+    of its first answer. Where nothing listens it raises `SidecarUnavailable` within seconds.
     """
     options: dict[str, Any] = {
-        "token": _token(access.token_file),
+        "token": token_in(access.token_file),
         "cluster_id": access.cluster_id or None,
         "broker_id": access.broker_id,
         "client": CLIENT,
@@ -293,37 +228,5 @@ def _address(access: SidecarAccess) -> Address:
     if path is not None:
         return UnixAddress(path)
     host, port = access.host_port
-    return TcpAddress(host, port, _trust(access) if access.wants_tls else None)
-
-
-def _trust(access: SidecarAccess) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=access.ca_file or None)
-        if access.certificate_file:
-            context.load_cert_chain(access.certificate_file, access.key_file or None, _no_password)
-    except (OSError, ValueError) as error:
-        named = [access.ca_file, access.certificate_file, access.key_file]
-        msg = f"TLS cannot be set up with {', '.join(filter(None, named))}: {error}"
-        raise ConfigError(msg) from error
-    return context
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
-
-
-def _token(path: str) -> str | None:
-    """The token in a file; what it holds is never told."""
-    if not path:
-        return None
-    try:
-        with Path(path).open(encoding="ascii") as file:
-            token = file.read(TOKEN_CHARS_MAX + 2).strip()
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not ASCII"
-        msg = f"the token in {path} cannot be read: {why}"
-        raise ConfigError(msg) from error
-    if not token or len(token) > TOKEN_CHARS_MAX or any(letter.isspace() for letter in token):
-        msg = f"{path} does not hold one token of at most {TOKEN_CHARS_MAX} characters"
-        raise ConfigError(msg)
-    return token
+    files = access.ca_file, access.certificate_file, access.key_file
+    return TcpAddress(host, port, tls_context(*files) if access.wants_tls else None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.metadata.ids import SegmentId
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.object_check import examine, look
@@ -154,7 +155,7 @@ def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
     stub.asked.clear()
     assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
     sent = [asked.key for asked in stub.asked if asked.operation == "PutObject"]
-    keys = object_keys(task.segment_id, task.start_offset, task.prefix)
+    keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
     assert sent == [keys[ObjectKind.INDEXES], keys[ObjectKind.MANIFEST]]
 
 
@@ -184,7 +185,7 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     assert not manifests(stub)
     expected = StoredObjects.PARTIAL if nth else StoredObjects.NONE
     assert look(store, task.segment, task.prefix) is expected
-    assert delete_objects(store, task.segment_id, task.start_offset, task.prefix).is_done
+    assert delete_objects(store, task.segment.id, task.segment.start_offset, task.prefix).is_done
     assert not stub.objects
 
 
@@ -227,7 +228,7 @@ def test_objects_in_an_archive_when_found_are_named(
     """
     task = example_task(bucket)
     run(task, store)
-    keys = object_keys(task.segment_id, task.start_offset, task.prefix)
+    keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
     stub.objects[keys[ObjectKind.LOG]].storage_class = "GLACIER"
     for action in (SegmentAction.RESUME, SegmentAction.COMPLETE):
         result = run(replace(task, action=action), store)
@@ -254,7 +255,7 @@ def test_copy_in_parts_when_requests_fail_then_is_whole(
     assert result.outcome is UnitOutcome.COPIED
     assert not stub.uploads
     source = task.files.read(LOG, 0, LARGE_BYTES)
-    key = object_keys(task.segment_id, 0, task.prefix)[ObjectKind.LOG]
+    key = object_keys(task.segment.id, 0, task.prefix)[ObjectKind.LOG]
     assert stub.objects[key].content == source
     assert digest_read_back(task, store)
 
@@ -332,8 +333,10 @@ def test_copy_at_a_pace_when_it_is_carried_out_then_takes_its_time(
     time = Time()
     result = run(replace(example_task(bucket), pace=PaceLimits(requests_per_s=0.5)), store, time)
     assert result.requests / 0.5 - 4 <= result.seconds <= result.requests / 0.5
+    large = large_task(bucket)
+    other = SegmentId(task.segment.id.partition, task.segment.id.partition.topic_id)
     slow = replace(
-        large_task(bucket), pace=PaceLimits(bytes_per_s=1000), uuid=task.partition.topic_id
+        large, pace=PaceLimits(bytes_per_s=1000), segment=replace(large.segment, id=other)
     )
     time = Time()
     assert run(slow, store, time).outcome is UnitOutcome.TIMED_OUT

@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import TopicBusy
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import process_store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreAbsent, StoreNotPermitted
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.stores.s3_faults import S3FaultKind
@@ -142,7 +142,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
 
     def befall(task: CopyTask) -> None:
-        if task.partition == ORDERS and not task.start_offset:
+        if task.segment.id.partition == ORDERS and not task.segment.start_offset:
             stub.befall("PutObject", Trouble.NOTHING, *damaged)
             stub.befall("DeleteObject", Trouble.DENIED)
 

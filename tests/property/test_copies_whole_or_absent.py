@@ -44,7 +44,7 @@ SOURCE_TROUBLES = st.dictionaries(
 
 
 def judge(task: CopyTask, store: LocalStore, files: MemoryFiles, *, is_done: bool) -> None:
-    key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
+    key = object_key(task.segment.id, task.segment.start_offset, ObjectKind.MANIFEST, task.prefix)
     has_manifest = isinstance(store.head(key), ObjectFacts)
     found = look(store, task.segment, task.prefix)
     assert has_manifest or not is_done
@@ -105,7 +105,7 @@ def test_f108_f118_copy_when_it_is_ended_then_nothing_is_left_however_often_that
         store = LocalStore(LocalSettings(Path(folder) / "objects", is_synced=False))
         task = copy_task(EXAMPLE)
         run(task, failing(store, store_troubles))
-        place = (task.segment_id, task.start_offset, task.prefix)
+        place = (task.segment.id, task.segment.start_offset, task.prefix)
         flaky = failing(store, deletion_troubles)
         ended = delete_objects(flaky, *place)
         found = look(store, task.segment, task.prefix)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_adapter.stand_in import StandInService
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import EventRejected, InvalidArgument, NotReady, Stopped, UnknownPartition
 from rlmm.library.blocking import BlockingMetadata
@@ -102,13 +103,24 @@ def test_blocking_offers_what_the_library_offers() -> None:
 
     names = {
         name
-        for name in vars(RemoteLogMetadata)
+        for name in dir(RemoteLogMetadata)
         if not name.startswith("_") and name not in ONLY_ON_THE_LOOP
     }
     assert {name for name in vars(BlockingMetadata) if not name.startswith("_")} == names
     assert set(CALLS) == names
     for name in names:
         assert parameters(BlockingMetadata, name) == parameters(RemoteLogMetadata, name), name
+
+
+async def test_call_when_an_option_is_misspelt_then_refused() -> None:
+    """An option that is not known is never passed over: a fresh answer was asked for."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        with pytest.raises(TypeError, match="linearisable"):
+            await metadata.segment(segment_id("a"), linearisable=True)  # type: ignore[call-arg]
+    client = StandInService().client()
+    with pytest.raises(TypeError, match="linearisable"):
+        await client.segment(segment_id("a"), linearisable=True)  # type: ignore[call-arg]
 
 
 async def test_f55_calls_when_made_from_a_thread_then_are_answered() -> None:

@@ -14,7 +14,7 @@ import click
 from rlmm.errors import ConfigError
 from rlmm.telemetry.logs import set_up
 from rlmm.telemetry.settings import LoggingSettings, LogLevel
-from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.summary import summary
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, RlmmError, StoreNotPermitted
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_job.job_lease import StopSignals
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.expire.actions import TierExpireActions
@@ -43,12 +43,12 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 _log = logging.getLogger("spark_tiering.care.expire.job")
 
 
-def nobody_stops() -> str:
+def never_stop() -> str:
     """For who has no reason of its own to stop."""
     return ""
 
 
-def nobody_listens(_: Progress) -> None:
+def ignore(_: Progress) -> None:
     """For who does not want to know how far it is."""
 
 
@@ -57,8 +57,8 @@ def expire(
     wish: ExpireOptions,
     *,
     is_applied: bool = False,
-    why_stop: Callable[[], str] = nobody_stops,
-    on_progress: Callable[[Progress], None] = nobody_listens,
+    why_stop: Callable[[], str] = never_stop,
+    on_progress: Callable[[Progress], None] = ignore,
 ) -> ExpireReport:
     """
     What of *tier* goes, and, where it *is_applied*, goes now.
@@ -119,7 +119,7 @@ def _applied(
     held = {(one.name, one.topic_id) for one in life.claims.held}
     known = know(tier, wish, life.job_id, held)
     meter = DeletionMeter(known.plans, wish.max_delete, on_progress)
-    signs = StopSigns(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
+    signs = StopSignals(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
     carried = ExpireExecution(
         known.plans,
         TierExpireActions(tier, tier.request.require_store, wish, life.claims),

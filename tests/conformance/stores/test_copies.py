@@ -61,7 +61,7 @@ def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
     assert_equals_source(task, store, EXAMPLE)
     for action in SegmentAction:
         assert run(replace(task, action=action), store).outcome is UnitOutcome.FOUND
-    keys = object_keys(task.segment_id, SECOND.base_offset, prefix)
+    keys = object_keys(task.segment.id, SECOND.base_offset, prefix)
     store.delete(keys[ObjectKind.MANIFEST])
     assert look(store, task.segment, prefix) is StoredObjects.PARTIAL
     assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.COPIED
@@ -70,7 +70,7 @@ def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
     assert run(other, store).outcome is UnitOutcome.CONFLICT
     assert_equals_source(task, store, EXAMPLE)
     for _ in range(2):
-        assert delete_objects(store, task.segment_id, SECOND.base_offset, prefix).is_done
+        assert delete_objects(store, task.segment.id, SECOND.base_offset, prefix).is_done
         assert look(store, task.segment, prefix) is StoredObjects.NONE
     assert not list(store.list(prefix))
 
@@ -85,14 +85,14 @@ def test_f118_f122_large_segment_when_copied_in_parts_reads_back_and_leaves_no_u
     settings = {"store": place.settings} if isinstance(place, Bucket) else {}
     listed = ListedSegment(0, 10 * LARGE_MIB)
     task = copy_task(files, listed, options=options, prefix=prefix, **settings)
-    key = object_keys(task.segment_id, 0, prefix)[ObjectKind.LOG]
+    key = object_keys(task.segment.id, 0, prefix)[ObjectKind.LOG]
     place.leave_open(key)
     assert run(task, store).outcome is UnitOutcome.COPIED
     source = hashlib.sha256(files.contents[LOG]).hexdigest()
     assert digest_read_back(task, store) == source
     assert run(replace(task, action=SegmentAction.RESUME), store).outcome is UnitOutcome.FOUND
     assert [one.key for one in store.open_uploads(prefix)] == [key]
-    ended = delete_objects(store, task.segment_id, 0, prefix)
+    ended = delete_objects(store, task.segment.id, 0, prefix)
     assert (ended.is_done, ended.uploads_ended) == (True, 1)
     assert not list(store.open_uploads(prefix))
     assert not list(store.list(prefix))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import StoreNotPermitted, TopicBusy
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.s3_servers import READER, SECRET

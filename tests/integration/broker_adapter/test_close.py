@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import tempfile
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,18 +15,9 @@ from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.errors import AppendUncertain, SidecarUnavailable
 from tests.support.builders import started
 from tests.support.engines import until
-from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-
-@pytest.fixture
-async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
-        async with faking(Path(folder) / "s") as made:
-            yield made
+    from tests.support.server.fake_service import FakeService
 
 
 async def test_close_when_an_event_was_sent_then_it_is_uncertain(service: FakeService) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,32 +24,21 @@ from rlmm.errors import (
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import until
-from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from tests.support.server.fake_service import FakeService
 
 TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
 SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
 SOON = 0.2
 
 
-@pytest.fixture
-async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
-        async with faking(Path(folder) / "s") as made:
-            yield made
-
-
 def client_of(service: FakeService, broker_id: int | None = 1, **options: Any) -> Any:
-    """A client that is patient and comes back quickly."""
     options.setdefault("settings", SETTINGS)
     return RemoteLogMetadataClient(service.address, broker_id=broker_id, **options)
 
 
 def numbers(args: list[Any]) -> list[int]:
-    """The numbers of the partitions in an argument."""
     return [number for _, _, number in args]
 
 

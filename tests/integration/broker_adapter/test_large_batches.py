@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,21 +9,12 @@ import pytest
 from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.errors import InvalidArgument
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from tests.support.server.fake_service import FakeService
 
 LONG = tp("t" * 200)
 """Some three hundred look-ups of it fill a frame of the service."""
-
-
-@pytest.fixture
-async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
-        async with faking(Path(folder) / "s") as made:
-            yield made
 
 
 async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_pieces(

@@ -18,22 +18,13 @@ from rlmm.base.backoff import Pauses
 from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
 from tests.support.builders import delete_finished, delete_started, finished, started, tp
 from tests.support.engines import until
-from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from tests.support.server.fake_service import FakeService
 
 TP = tp()
 SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
 SOON = 0.3
-
-
-@pytest.fixture
-async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
-        async with faking(Path(folder) / "s") as made:
-            yield made
 
 
 class ClosedLater(UnixAddress):

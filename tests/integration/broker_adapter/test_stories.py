@@ -127,7 +127,6 @@ globals().update(STORIES)
     ]
 )
 async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TownOfClients]:
-    """A place, and services that come to it, asked through clients of one kind."""
     where, _, kind = request.param.partition("-")
     is_kafka = where == "kafka"
     place: Place = kafka_place(request, tmp_path) if is_kafka else FilesPlace(tmp_path)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
 from collections import deque
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,27 +19,17 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import started, tp
 from tests.support.engines import World, until
-from tests.support.server.fake_service import FakeService, faking
 from tests.support.server.frame_servers import listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from tests.support.server.fake_service import FakeService
 
 TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
 SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
 OVER = "broker 1 was started again since"
 
 
-@pytest.fixture
-async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
-        async with faking(Path(folder) / "s") as made:
-            yield made
-
-
 def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
-    """A broker's client that comes back quickly."""
     return RemoteLogMetadataClient(
         service.address, broker_id=1, settings=replace(SETTINGS, **options)
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,20 +11,11 @@ from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import LogUnavailable, NotReady, PartFailed, SidecarUnavailable
 from tests.support.builders import segment_id, started
-from tests.support.server.fake_service import FakeService, faking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from tests.support.server.fake_service import FakeService
 
 SOON = 0.2
-
-
-@pytest.fixture
-async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
-        async with faking(Path(folder) / "s") as made:
-            yield made
 
 
 def client_of(service: FakeService) -> Any:

@@ -18,8 +18,8 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.adopt.adoption import adopt
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.job import make_job_plan, run_job
-from spark_tiering.copy_job.job_lease import open_life
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.job_lease import open_lease
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection
@@ -230,7 +230,7 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
         request = adopter.request("many-*")
         with (
             open_surroundings(request) as other,
-            open_life(other, CopyMode.ADOPT) as life,
+            open_lease(other, CopyMode.ADOPT) as life,
             open_surroundings(
                 replace(
                     request, filters=SegmentSelection(topics=("many-*", "many-plain", "nowhere"))
@@ -315,7 +315,6 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
         await slow_kafka.wait_until_tiered(case, 1)
 
     def spoil(metadata: TierMetadata, partition: TopicIdPartition) -> None:
-        """A copy far above everything that there is."""
         segment_id = SegmentId(partition, Uuid.of(1, 2))
         lone = SegmentMetadata(
             segment_id, 2_800, 2_827, 77, 1_000, 1_000, ((0, 2_800),), 1_000, txn_index_empty=True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.adopt.outcomes import TopicStatus
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from tests.kafka.clients import create_topic, until, wait_for_leader
 from tests.kafka.cluster import SIZE, Cluster
 from tests.kafka.tiered import TIERED_TOPIC
@@ -32,14 +32,12 @@ RECORDS = 120
 
 @pytest.fixture(scope="module")
 def slow_cluster(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three nodes that tier slowly."""
     folder = tmp_path_factory.mktemp("kafka") / "cluster"
     with Cluster(kafka_jars, folder, tiered=True, properties=SLOW_COPYING) as cluster:
         yield cluster.start()
 
 
 def local_starts(cluster: Cluster, topic: str) -> list[int]:
-    """Where each replica begins on its own disk."""
     return [
         min(int(path.stem) for path in (node.data / f"{topic}-0").glob("*.log"))
         for node in cluster.nodes.values()
@@ -47,7 +45,6 @@ def local_starts(cluster: Cluster, topic: str) -> list[int]:
 
 
 async def adopted_topic(cluster: Cluster, topic: str) -> None:
-    """A topic with a replica on every node."""
     settings = {**TIERED_TOPIC, **ADOPTED_TOPIC}
     await create_topic(cluster.login, topic, replicas=SIZE, settings=settings)
 

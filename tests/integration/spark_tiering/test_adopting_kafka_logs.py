@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.partition_log.names import LOG, segment_file
 from spark_tiering.adopt.outcomes import TopicStatus
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.segments.segment_listing import TXN_INDEX
 from tests.integration.spark_tiering.test_segments_of_kafka import (
     TOPIC,

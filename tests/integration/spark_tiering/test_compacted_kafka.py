@@ -13,8 +13,8 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import LOG, TopicPartition
 from spark_tiering.copy_job.job import make_job_plan, run_job
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_job.request import ClusterAccess, JobRequest
-from spark_tiering.copy_job.source_problems import hindrances
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection

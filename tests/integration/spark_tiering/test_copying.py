@@ -63,8 +63,7 @@ def store(settings: LocalSettings) -> LocalStore:
 
 
 def manifest_of(task: CopyTask, store: LocalStore) -> Manifest:
-    """The manifest that a task wrote."""
-    key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
+    key = object_key(task.segment.id, task.segment.start_offset, ObjectKind.MANIFEST, task.prefix)
     found = read_manifest(store, key)
     assert isinstance(found, Manifest), found
     return found
@@ -87,7 +86,7 @@ def test_segment_when_it_is_copied_then_reads_back_as_the_source(
     assert manifest.described.note.job_id == task.job_id
     assert manifest.described.note.writer.startswith("rlmm ")
     assert manifest.described.note.log_object.crc64nvme == result.log_crc64nvme
-    assert result.log_bytes == task.size_bytes
+    assert result.log_bytes == task.segment.size_bytes
     assert result.stored_bytes == sum(found.size_bytes for found in store.list())
     # Three objects, each written and verified; a stream looks first.
     assert result.requests == 6 + options.is_compressed
@@ -135,7 +134,7 @@ def test_f102_f121_copy_when_it_is_resumed_then_writes_only_what_is_missing(
     """Objects that the attempt before left are compared, and not sent again."""
     task = copy_task(EXAMPLE, options=options)
     run(task, store)
-    keys = object_keys(task.segment_id, task.start_offset, task.prefix)
+    keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
     store.delete(keys[ObjectKind.MANIFEST])
     assert look(store, task.segment, task.prefix) is StoredObjects.PARTIAL
     store.delete(keys[ObjectKind.INDEXES])
@@ -248,7 +247,7 @@ def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
 ) -> None:
     """Nothing is replaced, and no manifest says that it were a segment."""
     task = copy_task(EXAMPLE, options=options, action=action)
-    key = object_key(task.segment_id, task.start_offset, kind, task.prefix)
+    key = object_key(task.segment.id, task.segment.start_offset, kind, task.prefix)
     store.put(key, BytesContent(b"somebody else's"))
     result = run(task, store)
     assert result.outcome is UnitOutcome.CONFLICT
@@ -265,10 +264,10 @@ def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_confl
     assert run(task, store).outcome is UnitOutcome.CONFLICT
     run(replace(task, action=SegmentAction.COPY), store)
     assert run(task, store).outcome is UnitOutcome.FOUND
-    other = run(replace(task, size_bytes=1), store)
+    other = run(replace(task, segment=replace(task.segment, size_bytes=1)), store)
     assert other.outcome is UnitOutcome.CONFLICT
     assert "the metadata says 1" in other.detail
-    key = object_key(task.segment_id, task.start_offset, ObjectKind.LOG, task.prefix)
+    key = object_key(task.segment.id, task.segment.start_offset, ObjectKind.LOG, task.prefix)
     path = settings.folder / key
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     assert "CRC-64/NVME" in run(task, store).detail

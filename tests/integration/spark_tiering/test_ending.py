@@ -31,7 +31,6 @@ EXAMPLE = example_partition()
 def place(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Place]:
-    """A folder, or the bucket of a fake."""
     known_as("somebody", "something", tmp_path, monkeypatch)
     if request.param == "folder":
         yield Folder(path=tmp_path / "objects")
@@ -54,18 +53,18 @@ def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
     for one in (task, other):
         run(one, store)
     strangers = [
-        f"{PREFIX}{main_key(other.segment_id, 0)}.log",
-        f"{PREFIX}{main_key(task.segment_id, 120)}.log.of-somebody-else",
+        f"{PREFIX}{main_key(other.segment.id, 0)}.log",
+        f"{PREFIX}{main_key(task.segment.id, 120)}.log.of-somebody-else",
     ]
-    keys = object_keys(task.segment_id, SECOND.base_offset, PREFIX)
+    keys = object_keys(task.segment.id, SECOND.base_offset, PREFIX)
     for key in (keys[ObjectKind.LOG], keys[ObjectKind.INDEXES], *strangers):
         place.leave_open(key)
-    ended = delete_objects(store, task.segment_id, SECOND.base_offset, PREFIX)
+    ended = delete_objects(store, task.segment.id, SECOND.base_offset, PREFIX)
     assert (ended.is_done, ended.uploads_ended, ended.detail) == (True, 2, "")
     assert look(store, task.segment, PREFIX) is StoredObjects.NONE
     assert look(store, other.segment, PREFIX) is StoredObjects.WHOLE
     assert sorted(upload.key for upload in store.open_uploads()) == sorted(strangers)
-    again = delete_objects(store, task.segment_id, SECOND.base_offset, PREFIX)
+    again = delete_objects(store, task.segment.id, SECOND.base_offset, PREFIX)
     assert (again.is_done, again.uploads_ended) == (True, 0)
 
 
@@ -92,12 +91,12 @@ def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without
                     msg = "the store went away"
                     raise StoreUnavailable(msg)
 
-        ended = delete_objects(Flaky(), task.segment_id, 120, PREFIX)  # type: ignore[arg-type]  # enough of a store
+        ended = delete_objects(Flaky(), task.segment.id, 120, PREFIX)  # type: ignore[arg-type]  # enough of a store
         assert not ended.is_done
         assert ended.detail == "the store went away"
         found = look(store, task.segment, PREFIX)
         assert found is (StoredObjects.PARTIAL if failing_at else StoredObjects.WHOLE)
-        assert delete_objects(store, task.segment_id, 120, PREFIX).is_done
+        assert delete_objects(store, task.segment.id, 120, PREFIX).is_done
         assert look(store, task.segment, PREFIX) is StoredObjects.NONE
 
 
@@ -112,7 +111,7 @@ def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: Objec
         def open_uploads(self, prefix: str) -> object:
             raise StoreUnsuitable(prefix)
 
-    ended = delete_objects(Simple(), task.segment_id, 120, PREFIX)  # type: ignore[arg-type]  # enough of a store
+    ended = delete_objects(Simple(), task.segment.id, 120, PREFIX)  # type: ignore[arg-type]  # enough of a store
     assert ended.is_done
     assert "uploads" in ended.detail
     assert look(store, task.segment, PREFIX) is StoredObjects.NONE
@@ -137,7 +136,7 @@ def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     """A set without its manifest is incomplete; a manifest without its set is damage."""
     task = copy_task(EXAMPLE)
     run(task, store)
-    keys = object_keys(task.segment_id, 120, PREFIX)
+    keys = object_keys(task.segment.id, 120, PREFIX)
     for kind in taken:
         store.delete(keys[kind])
     seen = examine(store, task.segment, PREFIX)
@@ -152,7 +151,7 @@ def test_manifest_that_is_none_or_of_another_segment_when_looked_at_is_damage(
     """Names are not believed: a manifest must be of the segment whose name it has."""
     task = copy_task(EXAMPLE)
     run(task, store)
-    keys = object_keys(task.segment_id, 120, PREFIX)
+    keys = object_keys(task.segment.id, 120, PREFIX)
     other = copy_task(EXAMPLE, uuid=segment_id("other", ORDERS).uuid).segment
     contents = {kind: store.get(key, 0, 1 << 20) for kind, key in keys.items()}
     for kind, key in object_keys(other.id, 120, PREFIX).items():
@@ -170,5 +169,5 @@ def test_store_that_is_away_when_it_is_looked_at_tells_nothing(place: Place) -> 
     """Nobody knows what is there: that is not nothing."""
     with place.open_absent() as absent:
         assert look(absent, copy_task(EXAMPLE).segment, PREFIX) is StoredObjects.UNKNOWN
-        ended = delete_objects(absent, copy_task(EXAMPLE).segment_id, 120, PREFIX)
+        ended = delete_objects(absent, copy_task(EXAMPLE).segment.id, 120, PREFIX)
         assert not ended.is_done

@@ -10,7 +10,7 @@ from rlmm.errors import EngineUnfit
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.executor.object_deletion import delete_objects
@@ -28,8 +28,6 @@ from tests.support.tier.job_folders import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spark_tiering.copy_job.report import JobReport
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.executor.tasks import CopyOptions
@@ -37,19 +35,11 @@ if TYPE_CHECKING:
 CS, CF, DS, DF = SegmentState
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
-
-
 def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
-    """The fates of one partition's copies, in order."""
     return [one.fate.value for one in report.receipts if one.partition == partition]
 
 
 def take_away(place: TierPlace, start: int) -> None:
-    """The broker deletes a segment: its files get another name, and then they are gone."""
     for path in place.file("").glob(f"{start:020d}.*"):
         path.rename(path.with_name(f"{path.name}.deleted"))
 
@@ -140,7 +130,7 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
     """A log that was cut and written anew since it was planned is not what was announced."""
 
     def change(task: CopyTask) -> None:
-        if (task.partition, task.start_offset) == (ORDERS, SECOND.base_offset):
+        if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, SECOND.base_offset):
             log = place.file(SECOND.file(".log"))
             log.write_bytes(log.read_bytes()[:-1_171])
 
@@ -153,9 +143,8 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
 
 
 def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
-    """Somebody else says that a copy came to these states."""
     for state in reached:
-        event = SegmentUpdate(task.segment_id, task.broker_id, at.now_ms(), None, state)
+        event = SegmentUpdate(task.segment.id, task.segment.broker_id, at.now_ms(), None, state)
         at.metadata.publish(event, 5.0)
 
 
@@ -168,9 +157,9 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
     reached = (DS, DF) if is_over else (DS,)
 
     def delete(task: CopyTask) -> None:
-        if (task.partition, task.start_offset) == (ORDERS, 0):
+        if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, 0):
             move(at, task, *reached)
-            delete_objects(at.store, task.segment_id, 0)
+            delete_objects(at.store, task.segment.id, 0)
 
     tasks: dict[str, CopyTask] = {}
     engine = WatchedUnits(

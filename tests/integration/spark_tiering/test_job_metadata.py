@@ -13,7 +13,7 @@ from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
 from tests.support.server.memory_service import ServedMetadata
@@ -43,14 +43,12 @@ HURRIED = WaitLimits(publish_s=3.0, ready_s=4.0, unit_s=60.0)
 
 @pytest.fixture
 def served() -> Iterator[ServedMetadata]:
-    """A service that answers for everything."""
     with ServedMetadata() as served:
         yield served
 
 
 @pytest.fixture
 def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
     return TierPlace(tmp_path, metadata=served.access)
 
 
@@ -165,7 +163,6 @@ def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
 
 
 def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
-    """The fates of one partition's copies, in order."""
     return [one.fate.value for one in report.receipts if one.partition == partition]
 
 

@@ -15,7 +15,7 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.checkpoints import format_offsets
 from rlmm.partition_log.names import TopicPartition
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.document_reading import parse_plan
 from spark_tiering.copy_plan.plan import CopyPlan
@@ -35,14 +35,7 @@ ONE = Budgets(objects_max=3)
 """For a job of one segment."""
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
-
-
 def kept(plan: CopyPlan) -> CopyPlan:
-    """A plan that was written to a file and read again."""
     found = parse_plan(format_plan(plan))
     assert isinstance(found, CopyPlan)
     return found
@@ -75,12 +68,10 @@ def test_plan_when_only_what_does_not_matter_has_changed_then_is_carried_out(
 
 
 def copy_one(place: TierPlace) -> None:
-    """Another job copies a segment meanwhile."""
     assert len(place.run(budgets=ONE).receipts) == 1
 
 
 def delete_lowest(place: TierPlace) -> None:
-    """The broker's retention deletes the lowest segment."""
     for path in place.file("").glob("00000000000000000000.*"):
         path.unlink()
 

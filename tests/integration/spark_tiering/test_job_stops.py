@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.copy_job import stop_signals as stopping
+from spark_tiering.copy_job import job_lease as stopping
 from spark_tiering.copy_job.job import run_job
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.executor import stop_mark as pausing
 from spark_tiering.job_registry.records import JobRecords
 from tests.support.tier.job_folders import JOBS, TierPlace, WatchedUnits, states
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
     from spark_tiering.copy_job.report import JobReport
     from spark_tiering.executor.tasks import CopyResult, CopyTask
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
 
 
 @pytest.fixture(autouse=True)

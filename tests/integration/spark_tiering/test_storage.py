@@ -83,7 +83,6 @@ def store(folder: Path) -> LocalStore:
 
 
 def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> bytes:
-    """All pieces; a reason fails here."""
     assert not isinstance(found, Unreadable), found
     pieces = list(found)
     assert not [piece for piece in pieces if isinstance(piece, Unreadable)], pieces
@@ -346,7 +345,7 @@ def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalSt
     assert len([key for key in asked if key.endswith(ObjectKind.MANIFEST)]) == 1
     first = copy_task(EXAMPLE, FIRST)
     run(first, store)
-    keys = object_keys(first.segment_id, 0, PREFIX)
+    keys = object_keys(first.segment.id, 0, PREFIX)
     manifest = store.get(keys[ObjectKind.MANIFEST], 0, 10_000)
     assert isinstance(manifest, bytes)
     for label in range(MANIFESTS_KEPT):

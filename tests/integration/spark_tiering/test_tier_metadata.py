@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import EventRejected, NotReady
+from rlmm.errors import EventRejected, NotReady, RlmmError
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.copy_plan.inputs import PartitionImage
 from tests.support.builders import (
     delete_finished,
     delete_started,
     finished,
+    partition_delete,
     segment_id,
     started,
     tp,
@@ -23,18 +24,23 @@ from tests.support.builders import (
 from tests.support.tier.metadata_accesses import COUNT, KINDS, WAIT_S, access_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from rlmm.metadata.events import SegmentUpdate
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
 
 PARTITIONS = [tp(partition=number) for number in range(8)]
 """On several metadata partitions, and several on one."""
 
+MARKED, STARTED, FINISHED = PartitionDeleteState
+FIVE = PARTITIONS[:5]
+EACH = 20
+
 
 @pytest.fixture(params=KINDS)
 async def access(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
-    """One of every kind, over an empty log."""
     before = {thread.name for thread in threading.enumerate()}
     async with access_of(request.param, tmp_path) as made:
         yield made
@@ -43,12 +49,10 @@ async def access(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 def place_of(partition: TopicIdPartition) -> int:
-    """The metadata partition of a user partition."""
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 
 async def copied(access: Any, label: str, start: int, last: int, epoch: int = 0) -> Any:
-    """A copy is started and finished; its first event."""
     first = started(label, start, last, {epoch: start})
     assert (await access.publish(first, WAIT_S)).verdict == "applied"
     assert (await access.publish(finished(label), WAIT_S)).verdict == "applied"
@@ -170,3 +174,67 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
         taken += 1
     await writing
     assert is_over
+
+
+async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
+    access: Any,
+) -> None:
+    """In Kafka's order; what skips a step, or follows the end, is refused and leaves no trace."""
+    await access.publish(started("one"), WAIT_S)
+    with pytest.raises(EventRejected):
+        await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)
+    for offset, state in enumerate((MARKED, STARTED, FINISHED), 1):
+        published = await access.put_partition_delete(partition_delete(state), WAIT_S)
+        assert (published.offset, published.verdict) == (offset, "applied")
+        (image,) = (await access.image([tp()], {}, WAIT_S)).partitions
+        assert image.delete is state
+    with pytest.raises(EventRejected):
+        await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)
+
+
+"""On several metadata partitions, and several on one."""
+
+
+async def test_events_when_published_together_then_take_effect_in_the_order_of_each_partition(
+    access: Any,
+) -> None:
+    """Each has its verdict in its place, and those of one partition have rising offsets."""
+    ids = [
+        segment_id(1_000 * number + at, partition)
+        for at in range(EACH)
+        for number, partition in enumerate(FIVE)
+    ]
+    starts = [started(one, 10 * at, 10 * at + 9) for at, one in enumerate(ids)]
+    finishes = [finished(one) for one in ids]
+    rounds: tuple[Sequence[SegmentMetadata | SegmentUpdate], ...] = (starts, finishes)
+    for events in rounds:
+        told = await access.publish_all(events, WAIT_S)
+        assert {one.verdict for one in told} == {"applied"}
+        for partition in FIVE:
+            of_partition = [
+                one.offset
+                for event, one in zip(events, told, strict=True)
+                if event.id.partition == partition
+            ]
+            assert of_partition == sorted(set(of_partition))
+            assert len(of_partition) == EACH
+    image = await access.image(FIVE, {}, WAIT_S)
+    assert {len(one.segments) for one in image.partitions} == {EACH}
+    states = {segment.state for one in image.partitions for segment in one.segments}
+    assert states == {SegmentState.COPY_SEGMENT_FINISHED}
+
+
+async def test_event_when_it_is_rejected_among_others_then_those_behind_it_take_effect(
+    access: Any,
+) -> None:
+    """Why it was not stored is given in its place; nothing is raised."""
+    first, second, third = (segment_id(number, FIVE[0]) for number in (1, 2, 3))
+    events = [started(first, 0, 9), finished(second), started(third, 20, 29)]
+    told = await access.publish_all(events, WAIT_S)
+    assert isinstance(told[1], EventRejected)
+    assert not any(isinstance(one, RlmmError) for one in (told[0], told[2]))
+    assert (await access.segment(third, WAIT_S)).start_offset == 20
+    assert await access.segment(second, WAIT_S) is None
+    again = await access.publish_all(events[:1], WAIT_S)
+    assert again[0].verdict == "duplicate"
+    assert await access.publish_all([], WAIT_S) == []

@@ -53,7 +53,6 @@ class Clusters:
         self.asked: list[KafkaSettings] = []
 
     async def open(self, settings: KafkaSettings) -> MemoryLog:
-        """A log on a topic of its own."""
         self.asked.append(settings)
         self.topics.append(MemoryTopic(COUNT))
         return MemoryLog(self.topics[-1])
@@ -61,7 +60,6 @@ class Clusters:
 
 @pytest.fixture
 def clusters(monkeypatch: pytest.MonkeyPatch) -> Clusters:
-    """Logs of clusters are in memory."""
     made = Clusters()
     monkeypatch.setattr(KafkaLog, "open", made.open)
     return made

@@ -46,7 +46,6 @@ EVERYTHING = Assignment.everything()
 
 
 def on(world: World, place: int, label: str = "one", start: int = 0) -> SegmentMetadata:
-    """A copy of a partition on a metadata partition."""
     return started(segment_id(label, world.partition_on(place)), start, start + 9)
 
 
@@ -54,7 +53,6 @@ def on(world: World, place: int, label: str = "one", start: int = 0) -> SegmentM
 async def encrypted(
     engine: Engine, folder: Path
 ) -> AsyncIterator[tuple[SidecarAccess, dict[str, Any]]]:
-    """A service on TCP with TLS and tokens, and how it is asked by an administrator."""
     pki = Pki(folder)
     ca_file, token_file = folder / "ca.pem", folder / "token"
     pki.authority.cert_pem.write_to_path(str(ca_file))

@@ -33,19 +33,16 @@ def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def tier(tmp_path: Path) -> Command:
-    """The command, for a store that knows of one job, which is over."""
     found = Command(TierPlace(tmp_path))
     assert found.run().exit_code == 0
     return found
 
 
 def jobs(tier: Command) -> list[str]:
-    """The jobs that the store knows of."""
     return [one["jobId"] for one in shown(tier)["jobs"]]
 
 
 def shown(tier: Command) -> dict[str, list[dict[str, str]]]:
-    """What `status` says to programs."""
     told: dict[str, list[dict[str, str]]] = json.loads(status(tier, "--output", "json").stdout)
     return told
 
@@ -55,7 +52,6 @@ def status(tier: Command, *more: str) -> Result:
 
 
 def journal(tier: Command, *steps: AdoptionStep) -> AdoptionJournal:
-    """A window of the job's, as far as *steps*; the newest entry."""
     (job_id,) = jobs(tier)
     with open_store(tier.place.store_settings) as store:
         kept = JobStore(store, "")

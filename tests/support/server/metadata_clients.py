@@ -52,7 +52,7 @@ class Threaded:
 
 
 def figures_of(client: Any) -> ClientStatistics:
-    living = client.blocking._client if isinstance(client, Threaded) else client
+    living = client.blocking._subject if isinstance(client, Threaded) else client
     statistics: ClientStatistics = living.statistics()
     return statistics
 

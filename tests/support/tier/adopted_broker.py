@@ -17,8 +17,8 @@ from spark_tiering.adopt.adoption import abort, adopt, resume
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.topic_actions import AdoptionTopicActions
 from spark_tiering.adopt.window import AdoptionWindow
-from spark_tiering.copy_job.job import nobody_stops
-from spark_tiering.copy_job.job_lease import open_life, stop_signs
+from spark_tiering.copy_job.job import never_stop
+from spark_tiering.copy_job.job_lease import open_lease, stop_signals
 from spark_tiering.copy_job.request import ClusterAccess, JobRequest, WaitLimits
 from spark_tiering.copy_job.wiring import open_surroundings
 from spark_tiering.copy_plan.reasons import CopyMode
@@ -148,13 +148,13 @@ class Adopter:
         def run() -> bool:
             with (
                 open_surroundings(self.request(topic)) as at,
-                open_life(at, CopyMode.ADOPT) as life,
+                open_lease(at, CopyMode.ADOPT) as life,
             ):
                 assert at.cluster is not None
                 facts = at.cluster.partition_facts(lambda name: name == topic)
                 claimed = JobTopic(topic, next(iter(facts)).topic_id)
                 life.claim(at, [claimed])
-                signs = stop_signs(at, life.records, nobody_stops)
+                signs = stop_signals(at, life.records, never_stop)
                 hands = AdoptionTopicActions(at, claimed, life, signs, on_progress=death.progress)
                 try:
                     AdoptionWindow(topic, DyingHands(hands, death), QUICK).adopt()

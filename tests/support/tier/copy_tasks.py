@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.metadata.ids import Uuid
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentMetadata
 from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.limited_io import UnitLimits
 from spark_tiering.executor.segment_copy import carry_out
@@ -59,26 +60,27 @@ def copy_task(
     planned_from: PartitionFiles = changes.pop("planned_from", files)
     report = report_on(planned_from, listed)
     assert listed.next_offset is not None
-    said: dict[str, Any] = {
-        "uuid": UUID,
+    fields: dict[str, Any] = {
         "start_offset": listed.base_offset,
         "last_offset": listed.next_offset - 1,
-        "size_bytes": report.size_bytes,
-        "epochs": report.epochs,
+        "broker_id": 1,
         "max_timestamp_ms": report.max_timestamp_ms,
+        "event_timestamp_ms": 1_700_000_300_000,
+        "epochs": report.epochs,
+        "size_bytes": report.size_bytes,
         "txn_index_empty": report.txn_index_empty,
+    }
+    fields |= {name: changes.pop(name) for name in fields if name in changes}
+    segment = SegmentMetadata(SegmentId(partition, changes.pop("uuid", UUID)), **fields)
+    usual: dict[str, Any] = {
         "log_start": 0,
         "prefix": PREFIX,
-        "broker_id": 1,
-        "event_timestamp_ms": 1_700_000_300_000,
         "job_id": "job-20231114",
         "pace": UNBOUND,
         "deadline_s": 600.0,
         "action": SegmentAction.COPY,
     }
-    return CopyTask(
-        partition=partition, files=files, store=store, options=options, **(said | changes)
-    )
+    return CopyTask(segment, files, store=store, options=options, **(usual | changes))
 
 
 @dataclass
@@ -120,7 +122,7 @@ def digest_read_back(task: CopyTask, store: ObjectStore) -> str:
 
 
 def assert_equals_source(task: CopyTask, store: ObjectStore, files: PartitionFiles) -> None:
-    listed = ListedSegment(task.start_offset, task.last_offset + 1)
+    listed = ListedSegment(task.segment.start_offset, task.segment.last_offset + 1)
     log = files.read(listed.file(".log"), 0, 1 << 40)
     assert digest_read_back(task, store) == hashlib.sha256(log).hexdigest()
     storage = TierStorage(store, task.prefix)

@@ -157,15 +157,16 @@ def watch(points: Points) -> None:
 
         setattr(owner, method, call)
 
-    written = EmbeddedMetadata._written
+    stored = EmbeddedMetadata._stored
 
-    async def told_written(self: Any, event: Any, timeout_s: float) -> Any:
+    async def told_stored(self: Any, event: Any, deadline_s: float) -> Any:
         # By itself or together with others: each has its own end.
-        outcome = await written(self, event, timeout_s)
-        points.passed(f"event:{SHORT[event.state]}")
+        outcome = await stored(self, event, deadline_s)
+        if isinstance(event.state, SegmentState):
+            points.passed(f"event:{SHORT[event.state]}")
         return outcome
 
-    EmbeddedMetadata._written = told_written  # type: ignore[method-assign]
+    EmbeddedMetadata._stored = told_stored  # type: ignore[method-assign]
     told(LocalStore, "_give_name", lambda key, *_: kind_of(key), before=WRITING)
     told(
         EmbeddedMetadata,

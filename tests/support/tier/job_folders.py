@@ -286,7 +286,7 @@ class WatchedUnits(InProcess):
             if is_copy:
                 self._before(unit)
                 self.copied.append(unit)
-            if is_copy and unit.start_offset in self._lost:
+            if is_copy and unit.segment.start_offset in self._lost:
                 outcomes.append(UnitLost(index, "its worker died"))
             else:
                 outcomes += super().run_units([unit], fn)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import RlmmError
+from rlmm.wire.values import WriteAnswer
 from spark_tiering.copy_job.request import JobRequest
 from spark_tiering.copy_job.wiring import CopyJobContext
 from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
@@ -13,7 +14,6 @@ from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.segment_sources.protocol import FoundPartition
 from spark_tiering.segment_sources.settings import LogDirSettings
-from spark_tiering.tier_metadata.protocol import PublishedEvent
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.partitions.segments import example_partition
@@ -87,16 +87,16 @@ class HeldMetadata:
             self.cluster_id, self.topic_id, self.partition_count, positions, images
         )
 
-    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> PublishedEvent:
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         if self.error is not None:
             raise self.error
         self.published.append(event)
-        return PublishedEvent(0, len(self.published) - 1, "applied")
+        return WriteAnswer(0, len(self.published) - 1, "applied")
 
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
-    ) -> list[PublishedEvent | RlmmError]:
-        told: list[PublishedEvent | RlmmError] = []
+    ) -> list[WriteAnswer | RlmmError]:
+        told: list[WriteAnswer | RlmmError] = []
         for event in events:
             try:
                 told.append(self.publish(event, timeout_s))
@@ -104,11 +104,11 @@ class HeldMetadata:
                 told.append(error)
         return told
 
-    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> PublishedEvent:
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         if self.error is not None:
             raise self.error
         self.deleted.append(delete)
-        return PublishedEvent(0, len(self.deleted) - 1, "applied")
+        return WriteAnswer(0, len(self.deleted) - 1, "applied")
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
         if self.error is not None:

@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.ids import Uuid
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentMetadata
 from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.names import EPOCH_CHECKPOINT
 from rlmm.records.header import HEADER_BYTES
@@ -77,20 +78,21 @@ class VariedLog(MadeLog):
 
 def task_of(log: VariedLog, store: StoreSettings, options: CopyOptions, number: int) -> CopyTask:
     return CopyTask(
-        partition=ORDERS,
-        uuid=Uuid(number.to_bytes(16)),
-        start_offset=0,
-        last_offset=log.next_offset - 1,
-        size_bytes=log.size,
-        epochs=((0, 0),),
-        max_timestamp_ms=T_MS + min(KINDS, log.size // BATCH_BYTES) - 1,
-        txn_index_empty=True,
+        SegmentMetadata(
+            SegmentId(ORDERS, Uuid(number.to_bytes(16))),
+            0,
+            log.next_offset - 1,
+            1,
+            T_MS + min(KINDS, log.size // BATCH_BYTES) - 1,
+            T_MS,
+            ((0, 0),),
+            log.size,
+            txn_index_empty=True,
+        ),
         files=log,
         log_start=0,
         store=store,
         prefix="",
-        broker_id=1,
-        event_timestamp_ms=T_MS,
         job_id="large",
         options=options,
         pace=UNBOUND,

@@ -17,7 +17,7 @@ from spark_tiering.adopt.settings import CHANGED, COPY_DISABLE, RETENTION_BYTES,
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.window import AdoptionWindow
 from spark_tiering.copy_job.execution import CopyExecution
-from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.lineage import CopiedTier
 from spark_tiering.copy_plan.planner import make_plan

@@ -8,12 +8,13 @@ took effect; whatever it leaves is what the next job finds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import TRANSITIONS, SegmentMetadata, SegmentState
+from rlmm.wire.values import WriteAnswer
 from spark_tiering.copy_job.execution import CopyExecution, WaveSize
-from spark_tiering.copy_job.protocols import CopyUnit
 from spark_tiering.copy_job.publishing import PublishFailure, PublishRefusal
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.planner import make_plan
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.copy_plan.inputs import SourcePartition
     from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
+    from spark_tiering.executor.tasks import CopyTask
 
 OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 WAVES = WaveSize(3, 10**9)
@@ -123,10 +125,10 @@ class WorldPublisher:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def start(self, segment: SegmentMetadata) -> int | PublishRefusal:
+    def start(self, segment: SegmentMetadata) -> WriteAnswer | PublishRefusal:
         return self._publish(segment.id, segment.state, segment)
 
-    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[int | PublishRefusal]:
+    def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
         return [self.start(one) for one in segments]
 
     def move(
@@ -135,7 +137,7 @@ class WorldPublisher:
         uuid: Uuid,
         state: SegmentState,
         custom_metadata: bytes | None,
-    ) -> int | PublishRefusal:
+    ) -> WriteAnswer | PublishRefusal:
         known = self._world.segments.get(SegmentId(partition, uuid))
         moved = None
         if known is not None:
@@ -147,7 +149,7 @@ class WorldPublisher:
         partition: TopicIdPartition,
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
-    ) -> list[int | PublishRefusal]:
+    ) -> list[WriteAnswer | PublishRefusal]:
         return [self.move(partition, uuid, state, custom) for uuid, custom in segments]
 
     def state(self, partition: TopicIdPartition, uuid: Uuid) -> SegmentState | None:
@@ -156,7 +158,7 @@ class WorldPublisher:
 
     def _publish(
         self, segment_id: SegmentId, state: SegmentState, moved: SegmentMetadata | None
-    ) -> int | PublishRefusal:
+    ) -> WriteAnswer | PublishRefusal:
         world = self._world
         world.step()
         known = world.segments.get(segment_id)
@@ -174,7 +176,7 @@ class WorldPublisher:
         world.step()
         if failure is not None:
             return PublishRefusal(failure, "as it was told")
-        return len(world.events) - 1
+        return WriteAnswer(0, len(world.events) - 1, "applied")
 
 
 class WorldHands:
@@ -194,18 +196,19 @@ class WorldHands:
 
     def unit(
         self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata
-    ) -> CopyUnit:
-        return CopyUnit(copy.uuid, None)  # type: ignore[arg-type]
+    ) -> CopyTask:
+        return SimpleNamespace(segment=event)  # type: ignore[return-value]
 
     def copy(
-        self, units: Sequence[CopyUnit], on_result: Callable[[Uuid, CopyResult | str], None]
+        self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """Return results in the worst order, highest offset first."""
         for unit in reversed(units):
-            copy = self._copies[unit.uuid]
+            copy = self._copies[unit.segment.id.uuid]
             if self._world.stopped_units:
                 on_result(
-                    unit.uuid, CopyResult(str(copy.uuid), UnitOutcome.STOPPED, "it is told to")
+                    unit.segment.id.uuid,
+                    CopyResult(str(copy.uuid), UnitOutcome.STOPPED, "it is told to"),
                 )
                 continue
             self._world.on_copy(copy)
@@ -223,7 +226,7 @@ class WorldHands:
                 copy.size_bytes,
                 2 * copy.size_bytes,
             )
-            on_result(unit.uuid, result)
+            on_result(unit.segment.id.uuid, result)
 
     def stop_units(self, why: str) -> None:
         self._world.stopped_units.append(why)

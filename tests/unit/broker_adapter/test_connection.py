@@ -14,8 +14,6 @@ from rlmm.wire.messages import ID_MAX, answer_frame, read_request, refusal_frame
 
 
 class Wire(asyncio.Transport):
-    """A transport that keeps what is written."""
-
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[tuple[int, str, list[Any]]] = []
@@ -29,7 +27,6 @@ class Wire(asyncio.Transport):
 
 
 def connected() -> tuple[ServiceConnection, Wire]:
-    """A connection, and what it writes to."""
     connection, wire = ServiceConnection(), Wire()
     connection.connection_made(wire)
     return connection, wire

@@ -1,4 +1,4 @@
-"""What a state says of an event whose answer was lost."""
+"""Lost answers: what a state says of an event, and how a call settles what became of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_adapter.lost_answers import LostWriteState, fate_of
-from rlmm.metadata.segment import PartitionDeleteState
+from broker_adapter.lost_answers import STORED_MAX, LostWriteState, settled, state_of_write
+from rlmm.errors import (
+    AppendUncertain,
+    AssignmentLost,
+    EventRejected,
+    LogUnavailable,
+    NotReady,
+    OutcomeUnknown,
+    RlmmError,
+    Stopped,
+    UnknownPartition,
+)
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.wire.values import WriteAnswer
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -18,6 +30,8 @@ from tests.support.builders import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from broker_adapter.calls import Event
 
 MARKED, STARTED, FINISHED = PartitionDeleteState
@@ -72,4 +86,158 @@ def test_f54_event_when_its_answer_was_lost_then_the_state_tells(
     event: Event, found: Any, fate: LostWriteState
 ) -> None:
     """Failure scenario F54: stored again is only what had no effect that can be seen."""
-    assert fate_of(event, found) is fate
+    assert state_of_write(event, found) is fate
+
+
+AT = (2, 40)
+UNCERTAIN = AppendUncertain("no answer came")
+UNKNOWN = OutcomeUnknown("no verdict came", stored_at=AT)
+COPYING = started("one")
+COPIED = COPYING.updated(finished("one"))
+DELETING = COPIED.updated(delete_started("one"))
+HAD = WriteAnswer(2, 55, "duplicate")
+WAS_AT = WriteAnswer(*AT, "duplicate")
+NOT_ASSIGNED = WriteAnswer(*AT, "stored-not-assigned")
+DONE = WriteAnswer(2, 60, "applied")
+
+Answer = WriteAnswer | RlmmError
+Found = SegmentMetadata | RlmmError | None
+
+
+class Scripted:
+    def __init__(self, answers: list[Answer], found: list[Found]) -> None:
+        self._answers = answers
+        self._found = found
+        self.at_least: list[Mapping[int, int]] = []
+
+    async def store(self) -> WriteAnswer:
+        answer = self._answers.pop(0)
+        if isinstance(answer, RlmmError):
+            raise answer
+        return answer
+
+    async def look(self, at_least: Mapping[int, int]) -> SegmentMetadata | None:
+        self.at_least.append(at_least)
+        found = self._found.pop(0)
+        if isinstance(found, RlmmError):
+            raise found
+        return found
+
+    async def position(self) -> tuple[int, int]:
+        return 2, 55
+
+    async def settle(self, event: Event, **options: bool) -> WriteAnswer:
+        return await settled(event, self.store, self.look, self.position, **options)
+
+    @property
+    def is_used_up(self) -> bool:
+        return not self._answers and not self._found
+
+
+JOB_CASES: dict[str, tuple[Event, list[Answer], list[Found], object]] = {
+    "heard": (COPYING, [DONE], [], DONE),
+    "start uncertain, there": (COPYING, [UNCERTAIN], [COPYING], HAD),
+    "start uncertain, further on": (COPYING, [UNCERTAIN], [COPIED], HAD),
+    "start uncertain, not there": (COPYING, [UNCERTAIN, DONE], [None], DONE),
+    "start unknown, there": (COPYING, [UNKNOWN], [COPYING], WAS_AT),
+    "start unknown, not there": (COPYING, [UNKNOWN], [None], EventRejected),
+    "finish uncertain, had": (finished("one"), [UNCERTAIN], [COPIED], HAD),
+    "finish uncertain, not yet": (finished("one"), [UNCERTAIN, DONE], [COPYING], DONE),
+    "finish uncertain twice": (
+        finished("one"), [UNCERTAIN, UNCERTAIN], [COPYING, COPIED], HAD,
+    ),
+    "finish uncertain for ever": (
+        finished("one"), [UNCERTAIN] * STORED_MAX, [COPYING] * STORED_MAX, UNCERTAIN,
+    ),
+    "finish uncertain, passed": (finished("one"), [UNCERTAIN], [DELETING], UNCERTAIN),
+    "finish unknown, had": (finished("one"), [UNKNOWN], [COPIED], WAS_AT),
+    "finish unknown, had not": (finished("one"), [UNKNOWN], [COPYING], EventRejected),
+    "finish unknown, passed": (finished("one"), [UNKNOWN], [DELETING], UNKNOWN),
+    "finish unknown, gone": (finished("one"), [UNKNOWN], [None], UNKNOWN),
+    "finish unknown, another's": (
+        finished("one"), [UNKNOWN], [replace(COPIED, custom_metadata=b"x")], UNKNOWN,
+    ),
+    "end begun, had": (delete_started("one"), [UNKNOWN], [DELETING], WAS_AT),
+    "end uncertain, gone": (delete_finished("one"), [UNCERTAIN], [None], HAD),
+    "end unknown, gone": (delete_finished("one"), [UNKNOWN], [None], WAS_AT),
+    "end unknown, still there": (delete_finished("one"), [UNKNOWN], [DELETING], EventRejected),
+    "rejected": (COPYING, [EventRejected("no")], [], EventRejected),
+    "not stored": (COPYING, [LogUnavailable("away")], [], LogUnavailable),
+    "stopped before": (COPYING, [Stopped("over")], [], Stopped),
+    "stopped behind": (COPYING, [Stopped("over", stored_at=AT)], [COPYING], WAS_AT),
+    "not assigned, there": (COPYING, [NOT_ASSIGNED], [COPYING], WAS_AT),
+    "partition unknown, not there": (
+        COPYING, [UNCERTAIN, DONE], [UnknownPartition("nothing of it")], DONE,
+    ),
+    "taken away": (COPYING, [AssignmentLost("gone", stored_at=AT)], [COPYING], WAS_AT),
+    "nobody to look": (COPYING, [UNCERTAIN], [NotReady("replaying")], UNCERTAIN),
+    "repeat meets another": (
+        finished("one"), [UNCERTAIN, EventRejected("deleted")], [COPYING], UNCERTAIN,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOB_CASES)
+async def test_f54_event_of_a_job_when_its_verdict_is_lost_then_the_segment_decides(
+    name: str,
+) -> None:
+    """A success is one; what is open stays open, under the error that left it so (F126)."""
+    event, answers, found, expected = JOB_CASES[name]
+    write = Scripted(list(answers), list(found))
+    if isinstance(expected, WriteAnswer):
+        assert await write.settle(event, is_job=True) == expected
+    else:
+        kind = expected if isinstance(expected, type) else type(expected)
+        with pytest.raises(kind) as caught:
+            await write.settle(event, is_job=True)
+        if not isinstance(expected, type):
+            assert str(expected) in str(caught.value)
+    assert write.is_used_up
+
+
+BROKER_CASES: dict[str, tuple[Event, list[Answer], list[Found], type[RlmmError]]] = {
+    "finish unknown": (finished("one"), [UNKNOWN], [], OutcomeUnknown),
+    "end uncertain, gone": (delete_finished("one"), [UNCERTAIN], [None], AppendUncertain),
+    "finish uncertain for ever": (
+        finished("one"), [UNCERTAIN] * STORED_MAX, [COPYING] * STORED_MAX, AppendUncertain,
+    ),
+    "repeat is stored, and not heard": (
+        finished("one"), [UNCERTAIN, UNKNOWN], [COPYING], OutcomeUnknown,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKER_CASES)
+async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_the_broker_decides(
+    name: str,
+) -> None:
+    """A broker knows nothing of a segment that is gone, and looks itself for a stored event."""
+    event, answers, found, kind = BROKER_CASES[name]
+    write = Scripted(list(answers), list(found))
+    with pytest.raises(kind):
+        await write.settle(event)
+    assert write.is_used_up
+
+
+async def test_event_when_nothing_is_repeated_then_the_first_error_is_raised() -> None:
+    """A client that repeats nothing looks for nothing either."""
+    write = Scripted([UNCERTAIN], [])
+    with pytest.raises(AppendUncertain):
+        await write.settle(COPYING, is_repeating=False)
+    assert write.is_used_up
+
+
+async def test_event_when_it_is_stored_then_looked_for_behind_its_offset() -> None:
+    """A state from before the event was applied says nothing of it."""
+    write = Scripted([UNKNOWN], [COPYING])
+    await write.settle(COPYING, is_job=True)
+    assert write.at_least == [{2: 40}]
+
+
+async def test_event_when_it_had_no_effect_then_the_error_names_the_states() -> None:
+    """An operator reads what is there and what was wanted."""
+    with pytest.raises(EventRejected) as caught:
+        await Scripted([UNKNOWN], [COPYING]).settle(finished("one"), is_job=True)
+    assert caught.value.stored_at == AT
+    assert caught.value.current == SegmentState.COPY_SEGMENT_STARTED.name
+    assert caught.value.requested == SegmentState.COPY_SEGMENT_FINISHED.name

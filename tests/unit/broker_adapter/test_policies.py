@@ -31,7 +31,6 @@ class Trial:
         self.told: list[tuple[str, str]] = []
 
     async def attempt(self) -> str:
-        """The next outcome; the last one comes again and again."""
         self.attempts += 1
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         if isinstance(outcome, RlmmError):
@@ -43,14 +42,14 @@ class Trial:
         self.now_s += pause_s
 
     async def run(self, policy: RetryPolicy, timeout_s: float | None = 10.0, **options: Any) -> str:
-        return await policy.run(
-            self.attempt,
+        attempts = policy.attempts(
             now=lambda: self.now_s,
             deadline_s=None if timeout_s is None else self.now_s + timeout_s,
             hook=lambda name, error, _: self.told.append((name, error.code)),
             sleep=self.sleep,
             **options,
         )
+        return await attempts(self.attempt)
 
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: error.__name__)

@@ -20,12 +20,10 @@ STARTS = {0: 5, 3: 70}
 
 
 def store() -> JobStore:
-    """Where jobs keep what they say of themselves."""
     return JobStore(MemoryStore(), PREFIX, lambda: NOW_MS)
 
 
 def first(jobs: JobStore) -> AdoptionJournal:
-    """The first entry of a new window."""
     book = JournalBook(jobs, ORDERS)
     return book.first(book.newest(), "cluster-1", JOB, BEFORE, STARTS)
 

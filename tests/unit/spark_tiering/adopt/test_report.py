@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.report import AdoptionReport
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.builders import tp
 from tests.support.tier.copy_plans import cut, source
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 
 def report(*topics: TopicOutcome, stopped: str = "") -> AdoptionReport:
-    """Of a job that took ten seconds."""
     return AdoptionReport("job", "adopt", 1_000, 11_000, topics, (), stopped)
 
 
 def outcome_of_adoption() -> TopicOutcome:
-    """One in which two segments are copied."""
     one = source(
         cut(0, 10, 20, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
     )

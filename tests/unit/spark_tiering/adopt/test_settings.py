@@ -25,7 +25,6 @@ from tests.support.tier.simulated_adoption import DEFAULTS
 
 
 def told(**explicit: str) -> dict[str, TopicSettingInForce]:
-    """The settings of a tiered topic of which some are set on itself; `_` stands for a dot."""
     own = {name.replace("_", "."): value for name, value in explicit.items()}
     return {
         name: TopicSettingInForce(own.get(name, DEFAULTS[name]), name in own) for name in DEFAULTS

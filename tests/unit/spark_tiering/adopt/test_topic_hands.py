@@ -8,8 +8,8 @@ import pytest
 
 from rlmm.errors import Stopped
 from spark_tiering.adopt.topic_actions import AdoptionTopicActions
+from spark_tiering.copy_job.job_lease import StopSignals
 from spark_tiering.copy_job.request import ClusterAccess
-from spark_tiering.copy_job.stop_signals import StopSigns
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.job_registry.job_store import JobTopic
@@ -66,7 +66,7 @@ class CountedUnits(InProcess):
 def test_plan_of_a_window_when_told_to_stop_then_reads_no_further_segment(plans: str) -> None:
     """Before the window nothing was changed; within it, what ends copying early closes it."""
     engine = CountedUnits()
-    signs = StopSigns(lambda: 0.0, why_stop=lambda: "SIGTERM" if engine.done else "")
+    signs = StopSignals(lambda: 0.0, why_stop=lambda: "SIGTERM" if engine.done else "")
     at = job_parts(
         reached=TieredCluster(),
         mode=CopyMode.ADOPT,

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.publishing import PublishFailure
-from spark_tiering.copy_job.receipts import CopyFate
+from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.executor.tasks import UnitOutcome
@@ -46,7 +46,6 @@ def world(mode: CopyMode = CopyMode.ARCHIVE) -> World:
 
 
 def fates(carried: object, partition: object = ORDERS) -> list[str]:
-    """The fates of one partition's copies, in order."""
     receipts = carried.receipts()  # type: ignore[attr-defined]
     return [one.fate.value for one in receipts if one.partition == partition]
 
@@ -179,13 +178,16 @@ def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
     assert fates(found.carry_out()) == ["finished"] * 4
 
 
-def test_finish_when_its_outcome_was_unknown_and_it_took_effect_then_is_finished() -> None:
-    """The metadata is looked at, and tells."""
+def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -> None:
+    """The client has read the state already; the next plan sees what became of the event."""
     found = world()
     found.failures[10, CF] = PublishFailure.UNKNOWN
     carried = found.carry_out()
-    assert fates(carried) == ["finished"] * 4
-    assert [one.offset is None for one in carried.receipts() if one.start_offset == 10] == [True]
+    assert fates(carried)[:2] == ["finished", "left-open"]
+    assert found.state_of(10) == [CF]
+    found.failures.clear()
+    assert 10 not in [one.start_offset for one in found.carry_out().receipts()]
+    found.check()
 
 
 def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:

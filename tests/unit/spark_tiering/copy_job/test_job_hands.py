@@ -9,9 +9,8 @@ import pytest
 
 from rlmm.errors import StoreUnavailable
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_job.current_state import look_around
 from spark_tiering.copy_job.job_actions import CLAIM_AGE_MS, CopyJobActions, NoFiles
-from spark_tiering.copy_job.planning import plan_now
+from spark_tiering.copy_job.planning import look_around, plan_now
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.execution.in_process import InProcess
@@ -53,7 +52,6 @@ class TwoSlots(InProcess):
         self.sent: list[Any] = []
 
     def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
-        """See `Engine`; planning is done as it is elsewhere."""
         if not self.results:
             return InProcess().run_units(units, fn, on_result)
         self.sent += units
@@ -65,7 +63,6 @@ class TwoSlots(InProcess):
 def hands_of(
     at: CopyJobContext, claims: HeldClaims | None = None, plan: CopyPlan | None = None
 ) -> tuple[CopyJobActions, CopyPlan]:
-    """The hands that carry out what is planned now."""
     seen = look_around(at)
     plan = plan or plan_now(at, seen)
     return CopyJobActions(at, plan, seen, claims or HeldClaims(True)), plan  # type: ignore[arg-type]
@@ -85,7 +82,7 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
     copy = plan.in_turn()[1][1]
     event = hands.started_event(ORDERS, copy)
     assert event.event_timestamp_ms == NOW_MS
-    task = hands.unit(ORDERS, copy, event).task
+    task = hands.unit(ORDERS, copy, event)
     assert task.segment == event
     assert (task.prefix, task.job_id, task.deadline_s) == ("tier/", JOB_ID, 77.0)
     assert task.options.is_compressed
@@ -103,7 +100,7 @@ def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)
     copy = plan.in_turn()[0][1]
-    task = hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)).task
+    task = hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy))
     hands.stop_units("SIGTERM")
     assert b'"by":"SIGTERM"' in store.objects[task.pause_key]
     assert JobRecords(at.jobs, JOB_ID).is_asked_to_stop()
@@ -133,7 +130,7 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
     hands, plan = hands_of(job_parts())
     copy = plan.in_turn()[0][1]
     elsewhere = tp("elsewhere", 1)
-    task = hands.unit(elsewhere, copy, hands.started_event(elsewhere, copy)).task
+    task = hands.unit(elsewhere, copy, hands.started_event(elsewhere, copy))
     assert isinstance(task.files, NoFiles)
     assert (task.files.facts(), task.files.read("x", 0, 1), task.log_start) == ({}, b"", None)
 
@@ -176,12 +173,12 @@ def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
     units = [
         hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)) for _, copy in plan.in_turn()
     ]
-    done = CopyResult(units[1].task.unit_id, UnitOutcome.COPIED, "")
+    done = CopyResult(units[1].unit_id, UnitOutcome.COPIED, "")
     engine.results = (done, UnitLost(0, "its worker died"))
     told: list[tuple[Any, Any]] = []
     hands.copy(units, lambda uuid, result: told.append((uuid, result)))
-    assert told == [(units[1].uuid, done), (units[0].uuid, "its worker died")]
-    assert engine.sent == [unit.task for unit in units]
+    assert told == [(units[1].segment.id.uuid, done), (units[0].segment.id.uuid, "its worker died")]
+    assert engine.sent == units
     hands.copy([], lambda uuid, result: told.append((uuid, result)))
     assert len(told) == 2
 

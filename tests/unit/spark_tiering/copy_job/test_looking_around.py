@@ -10,8 +10,7 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.current_state import evidence_of, look_around
-from spark_tiering.copy_job.planning import plan_now
+from spark_tiering.copy_job.planning import evidence_of, look_around, plan_now
 from spark_tiering.copy_job.request import ClusterAccess
 from spark_tiering.copy_plan.document import format_plan
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
@@ -42,8 +41,6 @@ FACTS = ClusterPartition(
 
 @dataclass
 class HeldCluster:
-    """Says what it is given."""
-
     facts: Mapping[TopicIdPartition, ClusterPartition]
     cluster_id: str = "cluster-1"
     asked: list[str] = field(default_factory=list)

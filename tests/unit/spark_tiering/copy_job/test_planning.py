@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_tiering.copy_job.current_state import look_around
-from spark_tiering.copy_job.planning import plan_now
-from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.planning import look_around, plan_now
+from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
@@ -47,7 +46,6 @@ class CountingUnits(InProcess):
 
 
 def planned(engine: CountingUnits | None = None, **parts: Any) -> CopyPlan:
-    """The plan of a job with these parts."""
     engine = engine or CountingUnits()
     at = job_parts(open_engine=lambda: engine, **parts)
     return plan_now(at, look_around(at))

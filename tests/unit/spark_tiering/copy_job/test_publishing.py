@@ -27,7 +27,6 @@ SEGMENTS = [started(label, 10 * label, 10 * label + 9) for label in range(5)]
 
 
 def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
-    """One that publishes in the name of 7."""
     return CopyEventPublisher(metadata, 7, lambda: NOW_MS, 5.0)
 
 
@@ -51,7 +50,7 @@ def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stor
     error: RlmmError, failure: PublishFailure
 ) -> None:
     """Whatever may be in the log is never told as surely not there."""
-    told = publisher(HeldMetadata(error=error)).start(SEGMENTS[0])
+    (told,) = publisher(HeldMetadata(error=error)).start_all(SEGMENTS[:1])
     assert isinstance(told, PublishRefusal)
     assert told.failure is failure
     assert told.detail.startswith(f"{error.code}: ")
@@ -60,10 +59,9 @@ def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stor
 def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what() -> None:
     """In whose name, at the time it is published, with the custom metadata it is given."""
     metadata = HeldMetadata()
-    offset = publisher(metadata).move(
-        tp(), SEGMENTS[0].id.uuid, SegmentState.COPY_SEGMENT_FINISHED, b"custom"
-    )
-    assert offset == 0
+    finished = [(SEGMENTS[0].id.uuid, b"custom")]
+    told = publisher(metadata).move_all(tp(), SegmentState.COPY_SEGMENT_FINISHED, finished)
+    assert told == [(0, 0, "applied")]
     assert metadata.published == [
         SegmentUpdate(SEGMENTS[0].id, 7, NOW_MS, b"custom", SegmentState.COPY_SEGMENT_FINISHED)
     ]

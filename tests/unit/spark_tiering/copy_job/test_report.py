@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.copy_job.receipts import CopyFate, CopyReceipt, EndReceipt
-from spark_tiering.copy_job.report import LINES_MAX, JobReport
+from spark_tiering.copy_job.report import LINES_MAX, CopyFate, CopyReceipt, EndReceipt, JobReport
 from spark_tiering.copy_plan.reasons import SegmentAction
 from tests.support.builders import tp
 

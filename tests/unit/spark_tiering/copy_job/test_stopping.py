@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_tiering.copy_job.stop_signals import PAUSE_AGE_S, StopSigns
+from spark_tiering.copy_job.job_lease import PAUSE_AGE_S, StopSignals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def test_stop_file_when_it_appears_then_stops_and_stays_stopped(tmp_path: Path) -> None:
     """A file stops the job, also when it is gone again."""
     file = tmp_path / "stop"
-    signs = StopSigns(lambda: 0.0, stop_file=file)
+    signs = StopSignals(lambda: 0.0, stop_file=file)
     assert signs.why_stop() == ""
     file.touch()
     assert signs.why_stop() == "stop-file"
@@ -30,7 +30,7 @@ def test_pause_when_asked_often_then_the_store_is_asked_now_and_then() -> None:
         asked.append(now[0])
         return now[0] >= PAUSE_AGE_S * 2
 
-    signs = StopSigns(lambda: now[0], is_paused=is_paused)
+    signs = StopSignals(lambda: now[0], is_paused=is_paused)
     for moment in (0.0, 1.0, PAUSE_AGE_S - 0.1, PAUSE_AGE_S, PAUSE_AGE_S + 1):
         now[0] = moment
         assert signs.why_stop() == ""
@@ -42,9 +42,9 @@ def test_pause_when_asked_often_then_the_store_is_asked_now_and_then() -> None:
 def test_deadline_and_signal_when_they_come_then_the_first_reason_stays() -> None:
     """A job that was asked to stop says why it was asked first."""
     now = [0.0]
-    signs = StopSigns(lambda: now[0], deadline_s=5.0)
+    signs = StopSignals(lambda: now[0], deadline_s=5.0)
     assert signs.why_stop() == ""
     signs.ask_to_stop("signal")
     now[0] = 6.0
     assert signs.why_stop() == "signal"
-    assert StopSigns(lambda: 6.0, deadline_s=5.0).why_stop() == "time-is-up"
+    assert StopSignals(lambda: 6.0, deadline_s=5.0).why_stop() == "time-is-up"

@@ -26,8 +26,6 @@ REQUEST = replace(
 
 
 class Part:
-    """Something that is opened and closed, and tells of both."""
-
     def __init__(self, name: str, told: list[str]) -> None:
         self.name = name
         self._told = told
@@ -50,7 +48,6 @@ class Part:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is opened and closed, in order."""
     told: list[str] = []
     parts = {
         "open_source": "source",

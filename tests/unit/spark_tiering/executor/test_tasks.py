@@ -62,14 +62,13 @@ def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
     assert segment.state is SegmentState.COPY_SEGMENT_STARTED
     assert (segment.start_offset, segment.last_offset, segment.size_bytes) == (120, 250, 14_842)
     assert (segment.epochs, segment.txn_index_empty) == (((4, 120),), False)
-    assert segment.id == task.segment_id
 
 
 def test_units_when_named_have_a_name_of_their_own() -> None:
     """By its name a result finds its unit: equal for attempts, different for all else."""
     task = copy_task(EXAMPLE)
-    other = replace(task, uuid=Uuid(bytes(range(1, 17))))
-    assert task.unit_id == main_key(task.segment_id, 120) != other.unit_id
+    other = copy_task(EXAMPLE, uuid=Uuid(bytes(range(1, 17))))
+    assert task.unit_id == main_key(task.segment.id, 120) != other.unit_id
     inspected = [InspectTask(ORDERS, EXAMPLE, listed).unit_id for listed in (FIRST, SECOND)]
     assert len({*inspected, task.unit_id}) == 3
 

@@ -208,8 +208,8 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
     plan = plan_of_moment(_now(log), Question())
     with pytest.raises(InvalidArgument, match="and this is another"):
         fates_in_moment(_now(other), plan)
-    fate_of = fates_in_moment(_now(log), plan)
-    assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.THERE]
+    lost_write_state = fates_in_moment(_now(log), plan)
+    assert [lost_write_state(planned) for planned in plan.segments] == [PlannedSegmentFate.THERE]
     log.put(event_of(one, DELETING), event_of(one, DELETED))
     assert [fates_in_moment(_now(log), plan)(planned) for planned in plan.segments] == [
         PlannedSegmentFate.GONE

@@ -18,6 +18,7 @@ from spark_tiering.tier_metadata.image import (
     take_images,
 )
 from tests.support.builders import partition_delete, segment_id, started, tp
+from tests.support.tier.job_parts import HeldMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +78,6 @@ class Moving:
 
 
 def put(metadata: Moving, partition: TopicIdPartition, *starts: int) -> list[SegmentMetadata]:
-    """The partition has segments that start there, under the epoch 4 and the next one."""
     found = [
         started(segment_id(start + 1, partition), start, start + 9, {4: start, 5: start + 5})
         for start in starts
@@ -87,7 +87,6 @@ def put(metadata: Moving, partition: TopicIdPartition, *starts: int) -> list[Seg
 
 
 def on_place(place: int, at: int = 0) -> TopicIdPartition:
-    """A user partition whose events are in metadata partition *place*."""
     found = [one for number in range(60) if place in by_place([one := tp(partition=number)], COUNT)]
     return found[at]
 
@@ -233,7 +232,7 @@ def test_image_when_one_partition_cannot_be_read_then_only_it_is_missing(error: 
     images = take_images(metadata, [lost, fine], {}, COUNT)
     assert [image.partition for image in images.partitions] == [fine]
     assert images.left_out == {lost: error}
-    images.require_any()
+    images.of(HeldMetadata(partition_count=COUNT))
 
 
 def test_image_when_it_is_readable_again_then_not_missing() -> None:
@@ -283,8 +282,8 @@ def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
     """Rather than an image without anything, that would plan nothing."""
     error = NotAssigned("not yours")
     with pytest.raises(NotAssigned, match="not yours"):
-        PartitionImages(left_out={tp(): error}).require_any()
-    PartitionImages().require_any()
+        PartitionImages(left_out={tp(): error}).of(HeldMetadata(partition_count=COUNT))
+    PartitionImages().of(HeldMetadata(partition_count=COUNT))
 
 
 def test_image_when_something_is_missing_then_told_in_one_line(
@@ -296,7 +295,7 @@ def test_image_when_something_is_missing_then_told_in_one_line(
     metadata.refusals = dict.fromkeys(missing, NotReady("replaying"))
     images = take_images(metadata, [*missing, tp("fine")], {}, COUNT)
     with caplog.at_level(logging.WARNING):
-        images.require_any()
+        images.of(HeldMetadata(partition_count=COUNT))
     (record,) = caplog.records
     assert "20 partitions" in record.getMessage()
 

@@ -26,8 +26,6 @@ REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.
 
 
 class Address:
-    """Fails as it is told to, one attempt after the other, and then for ever as at last."""
-
     def __init__(self, *errors: Exception | None) -> None:
         self._errors = list(errors)
         self.attempts = 0
@@ -47,8 +45,6 @@ class Address:
 
 
 class Silent(Address):
-    """Takes no connection; refuses the first where it is given an error, and then none."""
-
     async def dial(self, make: Callable[[], Any]) -> Any:
         self.attempts += 1
         if self.attempts == 1 and self._errors[0] is not None:
@@ -57,8 +53,6 @@ class Silent(Address):
 
 
 class ClosableTransport(asyncio.BaseTransport):
-    """Remembers that it was closed."""
-
     is_closed = False
 
     def close(self) -> None:

@@ -1,0 +1,238 @@
+"""
+Calls of the library on an event loop: every question and every write, in the words of Kafka's
+manager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from rlmm.engine.freshness import wait_fresh
+from rlmm.gate.listings import next_page, whole_listing
+from rlmm.gate.reads import PAGE_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rlmm.engine.engine import Engine
+    from rlmm.engine.statistics import EngineStatistics
+    from rlmm.errors import RlmmError
+    from rlmm.gate.reads import Lookup, PartitionQueries
+    from rlmm.metadata.assignment import Assignment
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.paging import Page, PageKey
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
+    from rlmm.snapshot.writer import FlushResult
+    from rlmm.wire.options import ReadOptions
+
+
+class MetadataCalls:
+    """
+    Questions and writes about the metadata of one cluster's tiered storage. A question is answered
+    from the events that are applied here now. With *at_least*, offsets of events by metadata
+    partition, it waits until those are applied; with *linearizable* it asks the log for its end
+    first, and so sees everything that was stored before the call. Both wait at most *timeout_s*. A
+    question raises `NotReady`, `NotAssigned`, `UnknownPartition` or `Stopped` rather than give an
+    answer that may be stale; an empty answer means that there is nothing.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def reads(self) -> PartitionQueries:
+        """Every question, answered or refused at once, without an `await`; on the loop only."""
+        return self._engine.reads
+
+    # -------------------------------------------------------------------------- assignment
+
+    async def reconcile(self, desired: Assignment, *, timeout_s: float = 30.0) -> Mapping[int, str]:
+        """
+        Answer for exactly *desired* from now on, and wait until that has taken effect.
+
+        Returns what stands in the way, by metadata partition; those go on trying. What was taken
+        away is refused as soon as this is called. Raises `InvalidArgument`, with nothing changed,
+        for a partition that the topic does not have, and `NotReady` at the deadline.
+        """
+        limit_s = self._engine.limit_s(timeout_s)  # nothing is changed where it cannot be meant
+        generation = self._engine.reconcile(desired)
+        return await self._engine.wait_settled(generation, timeout_s=limit_s)
+
+    def assigned(self) -> Assignment:
+        return self._engine.assignment
+
+    async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float = 30.0) -> None:
+        """Wait until questions about *partition* are answered; raises what a question would."""
+        await self._engine.wait_ready(partition, timeout_s=timeout_s)
+
+    async def wait_all_ready(self, *, timeout_s: float = 30.0) -> list[int]:
+        """
+        Wait until every assigned metadata partition is answered from; those that are not at the
+        deadline are returned. Raises `NotReady` when the log has not even been reached.
+        """
+        return await self._engine.wait_all_ready(timeout_s=timeout_s)
+
+    def is_ready(self, partition: TopicIdPartition) -> bool:
+        return self._engine.reads.is_ready(partition)
+
+    def read_token(self) -> dict[int, int]:
+        """Return the offsets that are applied here now, in the form of *at_least*."""
+        return self._engine.read_token()
+
+    # ------------------------------------------------------------------------------ writes
+
+    async def add_segment(
+        self, segment: SegmentMetadata, *, timeout_s: float | None = None
+    ) -> WrittenEvent:
+        """
+        Store that a copy starts: *segment* in state COPY_SEGMENT_STARTED. Errors:
+        `EventWriter.write`.
+        """
+        return await self._engine.write(segment, timeout_s=timeout_s)
+
+    async def update_segment(
+        self, update: SegmentUpdate, *, timeout_s: float | None = None
+    ) -> WrittenEvent:
+        """Store that a segment is copied, being deleted or deleted."""
+        return await self._engine.write(update, timeout_s=timeout_s)
+
+    async def put_partition_delete(
+        self, delete: PartitionDelete, *, timeout_s: float | None = None
+    ) -> WrittenEvent:
+        """Store how far the deletion of a user partition is."""
+        return await self._engine.write(delete, timeout_s=timeout_s)
+
+    async def store(
+        self,
+        event: SegmentMetadata | SegmentUpdate | PartitionDelete,
+        *,
+        timeout_s: float | None = None,
+    ) -> WrittenEvent | StoredNotAssigned:
+        """Store *event* also where its user partition is not assigned here."""
+        return await self._engine.store(event, timeout_s=timeout_s)
+
+    # ------------------------------------------------------------------------------- reads
+
+    async def segment_for(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        offset: int,
+        **options: Unpack[ReadOptions],
+    ) -> SegmentMetadata | None:
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
+        await self._wait(partition, **options)
+        return self.reads.segment_for(partition, epoch, offset)
+
+    async def segments_for(
+        self,
+        lookups: Iterable[Lookup],
+        **options: Unpack[ReadOptions],
+    ) -> list[SegmentMetadata | RlmmError | None]:
+        """Return an answer to each look-up, in their order; a refused one has its error there."""
+        asked = list(lookups)
+        about = {partition for partition, _, _ in asked}
+        await wait_fresh(self._engine, about, **options)
+        return self.reads.segments_for(asked)
+
+    async def segment(
+        self,
+        segment_id: SegmentId,
+        **options: Unpack[ReadOptions],
+    ) -> SegmentMetadata | None:
+        """Return the segment in whatever state, unless its deletion is finished."""
+        await self._wait(segment_id.partition, **options)
+        return self.reads.segment(segment_id)
+
+    async def next_segment_with_txn_index(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        offset: int,
+        **options: Unpack[ReadOptions],
+    ) -> SegmentMetadata | None:
+        """
+        Return the first finished segment of *epoch* from *offset* on with a transaction index.
+        """
+        await self._wait(partition, **options)
+        return self.reads.next_segment_with_txn_index(partition, epoch, offset)
+
+    async def highest_offset(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        **options: Unpack[ReadOptions],
+    ) -> int | None:
+        """
+        Return the largest offset of *epoch* that any finished copy reached; it never goes down.
+        """
+        await self._wait(partition, **options)
+        return self.reads.highest_offset(partition, epoch)
+
+    async def segments(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> list[SegmentMetadata]:
+        """
+        Return every segment in whatever state, of one leader epoch or of all, by rising offset. The
+        answer is of one moment; a long one is made in pieces, between which others have their turn.
+        """
+        await self._wait(partition, **options)
+        return await whole_listing(self.reads, partition, epoch)
+
+    async def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: PageKey | None = None,
+        limit: int = PAGE_MAX,
+        **options: Unpack[ReadOptions],
+    ) -> Page:
+        """Return the segments behind *after*, the key in the page before; see `Shard.page`."""
+        await self._wait(partition, **options)
+        return await next_page(self.reads, partition, epoch, after, limit)
+
+    async def size(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> int:
+        """Return the bytes of all segments, of one leader epoch or of all."""
+        await self._wait(partition, **options)
+        if epoch is None:
+            return self.reads.size(partition)
+        return self.reads.size_of_epoch(partition, epoch)
+
+    async def partition_delete(
+        self,
+        partition: TopicIdPartition,
+        **options: Unpack[ReadOptions],
+    ) -> PartitionDelete | None:
+        """Return how far the deletion of *partition* is."""
+        await self._wait(partition, **options)
+        return self.reads.partition_delete(partition)
+
+    async def _wait(self, partition: TopicIdPartition, **options: Unpack[ReadOptions]) -> None:
+        await wait_fresh(self._engine, [partition], **options)
+
+    # ---------------------------------------------------------------------------- snapshots
+
+    def snapshot_positions(self) -> dict[int, int]:
+        """Return the position of the newest good snapshot of each metadata partition."""
+        kept = self._engine.statistics().snapshots
+        if kept is None:
+            return {}
+        return {partition: saved.position for partition, saved in kept.saved.items()}
+
+    async def write_snapshots(self) -> FlushResult:
+        """Write a snapshot of every partition that changed since its last one."""
+        return await self._engine.flush()
+
+    def statistics(self) -> EngineStatistics:
+        return self._engine.statistics()
