@@ -23,9 +23,7 @@ By module, bottom up:
     partition_assembly  one partition's plan
     planner             all partitions under the budgets
     totals              what it comes to
-    document            a plan as JSON
-    fields              the fields of that JSON
-    document_reading    a plan from it
+    document            a plan as JSON, and the plan of such a document
     staleness           why a plan must be refused
     summary             a plan in a few lines
 

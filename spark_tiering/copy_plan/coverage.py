@@ -13,6 +13,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
+from spark_tiering.layout.strict_json import Int64  # noqa: TC001 - msgspec evaluates the fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 class EpochSpan(NamedTuple):
     """The offsets [first_offset, next_offset) as one leader epoch wrote them."""
 
-    epoch: int
-    first_offset: int
-    next_offset: int
+    epoch: Int64
+    first_offset: Int64
+    next_offset: Int64
 
 
 def spans_of(

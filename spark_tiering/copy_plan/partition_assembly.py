@@ -61,17 +61,7 @@ class PartitionAssembly:
             elif spend(cost) is not None:
                 self._leave_open(one._replace(fate=LeftOpen.BUDGET))
             else:
-                found = one.segment
-                end = PlannedEnd(
-                    found.id.uuid,
-                    found.start_offset,
-                    found.last_offset,
-                    found.state,
-                    one.fate,
-                    found.custom_metadata,
-                    cost,
-                )
-                self._ends.append(end)
+                self._ends.append(PlannedEnd.of(one.segment, one.fate, cost))
 
     def max_timestamp_ms(self, step: DraftStep) -> int:
         """When its newest record was made."""
@@ -108,17 +98,17 @@ class PartitionAssembly:
             PlannedCopy(
                 turn,
                 step.action,
-                uuid,
                 start,
                 end - 1,
-                epochs,
-                self.max_timestamp_ms(step),
+                uuid,
                 size_bytes,
                 0 if details is None else details.indexes_bytes,
-                txn_index_empty,
-                step.lacking,
-                cost,
+                self.max_timestamp_ms(step),
                 self.expires_at_ms(step),
+                txn_index_empty,
+                epochs,
+                step.lacking,
+                *cost,
             )
         )
 
@@ -137,7 +127,9 @@ class PartitionAssembly:
         source, image = self._draft.source, self._draft.image
         self._left_open.sort(key=lambda one: (one.start_offset, one.uuid))
         return PartitionCopyPlan(
-            source.partition,
+            source.partition.topic,
+            source.partition.topic_id,
+            source.partition.partition,
             None if image is None else metadata_partition,
             None if image is None else image.digest,
             source.is_tiered,
@@ -151,17 +143,7 @@ class PartitionAssembly:
 
     def _leave_open(self, one: JudgedOpen) -> None:
         assert isinstance(one.fate, LeftOpen)
-        found = one.segment
-        self._left_open.append(
-            OpenCopy(
-                found.id.uuid,
-                found.start_offset,
-                found.last_offset,
-                found.state,
-                found.broker_id,
-                one.fate,
-            )
-        )
+        self._left_open.append(OpenCopy.of(one.segment, one.fate))
 
     def _gaps(self) -> Iterable[SourceGap]:
         """What nobody has of the offsets below the source; adopted copies have none."""

@@ -16,7 +16,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan.document import CopyPlanUnreadable, parse_plan
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import LeftOpen
 from spark_tiering.job_registry.heartbeats import JobStatus, newest_beat

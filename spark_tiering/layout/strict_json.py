@@ -89,7 +89,7 @@ def typed_value(value: object, of: type[_T], where: str = "") -> _T:
     """Return plain values as type *of*; *where* is the path of *value*. Raise `JsonFault`."""
     try:
         return msgspec.convert(value, of, dec_hook=_decoded)
-    except (msgspec.ValidationError, InvalidArgument, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # what msgspec raises is a ValueError
         raise _shape_fault(str(error), where) from error
 
 

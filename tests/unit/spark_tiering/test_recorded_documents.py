@@ -15,9 +15,9 @@ import pytest
 
 from rlmm.errors import ConfigError, InvalidArgument
 from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
+from spark_tiering.copy_plan.document import CopyPlanUnreadable
 from spark_tiering.copy_plan.document import format_plan as format_copy_plan
-from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable
-from spark_tiering.copy_plan.document_reading import parse_plan as parse_copy_plan
+from spark_tiering.copy_plan.document import parse_plan as parse_copy_plan
 from spark_tiering.job_registry.heartbeats import BeatState, Heartbeat, format_beat, parse_beat
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.key_ring import parse_key_ring

@@ -12,8 +12,7 @@ from spark_tiering.adopt.outcomes import AdoptionRefusal
 from spark_tiering.adopt.quiet_watch import QuietWatch
 from spark_tiering.adopt.resume_check import copied_twice, few, moved_starts
 from spark_tiering.adopt.safety import AdoptedPartition, highest_tiered, why_not_enabled
-from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.document_reading import parse_plan
+from spark_tiering.copy_plan.document import format_plan, parse_plan
 from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode, EndReason, LeftOpen
 from tests.support.builders import tp
