@@ -79,7 +79,7 @@ class AbortedSearch:
 
     @property
     def found(self) -> tuple[AbortedTransaction, ...]:
-        """What was found so far, for `Wanted.aborted`."""
+        """What was found so far, for `DecodingOptions.aborted`."""
         return tuple(self._found)
 
     def take(self, entries: Iterable[AbortedTransaction]) -> None:

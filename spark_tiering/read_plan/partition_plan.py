@@ -11,7 +11,13 @@ from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_me
 from spark_tiering.layout.object_names import ObjectKind, main_key
 from spark_tiering.read_plan.gaps import RangeHolders, left_out_of, missing_in
 from spark_tiering.read_plan.offset_bounds import asked_of
-from spark_tiering.read_plan.plan import FrozenPartition, FrozenSegment, GapReason, PlanGap
+from spark_tiering.read_plan.plan import (
+    EpochStart,
+    FrozenPartition,
+    FrozenSegment,
+    GapReason,
+    PlanGap,
+)
 from spark_tiering.read_plan.segment_lookup import answers_of, from_offset_on, history_of, within
 from spark_tiering.read_plan.tokens import PlanPosition
 
@@ -56,7 +62,9 @@ def plan_partition(
     holders = RangeHolders.of(segments, answers, log_start)
     gaps = tuple(_gaps_of(asked, read, holders))
     made = FrozenPartition(
-        partition,
+        partition.topic,
+        partition.topic_id,
+        partition.partition,
         one.metadata_partition,
         ranges,
         answers[0].first if answers else None,
@@ -64,14 +72,14 @@ def plan_partition(
         max((part.segment.max_timestamp_ms for part in answers), default=None),
         _next_offset(asked, gaps),
         tuple(history),
-        tuple(
-            _frozen(part, question.prefix, facts.retention_ms.get(partition.topic)) for part in read
-        ),
         gaps,
         tuple(
             left_out_of(
                 segments, {part.segment.id.uuid for part in read}, history, ranges, log_start
             )
+        ),
+        tuple(
+            _frozen(part, question.prefix, facts.retention_ms.get(partition.topic)) for part in read
         ),
     )
     floor = None if before is None else before.floor
@@ -189,7 +197,9 @@ def _frozen(part: SegmentCoverage, prefix: str, retention_ms: int | None) -> Fro
     if retention_ms is not None and retention_ms >= 0 and segment.max_timestamp_ms >= 0:
         expires_at_ms = min(segment.max_timestamp_ms + retention_ms + 1, INT64_MAX)
     return FrozenSegment(
-        segment.id.partition,
+        segment.id.partition.topic,
+        segment.id.partition.topic_id,
+        segment.id.partition.partition,
         segment.id.uuid,
         segment.start_offset,
         segment.last_offset,
@@ -197,12 +207,12 @@ def _frozen(part: SegmentCoverage, prefix: str, retention_ms: int | None) -> Fro
         part.last,
         segment.size_bytes,
         segment.max_timestamp_ms,
-        segment.epochs,
+        expires_at_ms,
         segment.txn_index_empty,
+        tuple(EpochStart(epoch, first) for epoch, first in segment.epochs),
         log,
         indexes,
         manifest,
-        expires_at_ms,
     )
 
 

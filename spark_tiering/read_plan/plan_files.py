@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
-from spark_tiering.read_plan.json_values import PlanFault
+from spark_tiering.read_plan.document import PlanFault, ReadPlanUnreadable, parse_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding, of_partition
-from spark_tiering.read_plan.fields import partition_fields, sums_of
+from spark_tiering.layout.strict_json import plain_values
+from spark_tiering.read_plan.document import sums_of
 from spark_tiering.read_plan.plan_check import PlannedSegmentFate
 from spark_tiering.read_plan.summary import few, gap_text, summary
 
@@ -72,7 +73,7 @@ class PlanExportReport:
             "cluster_id": self.plan.cluster_id,
             "saved": self.saved,
             "sums": sums_of(self.plan),
-            "partitions": [partition_fields(one) for one in self.plan.partitions],
+            "partitions": [plain_values(one.row) for one in self.plan.partitions],
             "warnings": list(self.plan.warnings),
             "findings": [one.view() for one in self.findings()],
         }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.base.time_text import duration_text, moment_text
 from spark_tiering.copy_plan.summary import size_text
-from spark_tiering.read_plan.fields import sums_of
+from spark_tiering.read_plan.document import sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.errors import DataLost, InvalidArgument, LogError
 from rlmm.inspection.replay import ReplayEnd
 from rlmm.retention.retention import number
-from spark_tiering.read_plan.fields import asked_content
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
 from spark_tiering.read_plan.moments import moment_at, state_of
 from spark_tiering.read_plan.plan import PlanSourceKind
@@ -25,7 +24,7 @@ from spark_tiering.read_plan.plan_check import PlannedSegmentFate, fate_in_metad
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.progress import PlanMeter, PlanningProgress
 from spark_tiering.read_plan.question import QuestionFacts
-from spark_tiering.read_plan.question_reading import asked_of_content
+from spark_tiering.read_plan.question_document import asked_content, asked_of_content
 from spark_tiering.read_plan.tokens import DIGEST_BYTES
 from spark_tiering.store_listing.manifests import partition_manifests
 

@@ -6,11 +6,11 @@ import asyncio
 import json
 import shutil
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from rlmm.cli.main import cli
 from rlmm.metadata.events import SegmentUpdate

@@ -23,14 +23,12 @@ from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.key_ring import parse_key_ring
 from spark_tiering.layout.manifest import format_manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
-from spark_tiering.read_plan.document import checksum_of
+from spark_tiering.read_plan.document import ReadPlanUnreadable, checksum_of
 from spark_tiering.read_plan.document import format_plan as format_read_plan
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable
-from spark_tiering.read_plan.document_reading import parse_plan as parse_read_plan
-from spark_tiering.read_plan.fields import asked_content
+from spark_tiering.read_plan.document import parse_plan as parse_read_plan
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
-from spark_tiering.read_plan.question_reading import asked_of_content
+from spark_tiering.read_plan.question_document import asked_content, asked_of_content
 from spark_tiering.read_plan.tokens import parse_token
 from tests.support.frozen_states import DELETING, ORDERS, STARTED, plan_of, segment, shard_with
 from tests.support.jobs import ORDERS as ORDERS_TOPIC

@@ -15,10 +15,14 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import TopicIdPartition
-from spark_tiering.read_plan import document, json_values, parquet, tokens
-from spark_tiering.read_plan.document import checksum_of, format_plan
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
-from spark_tiering.read_plan.json_values import PlanFault
+from spark_tiering.read_plan import document, parquet, tokens
+from spark_tiering.read_plan.document import (
+    PlanFault,
+    ReadPlanUnreadable,
+    checksum_of,
+    format_plan,
+    parse_plan,
+)
 from spark_tiering.read_plan.parquet import HEAD, format_parquet, parse_parquet
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
@@ -214,7 +218,7 @@ def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
 ) -> None:
     """Nothing is parsed that could fill the memory."""
     content = format_plan(example())
-    monkeypatch.setattr(json_values, "VALUES_MAX", 100)
+    monkeypatch.setattr(document, "VALUES_MAX", 100)
     found = parse_plan(content)
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.TOO_LARGE
