@@ -13,7 +13,7 @@ from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.data_source.extents import LogFolderSegment, ObjectKeys
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, find_object_name
 from spark_tiering.segment_reading.faults import (
     ReadFault,

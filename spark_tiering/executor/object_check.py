@@ -8,7 +8,7 @@ from rlmm.errors import StoreError
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.object_verification import verify_objects, verify_segment
 from spark_tiering.stores.content import sum_of

@@ -14,7 +14,8 @@ from spark_tiering.executor.limited_io import UnitEnd
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.chunk_index import chunk_bytes_for, plain_chunks
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import CopyNote, Manifest, describe, format_manifest
+from spark_tiering.layout.manifest import CopyNote, Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_making import IndexesObject, LogObject, MadeLog
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.stores.content import BytesContent, ContentStream

@@ -14,12 +14,11 @@ By module, bottom up:
     chunk_sizes          sizes of chunks as one text
     chunk_index          where each chunk lies, before and after it was stored
     segment_indexes      where each part lies in the object of indexes
-    manifest             what a manifest says, and its bytes
+    manifest             a manifest, as values
     encryption           data keys opened, and the parts that they seal
     key_ring             private keys by the ids that manifests name
     strict_json          untrusted JSON, read into typed structs in bounded memory
-    json_fields          JSON that somebody else wrote, field by field
-    manifest_reading     a manifest from its bytes
+    manifest_document    the bytes of a manifest, and a manifest from its bytes
     custom_metadata      what a broker keeps beside a segment's metadata
     metadata_recovery    a segment's metadata out of its manifest
     object_making        the object of the log and the object of the indexes, from their sources

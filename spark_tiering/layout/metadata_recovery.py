@@ -33,7 +33,7 @@ from spark_tiering.layout.custom_metadata import (
 )
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest_document import parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, main_key
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import cipher_of
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.range_reading import FETCH_BYTES, plan_index_fetch, plan_log_fetches
 from spark_tiering.segment_reading.faults import (

@@ -21,8 +21,7 @@ from spark_tiering.copy_plan.document import parse_plan as parse_copy_plan
 from spark_tiering.job_registry.heartbeats import BeatState, Heartbeat, format_beat, parse_beat
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.key_ring import parse_key_ring
-from spark_tiering.layout.manifest import format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.read_plan.document import ReadPlanUnreadable, checksum_of
 from spark_tiering.read_plan.document import format_plan as format_read_plan
 from spark_tiering.read_plan.document import parse_plan as parse_read_plan

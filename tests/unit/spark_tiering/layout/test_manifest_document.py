@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.json_fields import VALUES_MAX
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.strict_json import VALUES_MAX
 from tests.support.tiered_segments import DESCRIBED, plain_manifest, recorded, zstd_manifest
 
 if TYPE_CHECKING:
