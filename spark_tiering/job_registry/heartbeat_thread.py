@@ -11,8 +11,9 @@ import logging
 import os
 import socket
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec.structs import replace
 
 from rlmm.errors import InvalidArgument, RlmmError, StoreUnavailable
 from spark_tiering.job_registry.heartbeats import (

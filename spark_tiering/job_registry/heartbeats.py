@@ -7,12 +7,15 @@ moment later; then it is listed again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from rlmm.errors import StoreUnavailable
 from spark_tiering.job_registry.job_store import fields_bytes, read_fields
+from spark_tiering.layout.strict_json import JsonFault, plain_values, typed_value
 
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
@@ -43,19 +46,22 @@ class JobStatus(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """One sign of life."""
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_MAX)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=NEVER_MS)]
+
+
+class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One sign of life, as its object has it."""
 
     number: int
     """From 1, without a gap."""
     state: BeatState
-    expires_at_ms: int
+    expires_at_ms: Number
     """By the clock of *host*; of one that has ended, when that was."""
-    host: str
-    pid: int
-    started_ms: int
-    ended_by: str = ""
+    host: Text
+    pid: Number
+    started_ms: Number
+    ended_by: Text = ""
     """The job that has ended this one; empty where it ended by itself."""
 
     def standing(self, now_ms: int) -> JobStatus:
@@ -72,41 +78,18 @@ class Heartbeat:
 
 
 def format_beat(beat: Heartbeat) -> bytes:
-    fields: dict[str, Any] = {
-        "number": beat.number,
-        "state": beat.state.value,
-        "expiresAtMs": beat.expires_at_ms,
-        "host": beat.host,
-        "pid": beat.pid,
-        "startedMs": beat.started_ms,
-    }
-    if beat.ended_by:
-        fields["endedBy"] = beat.ended_by
-    return fields_bytes(fields)
+    return fields_bytes(plain_values(beat))
 
 
 def parse_beat(content: bytes, number: int) -> Heartbeat:
-    """The beat that lies under *number*; what is none is taken for one that never expires."""
-    found: dict[str, Any] = {"endedBy": "", **(read_fields(content) or {})}
-    texts = [found.get(name) for name in ("state", "host", "endedBy")]
-    numbers = [found.get(name) for name in ("expiresAtMs", "pid", "startedMs")]
-    is_sound = (
-        found.get("number") == number
-        and all(isinstance(one, str) and len(one) <= TEXT_MAX for one in texts)
-        and texts[0] in set(BeatState)
-        and all(type(one) is int and 0 <= one <= NEVER_MS for one in numbers)
-    )
-    if not is_sound:
+    """Return the beat *number*; an unreadable one is taken for a beat that never expires."""
+    try:
+        beat = typed_value(read_fields(content), Heartbeat)
+    except JsonFault:
+        beat = None
+    if beat is None or beat.number != number:
         return Heartbeat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
-    return Heartbeat(
-        number,
-        BeatState(found["state"]),
-        found["expiresAtMs"],
-        found["host"],
-        found["pid"],
-        found["startedMs"],
-        found["endedBy"],
-    )
+    return beat
 
 
 def read_beat(jobs: JobStore, job_id: str, number: int) -> Heartbeat | None:

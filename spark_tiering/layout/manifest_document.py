@@ -173,9 +173,7 @@ def format_manifest(manifest: Manifest) -> bytes:
     if isinstance(manifest.described, LayoutFinding):
         msg = f"a description that could not be read: {manifest.described}"
         raise InvalidArgument(msg)
-    places = (
-        None if one is None else _Place(one.position, one.size_bytes) for one in manifest.indexes
-    )
+    places: Any = (None if place is None else _Place(*place) for place in manifest.indexes)
     document = _Manifest(
         VERSION,
         _chunk_fields(manifest.chunks),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
 from rlmm.errors import ConfigError, InvalidArgument
 from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
@@ -125,7 +126,7 @@ WRITTEN: dict[str, Callable[[], bytes]] = {
     ),
     "beat.json": lambda: format_beat(BEAT),
     "last-beat.json": lambda: format_beat(
-        replace(BEAT, number=8, state=BeatState.ENDED, ended_by="another job")
+        structs.replace(BEAT, number=8, state=BeatState.ENDED, ended_by="another job")
     ),
     "journal.json": lambda: format_journal(JOURNAL),
 }
