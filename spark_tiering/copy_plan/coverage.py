@@ -33,7 +33,7 @@ def spans_of(
     epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
 ) -> tuple[EpochSpan, ...]:
     """
-    A segment's offsets [base_offset, next_offset) by leader epoch.
+    Return a segment's offsets [base_offset, next_offset) by leader epoch.
 
     *epochs* rise; each ends where the next begins. Offsets before the first belong to none.
     """
@@ -61,7 +61,7 @@ class Coverage:
         self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
     ) -> tuple[EpochSpan, ...]:
         """
-        What the tier does not have of a segment, in order; nothing where it is covered.
+        Return the offsets of a segment that the tier lacks, in order; nothing where it is covered.
 
         Where this is less than the whole segment, copies overlap: its planner decides what to do.
         """
@@ -86,7 +86,6 @@ class Coverage:
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same offsets as ranges that rise and do not touch."""
     merged: list[tuple[int, int]] = []
     for first_offset, next_offset in sorted(ranges):
         if merged and first_offset <= merged[-1][1]:

@@ -119,13 +119,11 @@ def format_plan(plan: CopyPlan) -> bytes:
 
 
 def fingerprint(plan: CopyPlan) -> str:
-    """Equal for plans that do the same, by the same metadata and rules, and for no others."""
     found: str = fields_of(plan)["fingerprint"]
     return found
 
 
 def fields_of(plan: CopyPlan) -> dict[str, Any]:
-    """Return the document as plain values."""
     rules = plan.rules
     filters, budgets, costs = rules.filters, rules.budgets, rules.costs
     topics = [
@@ -189,7 +187,7 @@ def _cost_fields(cost: Cost) -> dict[str, int]:
 
 
 def _laid_out(value: object, indent: str = "", *, is_row: bool = False) -> str:
-    """What is short, or a row of a list, on one line; else each item on a line of its own."""
+    """Write short values and rows of a list on one line each."""
     line = json.dumps(value, ensure_ascii=False)
     inner = f"{indent} "
     if not value or not isinstance(value, dict | list | tuple):
@@ -214,7 +212,6 @@ def _has_rows(value: object) -> bool:
 
 
 def parse_plan(content: bytes) -> CopyPlan | CopyPlanUnreadable:
-    """Return the plan of a document, however it is laid out, or why it is none."""
     try:
         loaded = load_json(content, bytes_max=DOCUMENT_BYTES_MAX, values_max=VALUES_MAX)
         # Another version may have other fields: the version is judged first.

@@ -52,7 +52,6 @@ class PartitionAssembly:
         return self._draft.source.partition
 
     def settle_ends(self, spend: Callable[[Cost], tuple[NotCopiedReason, str] | None]) -> None:
-        """Decide which open copies are ended, from the top down."""
         cost = self._rules.costs.end_cost
         others = sorted(self._draft.others, key=_top_down)
         for one in others:
@@ -64,7 +63,6 @@ class PartitionAssembly:
                 self._ends.append(PlannedEnd.of(one.segment, one.fate, cost))
 
     def max_timestamp_ms(self, step: DraftStep) -> int:
-        """When its newest record was made."""
         if step.going_on is not None:
             return step.going_on.segment.max_timestamp_ms
         assert step.source is not None
@@ -72,7 +70,7 @@ class PartitionAssembly:
         return step.source.details.max_timestamp_ms
 
     def expires_at_ms(self, step: DraftStep) -> int | None:
-        """When brokers may delete it; None for never, or unknown."""
+        """Return when brokers may delete it; None for never, or unknown."""
         kept_ms, newest_ms = self._draft.source.retention_ms, self.max_timestamp_ms(step)
         if kept_ms is None or kept_ms < 0 or newest_ms < 0 or newest_ms + kept_ms > INT64_MAX:
             return None
@@ -113,7 +111,6 @@ class PartitionAssembly:
         )
 
     def leave_out_waiting(self, reason: NotCopiedReason, detail: str) -> None:
-        """Leave out the next copy, and with it all that follow it."""
         for step in self.waiting:
             if step.source is not None:
                 self._not_copied.append(SkippedSegment(step.source, reason, detail))
@@ -122,7 +119,6 @@ class PartitionAssembly:
         self.waiting.clear()
 
     def finished(self, metadata_partition: int) -> PartitionCopyPlan:
-        """The plan, once nothing is waiting."""
         assert not self.waiting
         source, image = self._draft.source, self._draft.image
         self._left_open.sort(key=lambda one: (one.start_offset, one.uuid))
@@ -146,7 +142,6 @@ class PartitionAssembly:
         self._left_open.append(OpenCopy.of(one.segment, one.fate))
 
     def _gaps(self) -> Iterable[SourceGap]:
-        """What nobody has of the offsets below the source; adopted copies have none."""
         source, tier = self._draft.source, self._draft.tier
         if tier is None or self._rules.mode is CopyMode.ADOPT or not source.segments:
             return
@@ -178,7 +173,6 @@ def _top_down(one: JudgedOpen) -> tuple[int, int, bytes]:
 
 
 def _runs(left: list[SkippedSegment]) -> Iterable[LeftOutRun]:
-    """Neighbours of one reason as one entry."""
     run: LeftOutRun | None = None
     for segment, reason, detail in sorted(left, key=lambda one: one.segment.listed.base_offset):
         base_offset, next_offset = segment.listed
@@ -201,6 +195,5 @@ def _runs(left: list[SkippedSegment]) -> Iterable[LeftOutRun]:
 
 
 def _printable(detail: str) -> str:
-    """One line that no terminal takes for a command."""
     plain = "".join(one if one.isprintable() else "?" for one in detail)
     return plain[:DETAIL_CHARACTERS_MAX]

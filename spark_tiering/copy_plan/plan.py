@@ -28,8 +28,6 @@ class PlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
 
 class PlannedCopy(PlanRow, frozen=True):
-    """One segment that ends up finished."""
-
     turn: Count64
     """The place of the copy in the whole plan, from 0."""
     action: SegmentAction
@@ -172,7 +170,6 @@ class PartitionCopyPlan(PlanRow, frozen=True):
 
     @property
     def cost(self) -> Cost:
-        """Of everything that is done."""
         total = Cost()
         done: tuple[PlannedEnd | PlannedCopy, ...] = (*self.ends, *self.copies)
         for one in done:
@@ -194,26 +191,23 @@ class CopyPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
         return not any(one.ends or one.copies for one in self.partitions)
 
     @property
     def cost(self) -> Cost:
-        """Of everything that is done."""
         total = Cost()
         for one in self.partitions:
             total = total.plus(one.cost)
         return total
 
     def in_turn(self) -> list[tuple[PartitionCopyPlan, PlannedCopy]]:
-        """All copies in the order in which they begin."""
         found = [(one, copy) for one in self.partitions for copy in one.copies]
         return sorted(found, key=lambda pair: pair[1].turn)
 
     def started_event(
         self, partition: TopicIdPartition, copy: PlannedCopy, event_timestamp_ms: int
     ) -> SegmentMetadata:
-        """The event that opens *copy*; published for `SegmentAction.COPY` alone."""
+        """Return the event that opens *copy*; published for `SegmentAction.COPY` alone."""
         return SegmentMetadata(
             SegmentId(partition, copy.uuid),
             copy.start_offset,
@@ -233,7 +227,7 @@ class CopyPlan:
         state: SegmentState,
         event_timestamp_ms: int,
     ) -> SegmentUpdate:
-        """The event that brings *end* to *state*: its deletion started, then finished."""
+        """Return the event that brings *end* to *state*: its deletion started, then finished."""
         return SegmentUpdate(
             SegmentId(partition, end.uuid),
             self.rules.broker_id,
@@ -245,11 +239,9 @@ class CopyPlan:
     def keys(
         self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd
     ) -> dict[ObjectKind, str]:
-        """The keys of its objects, in the order in which they are written."""
         segment_id = SegmentId(partition, copy.uuid)
         return object_keys(segment_id, copy.start_offset, self.rules.prefix)
 
 
 def partition_order(partition: TopicIdPartition) -> tuple[str, bytes, int]:
-    """By what partitions are sorted in a plan."""
     return partition.topic, partition.topic_id, partition.partition

@@ -9,8 +9,6 @@ from enum import StrEnum
 
 
 class CopyMode(StrEnum):
-    """What copies are for."""
-
     ARCHIVE = "archive"
     """Topics that no broker tiers; what was deleted before it was copied is a named gap."""
     ADOPT = "adopt"
@@ -18,8 +16,6 @@ class CopyMode(StrEnum):
 
 
 class SegmentAction(StrEnum):
-    """What is left to do for one segment."""
-
     COPY = "copy"
     """All of it, under an id of its own."""
     RESUME = "resume"
@@ -29,8 +25,6 @@ class SegmentAction(StrEnum):
 
 
 class NotCopiedReason(StrEnum):
-    """Why a segment of the source is not copied."""
-
     COVERED = "covered"
     """Finished copies hold every offset of it, each under its own leader epoch."""
     TOPIC_NOT_WANTED = "topic-not-wanted"
@@ -102,8 +96,6 @@ class EndReason(StrEnum):
 
 
 class LeftOpen(StrEnum):
-    """Why an open copy is neither completed nor ended."""
-
     EVIDENCE_MISSING = "evidence-missing"
     NOT_OURS = "not-ours"
     WRITER_ALIVE = "writer-alive"
@@ -123,8 +115,6 @@ class LeftOpen(StrEnum):
 
 
 class StaleReason(StrEnum):
-    """Why a plan must not be carried out any more."""
-
     OTHER_LOG = "other-log"
     """The metadata is that of another cluster, or of a metadata topic that was made anew."""
     METADATA_BEHIND = "metadata-behind"

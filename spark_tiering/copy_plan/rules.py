@@ -50,7 +50,7 @@ class SegmentSelection:
         _require("bytes kept local", self.kept_local_bytes)
 
     def wants_topic(self, topic: str) -> bool:
-        """Whether segments of *topic* may be copied."""
+        """Return whether segments of *topic* may be copied."""
         if any(fnmatchcase(topic, pattern) for pattern in self.without_topics):
             return False
         if topic.startswith("__"):
@@ -58,7 +58,7 @@ class SegmentSelection:
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def unmet(self, topics: Collection[str]) -> list[str]:
-        """Names and patterns that no one of *topics* is meant by: mistyped, more often than not."""
+        """Return the names and patterns that match none of *topics*: mostly mistyped ones."""
         return [one for one in self.topics if not any(fnmatchcase(name, one) for name in topics)]
 
 
@@ -79,8 +79,6 @@ class Budgets:
 
 
 class Cost(NamedTuple):
-    """What something costs, at most."""
-
     bytes: int = 0
     objects: int = 0
     requests: int = 0
@@ -123,7 +121,6 @@ class RequestCosts:
 
     @property
     def end_cost(self) -> Cost:
-        """To delete the objects of one segment, and to look for unfinished writes of them."""
         return Cost(requests=OBJECTS_OF_SEGMENT + 1)
 
     def _put_requests(self, size_bytes: int) -> int:

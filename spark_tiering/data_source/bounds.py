@@ -21,8 +21,6 @@ EARLIEST, LATEST = -2, -1
 
 
 class PartitionName(NamedTuple):
-    """What users call a partition by."""
-
     topic: str
     partition: int
 
@@ -83,7 +81,6 @@ class PartitionBound(NamedTuple):
 
 
 def asked_of(bound: Bound, partition: PartitionName) -> PartitionBound:
-    """What *bound* says of *partition*, which it names; see `require_named`."""
     match bound:
         case AtEdge(offset):
             return PartitionBound(offset)

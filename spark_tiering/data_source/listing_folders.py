@@ -123,7 +123,6 @@ def _extents(
 
 
 def _log_start(folder: Path) -> int:
-    """Below it everything is deleted, though the oldest segment may still have some of it."""
     path, name = folder.parent / LOG_STARTS, parse_folder(folder.name)
     try:
         content = path.read_bytes()

@@ -90,5 +90,4 @@ class InProcess:
         self.close()
 
 
-def _nobody(outcome: object) -> None:
-    """Who is told where nobody asked to be."""
+def _nobody(outcome: object) -> None: ...

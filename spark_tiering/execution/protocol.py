@@ -36,8 +36,7 @@ class ExecutionEngine(Protocol):
     """Runs units of work, as many at a time as it has slots. One call at a time."""
 
     @property
-    def slots(self) -> int:
-        """How many units run at a time, as far as it is known now."""
+    def slots(self) -> int: ...
 
     def run_units(
         self,

@@ -54,7 +54,7 @@ def examine(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
 ) -> StoredSegmentState:
     """
-    The same in detail; raises what the store raises.
+    Return the same in detail; raises what the store raises.
 
     *is_sure* also reads log and indexes, where their checksums are known and the store does not
     tell those of what it has.
@@ -97,7 +97,7 @@ def examine(
 def read_manifest(
     store: ObjectStore, key: str
 ) -> Manifest | LayoutFinding | ObjectAbsent | ObjectArchived:
-    """The manifest under *key*; a finding where it is none."""
+    """Return the manifest under *key*; a finding where it is none."""
     got = store.get(key, 0, MANIFEST_BYTES_MAX)
     if isinstance(got, ObjectAbsent | ObjectArchived):
         return got

@@ -67,13 +67,12 @@ class UnitOutcome(StrEnum):
 
     @property
     def is_done(self) -> bool:
-        """Whether all objects are there and verified, so that the copy may be finished."""
         return self in (UnitOutcome.COPIED, UnitOutcome.FOUND)
 
     @property
     def is_retriable(self) -> bool:
         """
-        Whether the same unit may end otherwise when it is repeated, now or by a later run.
+        Return whether the same unit may end otherwise when it is repeated, now or by a later run.
 
         What is neither done nor retriable has to be ended, and copied anew under another id.
         """
@@ -151,12 +150,10 @@ class CopyTask:
 
     @property
     def unit_id(self) -> str:
-        """The same for every attempt, and for no other unit of a job."""
         return main_key(self.segment_id, self.start_offset)
 
     @property
     def segment(self) -> SegmentMetadata:
-        """What the event says that opened the copy."""
         return SegmentMetadata(
             self.segment_id,
             self.start_offset,
@@ -189,7 +186,6 @@ class CopyResult:
     seconds: float = 0.0
     attempt_id: str = ""
     log_crc64nvme: int | None = None
-    """Of the object of the log."""
     findings: tuple[str, ...] = ()
 
 
@@ -216,7 +212,6 @@ class InspectTask:
 
     @property
     def unit_id(self) -> str:
-        """The same for every attempt, and for no other segment."""
         return f"{partition_folder(self.partition)}{self.listed.base_offset:020d}"
 
 
@@ -230,7 +225,6 @@ class InspectResult:
 
 
 def one_line(detail: str) -> str:
-    """A text that is safe to print and to keep: one line, of bounded length."""
     plain = "".join(one if one.isprintable() else "?" for one in detail)
     return plain[:DETAIL_CHARACTERS_MAX]
 

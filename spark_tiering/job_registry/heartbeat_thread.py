@@ -51,9 +51,7 @@ class HeartbeatThread:
         host: str | None = None,
         pid: int | None = None,
     ) -> None:
-        """
-        *jobs* is used by the thread of this heart, and so by nobody else while it beats.
-        """
+        """The thread uses *jobs* while it beats; other threads must not."""
         if ttl_ms < BEATS_IN_TTL:
             msg = f"a beat has to hold {BEATS_IN_TTL} ms at least, got {ttl_ms}"
             raise InvalidArgument(msg)
@@ -74,17 +72,17 @@ class HeartbeatThread:
 
     @property
     def number(self) -> int:
-        """Of the newest beat that is surely written; 0 before the first."""
+        """The newest beat that is surely written; 0 before the first."""
         return self._newest.number
 
     @property
     def ended_by(self) -> str:
-        """Who has ended this job, as far as it was heard here; empty while nobody has."""
+        """The job that has ended this one, as far as this process knows; else empty."""
         return self._ended_by
 
     def is_valid(self, now_ms: int | None = None) -> bool:
         """
-        Whether the newest beat still holds, by the clock here.
+        Return whether the newest beat still holds, by the clock here.
 
         That says what others may not have done yet; what they have done, only the store knows.
         """
@@ -136,7 +134,7 @@ class HeartbeatThread:
     # ---------------------------------------------------------------------------- the thread
 
     def start(self) -> None:
-        """Beat for the first time, and then again and again. Raises what the store does."""
+        """Beat once, and then regularly in a thread. Raise as the store does."""
         if not self.beat():
             msg = f"another process has the job id {self.job_id}: {self._ended_by}"
             raise InvalidArgument(msg)

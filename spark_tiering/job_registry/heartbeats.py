@@ -31,15 +31,11 @@ _LOOKS_MAX: Final = 20
 
 
 class BeatState(StrEnum):
-    """What a beat says of its job."""
-
     RUNNING = "running"
     ENDED = "ended"
 
 
 class JobStatus(StrEnum):
-    """How a job stands, by its newest beat."""
-
     ALIVE = "alive"
     OVERDUE = "overdue"
     """Its beats have stopped. It may still be paused: only when it was ended is it over."""
@@ -51,8 +47,6 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=NEVER_MS)]
 
 
 class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One sign of life, as its object has it."""
-
     number: int
     """From 1, without a gap."""
     state: BeatState
@@ -65,14 +59,12 @@ class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     """The job that has ended this one; empty where it ended by itself."""
 
     def standing(self, now_ms: int) -> JobStatus:
-        """How the job stands whose newest beat this is."""
         if self.state is BeatState.ENDED:
             return JobStatus.ENDED
         is_overdue = now_ms > self.expires_at_ms + SKEW_MS
         return JobStatus.OVERDUE if is_overdue else JobStatus.ALIVE
 
     def is_of(self, other: Heartbeat) -> bool:
-        """Whether both are of one process."""
         own = (self.host, self.pid, self.started_ms)
         return own == (other.host, other.pid, other.started_ms)
 
@@ -93,13 +85,13 @@ def parse_beat(content: bytes, number: int) -> Heartbeat:
 
 
 def read_beat(jobs: JobStore, job_id: str, number: int) -> Heartbeat | None:
-    """One beat; `None` where it is not, or not any more."""
+    """Return one beat; `None` where it is not, or not any more."""
     content = jobs.read(jobs.beat_key(job_id, number))
     return None if content is None else parse_beat(content, number)
 
 
 def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
-    """The beat that counts; `None` for a job that never beat."""
+    """Return the beat that counts; `None` for a job that never beat."""
     folder = jobs.job_key(job_id, "beats/")
     for _ in range(_LOOKS_MAX):
         number = jobs.highest(folder)

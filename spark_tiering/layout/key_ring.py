@@ -29,7 +29,6 @@ FORMAT: Final = "rlmm-key-ring"
 VERSION: Final = 1
 RING_BYTES_MAX: Final = 1024 * 1024
 KEY_BYTES_MAX: Final = 64 * 1024
-"""Of one file in PEM."""
 
 
 class _Ring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +38,7 @@ class _Ring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_key_ring(content: bytes, where: str) -> dict[str, str]:
-    """The files of a ring by the ids of their keys. Raises `ConfigError`."""
+    """Return the files of a ring by the ids of their keys. Raises `ConfigError`."""
     try:
         ring = read_json(content, _Ring, bytes_max=RING_BYTES_MAX)
     except JsonFault as fault:
@@ -73,7 +72,6 @@ class KeyRing:
         return frozenset(self._keys)
 
     def cipher(self, encryption: SegmentEncryption) -> SegmentCipher | LayoutFinding:
-        """What opens the parts of a segment, or why they cannot be opened."""
         shown = repr(encryption.key_id[:80])
         key = self._keys.get(encryption.key_id)
         if key is None:
@@ -88,7 +86,7 @@ class KeyRing:
 
 
 def cipher_of(manifest: Manifest, ring: KeyRing | None) -> SegmentCipher | LayoutFinding | None:
-    """What opens the parts of a segment; `None` where it is not encrypted."""
+    """Return the cipher of a segment's parts; `None` where it is not encrypted."""
     if manifest.encryption is None:
         return None
     if ring is None:

@@ -103,12 +103,10 @@ class Manifest:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether a key is needed for more than its sizes."""
         return self.encryption is not None
 
 
 def describe(segment: SegmentMetadata, note: CopyNote | None = None) -> SegmentDescription:
-    """What a manifest says of *segment*."""
     return SegmentDescription(
         segment.id,
         segment.start_offset,

@@ -238,7 +238,6 @@ class _Refused(Exception):
 
 
 def parse_manifest(content: bytes) -> Manifest | LayoutFinding:
-    """Return what a manifest says, or why no unmodified broker could read the segment by it."""
     try:
         loaded = load_json(content, bytes_max=MANIFEST_BYTES_MAX)
         return _manifest(_with_numbers(loaded, _DEPTH_OF_NUMBERS))
@@ -249,7 +248,6 @@ def parse_manifest(content: bytes) -> Manifest | LayoutFinding:
 
 
 def _with_numbers(value: Any, depth: int) -> Any:
-    """Replace digits by numbers: the plugin takes a number that is written as a text."""
     if not isinstance(value, dict) or not depth:
         return value
     return {

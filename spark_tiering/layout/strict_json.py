@@ -38,8 +38,6 @@ _T = TypeVar("_T")
 
 
 class JsonFaultKind(StrEnum):
-    """Why a document is refused."""
-
     TOO_LARGE = "too-large"
     NOT_JSON = "not-json"
     FIELD_MISSING = "field-missing"

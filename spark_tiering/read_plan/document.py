@@ -59,8 +59,6 @@ Token = Annotated[str, msgspec.Meta(max_length=TOKEN_CHARACTERS_MAX)]
 
 
 class PlanFault(StrEnum):
-    """Why a document or a table is no plan."""
-
     TOO_LARGE = "too-large"
     NOT_JSON = "not-json"
     NOT_PARQUET = "not-parquet"
@@ -132,7 +130,6 @@ def format_plan(plan: FrozenPlan) -> bytes:
 
 
 def document_of(plan: FrozenPlan) -> dict[str, Any]:
-    """Return all but the checksum as plain values."""
     document = _Document(
         FORMAT,
         VERSION,
@@ -157,7 +154,6 @@ def document_of(plan: FrozenPlan) -> dict[str, Any]:
 
 
 def digest_of(plan: FrozenPlan) -> bytes:
-    """The SHA-256 of all that a plan is, whatever its token says."""
     fields = document_of(plan)
     del fields["token"]
     segments = fields.pop("segments")
@@ -168,7 +164,7 @@ def digest_of(plan: FrozenPlan) -> bytes:
 
 
 def checksum_of(document: dict[str, Any]) -> str:
-    """The SHA-256 of all of *document* but its checksum."""
+    """Return the SHA-256 of all of *document* but its checksum."""
     rest = {name: value for name, value in document.items() if name != "checksum"}
     return hashlib.sha256(compact(rest)).hexdigest()
 
@@ -214,7 +210,6 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def parse_plan(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """Return the plan of a document, however it is laid out, or why it is none."""
     try:
         return plan_of_document(load_fields(content))
     except ReadPlanFault as refused:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInput:
-    """One user partition."""
-
     partition: TopicIdPartition
     take: Callable[[], Shard | None]
     """Gives a shard that holds at least this partition, None where nothing is known of it after
@@ -38,8 +36,6 @@ class PartitionInput:
 
 @dataclass(frozen=True, slots=True)
 class StateOrigin:
-    """Whose state it is."""
-
     kind: PlanSourceKind
     cluster_id: str = ""
     metadata_topic_id: Uuid | None = None

@@ -36,24 +36,17 @@ _NOT_READ = {ObjectAbsent: "absent", ObjectArchived: "archived", RangeBeyondObje
 
 
 class UnreadableManifest(NamedTuple):
-    """A manifest that tells of no segment, and why."""
-
     key: str
     why: str
 
 
 class ManifestContents(NamedTuple):
-    """What manifests tell."""
-
     segments: list[SegmentMetadata]
     unread: list[UnreadableManifest]
-    """By key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestTask:
-    """One unit: some manifests of a store."""
-
     store: StoreSettings
     prefix: str
     manifests: tuple[ListedManifest, ...]

@@ -25,8 +25,6 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionQuestion:
-    """What is asked of one partition."""
-
     first: int
     next_offset: int
     is_open: bool = False
@@ -79,7 +77,7 @@ def _first(bounds: RecordBounds, answers: Sequence[SegmentCoverage]) -> int | No
 
 
 def _newer(answers: Sequence[SegmentCoverage], time_ms: int) -> int | None:
-    """The first that may have a record of *time_ms* or later."""
+    """Return the first that may have a record of *time_ms* or later."""
     for at, one in enumerate(answers):
         if one.segment.max_timestamp_ms >= time_ms:
             return at

@@ -86,7 +86,7 @@ def format_parquet(plan: FrozenPlan) -> bytes:
 
 
 def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """The plan that a table is; whatever the bytes are."""
+    """Return the plan that a table is; whatever the bytes are."""
     try:
         return plan_of_document(_document(content))
     except ReadPlanFault as refused:
@@ -122,7 +122,6 @@ def _document(content: bytes) -> dict[str, Any]:
 
 
 def _as_read() -> pa.Schema:
-    """The columns as a file without a schema of Arrow's tells them."""
     out = BytesIO()
     pq.write_table(SCHEMA.empty_table(), out, store_schema=False)
     return pq.ParquetFile(out).schema_arrow

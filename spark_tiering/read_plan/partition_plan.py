@@ -96,7 +96,6 @@ def _is_deleted(shard: Shard, partition: TopicIdPartition) -> bool:
 def _ranges_of(
     asked: PartitionQuestion, lacked: Sequence[Range], answers: Sequence[SegmentCoverage]
 ) -> tuple[Range, ...]:
-    """What is asked for: of what was *lacked* before, as much as is there by now."""
     filled = [
         (part.first, part.last + 1)
         for first, behind in lacked
@@ -108,7 +107,6 @@ def _ranges_of(
 
 
 def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Neighbours as one; *ranges* rise."""
     joined: list[Range] = []
     for first, behind in ranges:
         if joined and joined[-1][1] == first:
@@ -121,7 +119,6 @@ def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
 def _gaps_of(
     asked: PartitionQuestion, read: Iterable[SegmentCoverage], holders: RangeHolders
 ) -> Iterator[PlanGap]:
-    """What is lacked anew; what was lacked before was told then."""
     last: PlanGap | None = None
     inside = [one for one in read if one.first >= asked.first]
     for first, behind in missing_in(inside, asked.first, asked.next_offset):
@@ -151,7 +148,6 @@ def _next_offset(asked: PartitionQuestion, gaps: Sequence[PlanGap]) -> int | Non
 
 
 def _lacked(before: PlanPosition | None) -> list[Range]:
-    """What a plan before this one could not have, and this one may."""
     if before is None or before.next_offset is None:
         return []
     below = [(0, before.floor)] if before.floor else []
@@ -179,7 +175,7 @@ def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) 
 
 
 def without(first: int, behind: int, ranges: Iterable[Range]) -> Iterator[Range]:
-    """What of [first, behind) is in none of *ranges*, which rise."""
+    """Yield the ranges of [first, behind) that are in none of *ranges*, which rise."""
     for low, high in ranges:
         if high <= first or low >= behind:
             continue
@@ -217,7 +213,7 @@ def _frozen(part: SegmentCoverage, prefix: str, retention_ms: int | None) -> Fro
 
 
 def _keys(segment: SegmentMetadata, prefix: str) -> tuple[str, str, str]:
-    """Custom metadata speaks for log and indexes; the manifest is always under *prefix*."""
+    """Custom metadata names log and indexes; the manifest is always under *prefix*."""
     custom = parse_custom_metadata(segment.custom_metadata)
     if not isinstance(custom, CustomMetadata):
         custom = CustomMetadata()  # another plugin's

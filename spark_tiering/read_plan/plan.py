@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class PlanSourceKind(StrEnum):
-    """What the plan was made of."""
-
     METADATA = "metadata"
     """The metadata topic, whoever keeps it: a service, Kafka or copied folders."""
     MANIFESTS = "manifests"
@@ -29,8 +27,6 @@ class PlanSourceKind(StrEnum):
 
 
 class GapReason(StrEnum):
-    """Why an asked range is not there."""
-
     BELOW_LOG_START = "below-log-start"
     """Deleted by retention, or by `kafka-delete-records`: the log begins behind it."""
     BELOW_TIER = "below-tier"
@@ -46,8 +42,6 @@ class GapReason(StrEnum):
 
 
 class LeftOutReason(StrEnum):
-    """Why a segment that holds asked offsets is not read."""
-
     BEING_COPIED = "being-copied"
     BEING_DELETED = "being-deleted"
     OTHER_LINEAGE = "other-lineage"
@@ -65,8 +59,6 @@ class PlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EpochStart(PlanRow, frozen=True):
-    """A leader epoch and its first offset."""
-
     epoch: Int32
     first_offset: Int64
 
@@ -85,12 +77,10 @@ class FrozenSegment(PlanRow, frozen=True):
     uuid: Uuid = field(name="segment_id")
     start_offset: Count64
     last_offset: Count64
-    """Of the whole segment."""
     read_first: Count64 = field(name="read_first_offset")
     read_last: Count64 = field(name="read_last_offset")
     """The range to read; other segments answer for the rest, or it was not asked for."""
     size_bytes: Int32
-    """Of the whole log file, as brokers had it."""
     max_timestamp_ms: Int64
     expires_at_ms: Count64 | None
     """From when on retention by time deletes it, as far as its retention is known."""
@@ -126,8 +116,6 @@ class FrozenSegment(PlanRow, frozen=True):
 
 
 class PlanGap(PlanRow, frozen=True):
-    """A range that was asked for and is not there."""
-
     first_offset: Count64
     next_offset: Count64 | None
     """None is unknown: the range was asked for by time, and is not tiered yet."""
@@ -135,13 +123,11 @@ class PlanGap(PlanRow, frozen=True):
 
     @property
     def offsets(self) -> int | None:
-        """The number of offsets; None is unknown."""
+        """Return the number of offsets; None is unknown."""
         return None if self.next_offset is None else self.next_offset - self.first_offset
 
 
 class LeftOutSegment(PlanRow, frozen=True):
-    """A segment with asked offsets that is not read."""
-
     uuid: Uuid = field(name="segment_id")
     start_offset: Count64
     last_offset: Count64
@@ -150,8 +136,6 @@ class LeftOutSegment(PlanRow, frozen=True):
 
 
 class PartitionRow(PlanRow, frozen=True):
-    """One partition of a plan, without its segments."""
-
     topic: Text
     topic_id: Uuid
     number: Count32 = field(name="partition")
@@ -179,8 +163,6 @@ class PartitionRow(PlanRow, frozen=True):
 
 
 class FrozenPartition(PartitionRow, frozen=True):
-    """One partition of a plan."""
-
     segments: tuple[FrozenSegment, ...] = ()
 
     @property
@@ -202,19 +184,16 @@ class FrozenPlan:
     cluster_id: str
     metadata_topic_id: Uuid | None
     partition_count: int | None
-    """Of the metadata topic."""
     positions: Mapping[int, int]
     question: Question
     facts: QuestionFacts
     partitions: tuple[FrozenPartition, ...]
-    """By topic, partition and topic id."""
     warnings: tuple[str, ...] = ()
     since: str = ""
     """The token of the plan behind which this one begins; empty where it begins by itself."""
 
     @property
     def segments(self) -> Iterator[FrozenSegment]:
-        """All of them, by partition and offset."""
         return (segment for one in self.partitions for segment in one.segments)
 
     @property
@@ -223,5 +202,4 @@ class FrozenPlan:
 
 
 def partition_order(partition: TopicIdPartition) -> tuple[str, int, bytes]:
-    """The order of a plan's partitions: by topic, partition, topic id."""
     return (partition.topic, partition.partition, partition.topic_id)

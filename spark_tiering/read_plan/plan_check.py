@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class PlannedSegmentFate(StrEnum):
-    """What became of a segment since it was planned."""
-
     THERE = "there"
     BEING_DELETED = "being-deleted"
     """Its objects may be gone at any moment."""
@@ -31,8 +29,6 @@ class PlannedSegmentFate(StrEnum):
 
 
 class CheckedRange(NamedTuple):
-    """A range of a plan, and whether it can still be read."""
-
     segment: FrozenSegment
     fate: PlannedSegmentFate
 
@@ -40,12 +36,11 @@ class CheckedRange(NamedTuple):
 def revisit(
     plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
 ) -> Iterator[CheckedRange]:
-    """Every range, in order; *fate_of* asks whoever knows now."""
+    """Return every range, in order; *fate_of* asks whoever knows now."""
     return (CheckedRange(one, fate_of(one)) for one in plan.segments)
 
 
 def fate_in_metadata(planned: FrozenSegment, found: SegmentMetadata | None) -> PlannedSegmentFate:
-    """What became of *planned*, of which the metadata says *found* now."""
     if found is None:
         return PlannedSegmentFate.GONE
     if (found.start_offset, found.last_offset, found.size_bytes) != (

@@ -97,7 +97,6 @@ def _warnings(
     partitions: Sequence[FrozenPartition],
     before: Mapping[TopicIdPartition, PlanPosition],
 ) -> Iterator[str]:
-    """What whoever reads the plan has to know, by topic and partition."""
     ids: dict[tuple[str, int], list[str]] = {}
     for one in partitions:
         name = (one.partition.topic, one.partition.partition)

@@ -26,8 +26,6 @@ class PlanningProgress(Progress):
 
 
 class PlanMeter:
-    """Tells who listens."""
-
     def __init__(
         self,
         listener: Callable[[Progress], None] = lambda _: None,

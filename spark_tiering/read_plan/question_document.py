@@ -51,8 +51,6 @@ class PartitionBoundsFields(PlanRow, frozen=True):
 
 
 class QuestionFields(PlanRow, frozen=True):
-    """A question as a document has it."""
-
     topics: tuple[str, ...]
     without_topics: tuple[str, ...]
     pattern: Text

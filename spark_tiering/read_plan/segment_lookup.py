@@ -90,14 +90,12 @@ def _in_epoch(
 
 
 def from_offset_on(answers: Iterable[SegmentCoverage], first: int) -> list[SegmentCoverage]:
-    """Without what lies below *first*."""
     return [one._replace(first=max(one.first, first)) for one in answers if one.last >= first]
 
 
 def within(
     answers: Sequence[SegmentCoverage], first: int, behind: int
 ) -> Iterator[SegmentCoverage]:
-    """What of *answers* lies in [first, behind)."""
     at = bisect_left(answers, first, key=attrgetter("last"))
     while at < len(answers) and answers[at].first < behind:
         one = answers[at]

@@ -93,7 +93,7 @@ def plan_of_moment(
 
 
 def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition]) -> QuestionFacts:
-    """What the cluster says of *partitions*; of a topic that was made anew, of the new one."""
+    """Ask the cluster for facts of *partitions*; a recreated topic answers for itself alone."""
     wanted = list(partitions)
     topics = cluster.topics(sorted({one.topic for one in wanted}))
     there = [
@@ -113,7 +113,6 @@ def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition
 
 
 def _is_expired(topic: TopicFacts) -> bool:
-    """Whether retention deletes anything of it at all."""
     policy = topic.setting("cleanup.policy")
     return policy is None or "delete" in policy
 
@@ -149,7 +148,7 @@ def remade(
 
 
 def question_of_token(token: PlanToken) -> tuple[Question, QuestionFacts]:
-    """What *token* says was asked. Raises `InvalidArgument` where it does not say it."""
+    """Return question and facts of *token*. Raise `InvalidArgument` where it has none."""
     if token.asked is None:
         msg = (
             "the token has only a digest of what was asked, which was too long for it: name the "
@@ -218,7 +217,7 @@ def plan_of_manifests(
     facts: QuestionFacts | None = None,
     since: PlanToken | None = None,
 ) -> FrozenPlan:
-    """The plan of what manifests tell; those that tell nothing are named in its warnings."""
+    """Return the plan of what manifests tell; those that tell nothing are named in its warnings."""
     warnings = [f"{one.key}: {one.why}" for one in told.unread[:UNREAD_SHOWN_MAX]]
     if len(told.unread) > UNREAD_SHOWN_MAX:
         warnings.append(f"{len(told.unread) - UNREAD_SHOWN_MAX} more manifests tell of no segment")
@@ -262,7 +261,7 @@ def fates_in_moment(
 def fates_in_store(
     store: ObjectStore, prefix: str
 ) -> Callable[[FrozenSegment], PlannedSegmentFate]:
-    """Whether there is the manifest of a range now; nothing else tells without metadata."""
+    """Return whether there is the manifest of a range now; nothing else tells without metadata."""
     held: dict[TopicIdPartition, frozenset[str]] = {}
 
     def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:

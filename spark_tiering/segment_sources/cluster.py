@@ -162,13 +162,12 @@ class TierCluster:
     def last_stable_offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> dict[TopicIdPartition, int]:
-        """The offsets below which all is replicated and no transaction is open; see `offsets`."""
+        """Return last stable offsets; see `offsets`."""
         return _single(self._ends(partitions, LAST_STABLE))
 
     def _ends_if_known(
         self, partitions: Collection[TopicIdPartition], *asked: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-        """Nothing, where a leader is too old for one of the questions."""
         try:
             return self._ends(partitions, *asked)
         except UnsupportedVersion:
@@ -177,7 +176,6 @@ class TierCluster:
     def _ends(
         self, partitions: Collection[TopicIdPartition], *asked: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-        """The ends of each partition that its leader tells, in the order in which it is asked."""
         return self._thread.wait(ends_of(self._asked, partitions, *asked))
 
     def epoch_ends(
@@ -247,7 +245,7 @@ class TierCluster:
         raise trouble(where, outcome.code, "ALTER_CONFIGS of the topic")
 
     def why_too_old(self) -> str:
-        """Why a broker cannot tell what its tier has (`offsets`), empty where all can."""
+        """Return why a broker cannot answer for its tier (`offsets`); empty where all can."""
         nothing = TopicOffsetsRequest({}, LATEST_TIERED)
         return self._thread.wait(self._asked.why_too_old(nothing))
 
@@ -277,7 +275,7 @@ class TierCluster:
 
 
 def _leaders(topics: Sequence[TopicMetadata]) -> dict[TopicIdPartition, int]:
-    """Every partition of *topics*, with the broker that leads it."""
+    """Return every partition of *topics*, with the broker that leads it."""
     return {
         TopicIdPartition(topic.topic_id, topic.name, one.partition): one.leader
         for topic in topics

@@ -32,7 +32,6 @@ OWN_TOPICS = frozenset(
 
 
 def is_user_topic(name: str) -> bool:
-    """Whether a topic of that name is a user's."""
     return name not in OWN_TOPICS
 
 
@@ -40,9 +39,7 @@ class ReplicaOrigin(NamedTuple):
     """Where a replica was found, and whose it is as far as the place tells."""
 
     place: str = ""
-    """For messages: a path, or an address."""
     node_id: int | None = None
-    """Of the broker whose replica it is."""
     cluster_id: str = ""
 
 
@@ -61,8 +58,6 @@ class FoundPartition(NamedTuple):
 
 
 class UnusablePlace(NamedTuple):
-    """A place of which nothing can be taken, and why."""
-
     place: str
     why: str
 
@@ -75,7 +70,7 @@ class StableOffsetFiles(Protocol):
     """Files that are served by somebody who asks the cluster how far they are stable."""
 
     def last_stable_offset(self) -> int | None:
-        """The last stable offset of the partition; None where nobody tells it."""
+        """Return the last stable offset of the partition; None where nobody tells it."""
         ...
 
 

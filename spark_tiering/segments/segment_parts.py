@@ -70,7 +70,7 @@ class SegmentReport:
 
     @property
     def txn_index_empty(self) -> bool:
-        """Whether no transaction was aborted in the segment; its metadata says so."""
+        """Return whether no transaction was aborted in the segment; its metadata says so."""
         return SegmentPart.TXN_INDEX not in self.parts
 
     @property

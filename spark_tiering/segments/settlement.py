@@ -62,7 +62,7 @@ class PartSettlement:
 
     @property
     def own_epochs(self) -> Epochs:
-        """The epochs of the segment's own offsets; none where they are not known."""
+        """Return the epochs of the segment's own offsets; none where they are not known."""
         if self.epochs is None:
             return ()
         return epochs_within(self.epochs, self._segment.base_offset, self._next_offset) or ()
@@ -89,7 +89,6 @@ class PartSettlement:
             self.parts[part] = RebuiltPart(content())
 
     def _settle_transactions(self, name: str) -> None:
-        """A file that is absent or empty says that nothing was aborted, which is judged too."""
         part, made = SegmentPart.TXN_INDEX, self._made
         facts, wrong = self._stored.facts.get(name), self._wrong(part)
         size = 0 if facts is None else facts.size_bytes

@@ -37,11 +37,9 @@ class RowSpill:
         self._folder.cleanup()
 
     def file(self, name: str) -> Path:
-        """The path of a file in here."""
         return Path(self._folder.name) / name
 
     def add(self, name: str, blobs: Mapping[int, bytes]) -> None:
-        """Put each blob behind those of its shard."""
         for shard, blob in blobs.items():
             with self.file(f"{name}-{shard}").open("ab") as file:
                 file.write(_SIZE.pack(len(blob)))
@@ -49,7 +47,7 @@ class RowSpill:
             self.size_bytes += _SIZE.size + len(blob)
 
     def read(self, name: str, shard: int) -> Iterator[bytes]:
-        """The blobs of a shard; none where there are none."""
+        """Return the blobs of a shard; none where there are none."""
         path = self.file(f"{name}-{shard}")
         if not path.exists():
             return
@@ -58,5 +56,4 @@ class RowSpill:
                 yield file.read(_SIZE.unpack(head)[0])
 
     def remove(self, name: str, shard: int) -> None:
-        """What has been read is not needed any more."""
         self.file(f"{name}-{shard}").unlink(missing_ok=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def left_behind(store: ObjectStore, prefix: str, began_before_ms: int) -> Iterator[OpenUpload]:
     """
-    The uploads under *prefix* that began before a moment.
+    Return the uploads under *prefix* that began before a moment.
 
     Of one that is at work nothing tells that somebody is: choose a moment that no writer outlasts.
     """
@@ -21,7 +21,6 @@ def left_behind(store: ObjectStore, prefix: str, began_before_ms: int) -> Iterat
 
 
 def sweep(store: ObjectStore, prefix: str, began_before_ms: int) -> tuple[OpenUpload, ...]:
-    """End them, and give those that were ended."""
     found = tuple(left_behind(store, prefix, began_before_ms))
     for upload in found:
         store.abort_upload(upload)

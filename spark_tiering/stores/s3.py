@@ -69,7 +69,6 @@ class S3Store:
         self.close()
 
     def close(self) -> None:
-        """Close the connections. The store is not used any more."""
         self._calls.close()
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
@@ -86,7 +85,7 @@ class S3Store:
         return SinglePut(self._calls, self._look, key, content).run()
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """The same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        """Return the same for bytes that pass by once; see `ObjectStore.put_stream`."""
         self._see_bucket()
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return put_parts(self._calls, self._look, key, stream)
@@ -99,7 +98,6 @@ class S3Store:
         return found
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """What is told of an object; see `ObjectStore.head`."""
         check_key(key)
         mode = {"ChecksumMode": "ENABLED"} if is_sum_wanted else {}
         answer = self._calls.ask(
@@ -112,7 +110,7 @@ class S3Store:
         return _facts(answer)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """The bytes of a range; see `ObjectStore.get`."""
+        """Return the bytes of a range; see `ObjectStore.get`."""
         check_key(key)
         check_range(first_byte, last_byte)
         answer = self._calls.ask(
@@ -133,12 +131,11 @@ class S3Store:
         )
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Every object whose key begins with *prefix*, each once."""
+        """Return every object whose key begins with *prefix*, each once."""
         for page in self._pages({**self._asking(), "Prefix": prefix}):
             yield from map(_listed, page.get("Contents", ()))
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
-        """What lies right behind *prefix*; see `ObjectStore.level`."""
         request = {**self._asking(), "Prefix": prefix, "Delimiter": "/"}
         for page in self._pages(request):
             for found in page.get("CommonPrefixes", ()):
@@ -155,7 +152,7 @@ class S3Store:
             self._calls.give_up(answer)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """Every unfinished write of a key that begins with *prefix*, those at work included."""
+        """List unfinished writes of keys under *prefix*, those at work included."""
         request = {**self._asking(), "Prefix": prefix}
         while True:
             page = self._page("ListMultipartUploads", request)
@@ -182,7 +179,6 @@ class S3Store:
             self._calls.give_up(answer)
 
     def probe(self, prefix: str) -> StoreTraits:
-        """See what the endpoint really does, with objects that are taken away again."""
         self._see_bucket()
         return probe_bucket(self._calls, prefix, self._tells_sum)
 
@@ -194,7 +190,7 @@ class S3Store:
         return compare(self, key, expected)
 
     def _absent(self, key: str) -> ObjectAbsent:
-        """That there is no such object; an answer without words may mean the bucket instead."""
+        """An answer without words may mean the bucket instead of the object."""
         self._see_bucket()
         return ObjectAbsent(key)
 
@@ -209,7 +205,6 @@ class S3Store:
         return {**self._calls.place, **payer}
 
     def _pages(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Every page of a listing of objects."""
         while True:
             page = self._page("ListObjectsV2", request)
             yield page
@@ -232,7 +227,6 @@ class S3Store:
 def _fetch(
     client: S3Client, place: dict[str, Any], first_byte: int, last_byte: int
 ) -> bytes | S3Fault:
-    """One range, checked to be the one that was asked for, and whole."""
     answer = client.get_object(**place, Range=f"bytes={first_byte}-{last_byte}")
     asked_bytes = last_byte - first_byte + 1
     with closing(answer["Body"]) as body:

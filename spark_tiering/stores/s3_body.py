@@ -49,7 +49,6 @@ class RequestBody:
         return self._size_bytes
 
     def tell(self) -> int:
-        """The position of the next byte."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -60,7 +59,7 @@ class RequestBody:
         return self._position
 
     def read(self, size_bytes: int = -1) -> bytes | memoryview:
-        """Some bytes, at most so many; none at the end."""
+        """Read at most so many bytes; none at the end."""
         if self._position >= self._size_bytes:
             return b""
         if self._pieces is None:

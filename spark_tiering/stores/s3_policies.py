@@ -28,14 +28,11 @@ T = TypeVar("T")
 
 
 class S3RetryPolicy(NamedTuple):
-    """How often, and with what pauses."""
-
     attempts_max: int
     first_s: float
     last_s: float
 
     def pause_s(self, attempts: int) -> float:
-        """The longest pause after so many attempts that failed."""
         return float(min(self.first_s * 2.0 ** min(attempts - 1, 32), self.last_s))
 
 
@@ -60,7 +57,7 @@ class S3Retries:
         self._sleep = sleep
 
     def run(self, attempt: Callable[[], T | S3Fault]) -> T | S3Fault:
-        """What *attempt* gives at last; a fault only where no further attempt is worth it."""
+        """Repeat *attempt*; return a fault only where no further attempt is worth it."""
         retrying = Retrying(
             sleep=self._sleep,
             retry=retry_if_result(_is_repeated),

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from spark_tiering.segments import index_entries as entries
+from spark_tiering.segments import indexes as entries
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.log_walk import LogBatch
