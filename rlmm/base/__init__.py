@@ -6,6 +6,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `background_work`: A thread for one piece of work that must not hold the event loop.
 - `backoff`: The pauses between attempts, in one place.
+- `closing`: Objects that a `with` block closes.
 - `clock`: Time as everything here sees it.
 - `doorbell`: Waiting without polling.
 - `duration_histogram`: How long something took, as a histogram.

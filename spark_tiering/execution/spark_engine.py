@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol
 
 from pyspark import cloudpickle
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import EngineUnfit
 from spark_tiering.execution.failure_causes import cause_of
 from spark_tiering.execution.protocol import CANCELLED, R, U, UnitLost
@@ -26,8 +27,6 @@ from spark_tiering.execution.task_entry import Parcel, TaskContext, said_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
-    from typing import Self
 
 
 class UnitResults(Generic[R]):
@@ -118,7 +117,7 @@ def _packed(thing: object) -> bytes:
 def _drop(parcel: Parcel) -> None: ...
 
 
-class SparkEngine:
+class SparkEngine(ClosedByWith):
     """Runs units as jobs. One call at a time."""
 
     def __init__(self, jobs: SparkJobs, end: Callable[[], None] | None = None) -> None:
@@ -255,14 +254,3 @@ class SparkEngine:
         end, self._end = self._end, None
         if end is not None:
             end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

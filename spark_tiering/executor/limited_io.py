@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import InvalidArgument, RlmmError
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.segments.findings import SegmentPart
@@ -21,8 +22,7 @@ from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from types import TracebackType
-    from typing import NoReturn, Self
+    from typing import NoReturn
 
     from spark_tiering.executor.throttle import Throttle
     from spark_tiering.segments.partition_files import PartitionFiles, SourceFileFacts
@@ -158,7 +158,7 @@ def _sourced(call: Callable[[], T]) -> T:
         raise UnitEnd(UnitOutcome.SOURCE_FAILED, str(error)) from error
 
 
-class LimitedStore:
+class LimitedStore(ClosedByWith):
     """A store, each call of it counted and at the pace; who opened the store closes it."""
 
     def __init__(self, store: ObjectStore, settings: StoreSettings, watch: UnitLimits) -> None:
@@ -219,17 +219,6 @@ class LimitedStore:
         return self._store.probe(prefix)
 
     def close(self) -> None: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _parts(self, size_bytes: int) -> int:
         if self._s3 is None or size_bytes < self._s3.part_bytes:

@@ -25,8 +25,6 @@ from spark_tiering.job_registry.heartbeats import (
 )
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from spark_tiering.job_registry.job_store import JobStore
 
 _log = logging.getLogger("spark_tiering.jobs.heart")
@@ -173,10 +171,5 @@ class HeartbeatThread:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

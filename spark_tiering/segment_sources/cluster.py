@@ -9,8 +9,9 @@ before the high watermark.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
@@ -36,7 +37,6 @@ from spark_tiering.segment_sources.survey import ClusterPartition
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.metadata import TopicMetadata
@@ -72,7 +72,7 @@ class TopicSettingInForce(NamedTuple):
     is_explicit: bool
 
 
-class TierCluster:
+class TierCluster(ClosedByWith):
     """
     A cluster by the addresses of some brokers. Asked as soon as it is made; to be closed.
 
@@ -261,17 +261,6 @@ class TierCluster:
         if topics is not None:
             self._thread.wait(topics.close())
         self._thread.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _leaders(topics: Sequence[TopicMetadata]) -> dict[TopicIdPartition, int]:

@@ -7,31 +7,20 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlmm.base.closing import ClosedByWith
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
-    from typing import Self
 
 _SIZE = struct.Struct(">Q")
 
 
-class RowSpill:
+class RowSpill(ClosedByWith):
     """A folder of its own, removed at the end. A part's blobs are files of one name each."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rlmm-audit-")
         self.size_bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._folder.cleanup()

@@ -33,7 +33,7 @@ from spark_tiering.stores.local_files import (
     sync_folder,
 )
 from spark_tiering.stores.object_reading import compare
-from spark_tiering.stores.protocol import RESERVED, check_key, check_range
+from spark_tiering.stores.protocol import RESERVED, OpenedStore, check_key, check_range
 from spark_tiering.stores.results import (
     ObjectAbsent,
     ObjectFacts,
@@ -48,8 +48,6 @@ from spark_tiering.stores.results import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
-    from typing import NoReturn, Self
 
     from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.local_settings import LocalSettings
@@ -65,7 +63,7 @@ WRITING = f"{RESERVED}writing"
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
 
 
-class LocalStore:
+class LocalStore(OpenedStore):
     """
     The objects in one folder. It is made where its parent exists, else `StoreAbsent`; for settings
     that make none, that is raised when the folder is used.
@@ -96,21 +94,6 @@ class LocalStore:
 
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"
-
-    def __reduce__(self) -> NoReturn:
-        msg = "stores are not sent to other processes: send the settings and open one there"
-        raise TypeError(msg)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None: ...
 

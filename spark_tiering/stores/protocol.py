@@ -9,8 +9,9 @@ range that nobody can mean. A store is used by one thread at a time and closed b
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -97,6 +98,14 @@ class ObjectStore(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+class OpenedStore(ClosedByWith):
+    """A store of one process: its settings are pickled, the store is not."""
+
+    def __reduce__(self) -> NoReturn:
+        msg = "stores are not sent to other processes: send the settings and open one there"
+        raise TypeError(msg)
 
 
 def check_key(key: str) -> None:

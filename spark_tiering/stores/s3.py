@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_tiering.layout.digests import parse_crc64nvme
 from spark_tiering.stores.content import stream_of, walk_through
 from spark_tiering.stores.object_reading import compare
-from spark_tiering.stores.protocol import check_key, check_range
+from spark_tiering.stores.protocol import OpenedStore, check_key, check_range
 from spark_tiering.stores.results import (
     ListedFolder,
     ListedObject,
@@ -29,8 +29,6 @@ from spark_tiering.stores.s3_writing import SinglePut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
-    from typing import NoReturn, Self
 
     from boto3 import S3Client
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 RESTORED = 'ongoing-request="false"'
 
 
-class S3Store:
+class S3Store(OpenedStore):
     """The objects in one bucket. Opening it asks nothing of the store yet."""
 
     def __init__(self, settings: S3Settings, repeats: S3Retries | None = None) -> None:
@@ -52,21 +50,6 @@ class S3Store:
 
     def __repr__(self) -> str:
         return f"S3Store({self._settings.address!r})"
-
-    def __reduce__(self) -> NoReturn:
-        msg = "stores are not sent to other processes: send the settings and open one there"
-        raise TypeError(msg)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._calls.close()
