@@ -30,57 +30,21 @@ from tests.support.copy_tasks import (
     run,
 )
 from tests.support.inspecting_process import LOG, MadeLog
-from tests.support.object_places import Bucket, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
 from tests.support.object_stub_requests import Trouble
 from tests.support.segments import MemoryFiles, example_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from spark_tiering.executor.tasks import CopyTask
     from spark_tiering.segments.partition_files import SourceFileFacts
     from spark_tiering.stores.s3 import S3Store
+    from tests.support.object_places import Bucket
+    from tests.support.object_stub import ObjectStub
 
 EXAMPLE = example_partition()
 LARGE_BYTES = 12 * MIB
 SILENCE_MS = 1_500
-"""How long an answer is waited for that never comes: all others have to come within it."""
 OPTIONS = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 NTH = pytest.mark.parametrize("nth", [0, 1, 2], ids=["log", "indexes", "manifest"])
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
-@pytest.fixture
-def bucket(stub: ObjectStub) -> Bucket:
-    return stub_bucket(stub)
-
-
-@pytest.fixture
-def store(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for its answers."""
-    with bucket.opened() as store:
-        yield store
-
-
-@pytest.fixture
-def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
-    with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
-        yield store
 
 
 def example_task(bucket: Bucket, options: CopyOptions = PLAIN) -> CopyTask:

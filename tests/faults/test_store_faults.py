@@ -23,53 +23,18 @@ from spark_tiering.stores.results import (
 from spark_tiering.stores.s3_faults import S3FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
-from tests.support.object_places import Bucket, bucket_at, bytes_of, content, known_as, stub_bucket
-from tests.support.object_stub import ObjectStub
+from tests.support.object_places import Bucket, bucket_at, bytes_of, content
 from tests.support.object_stub_requests import Kept, Trouble
 from tests.support.s3_servers import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from spark_tiering.stores.s3 import S3Store
+    from tests.support.object_stub import ObjectStub
 
 KEY = "topic-id/0/segment.log"
 PIECE, REQUEST, PARTS = 100_000, 2 * MIB, 11 * MIB
-SILENCE_MS = 1_500
-"""How long an answer is waited for that never comes: all others have to come within it."""
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
-@pytest.fixture
-def bucket(stub: ObjectStub) -> Bucket:
-    return stub_bucket(stub)
-
-
-@pytest.fixture
-def store(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for its answers."""
-    with bucket.opened() as store:
-        yield store
-
-
-@pytest.fixture
-def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
-    with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
-        yield store
 
 
 def count(stub: ObjectStub, operation: str) -> int:
@@ -360,6 +325,7 @@ def test_archived_object_when_read_is_a_finding_of_its_own(
     assert not restored.is_archived
 
 
+@pytest.mark.usefixtures("credentials")
 def test_store_when_nobody_listens_is_unavailable() -> None:
     """An address without a store is one error after a bounded number of attempts."""
     (port,) = free_ports(1)

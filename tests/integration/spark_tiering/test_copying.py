@@ -58,7 +58,6 @@ def store(settings: LocalSettings) -> LocalStore:
 
 
 def manifest_of(task: CopyTask, store: LocalStore) -> Manifest:
-    """The manifest that a task wrote."""
     key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
     found = read_manifest(store, key)
     assert isinstance(found, Manifest), found

@@ -32,8 +32,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * TIMEOUT_S)]
 
 
 class Cluster(NamedTuple):
-    """A master, and what a program needs that is sent to it."""
-
     master: str
     folder: Path
     python: Path
@@ -75,7 +73,6 @@ class Cluster(NamedTuple):
         )
 
     def executors(self) -> list[int]:
-        """Processes of executors that work in a worker's folder."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):  # it has ended, or is not ours
@@ -87,7 +84,6 @@ class Cluster(NamedTuple):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A master and two workers of one core, on loopback."""
     folder = tmp_path_factory.mktemp("standalone")
     port, *ports = free_ports(3)
     starter = str(spark_program("spark-class"))
@@ -110,7 +106,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def python_without_us(folder: Path) -> Path:
-    """An environment that has what is installed here, but for what this tree is installed as."""
     venv.create(folder / "env", symlinks=True, with_pip=False)
     (place,) = (folder / "env" / "lib").glob("python*/site-packages")
     installed = [path for path in sys.path if path.endswith("site-packages")]
@@ -119,7 +114,6 @@ def python_without_us(folder: Path) -> Path:
 
 
 def packed(folder: Path) -> Path:
-    """Our packages as one archive."""
     archive = folder / "rlmm.zip"
     with zipfile.ZipFile(archive, "w") as file:
         for path in tree.files():

@@ -39,7 +39,6 @@ async def forever(begun: threading.Event) -> None:
 
 
 def is_alive() -> bool:
-    """Whether the thread is still there."""
     return any(one.name == NAME for one in threading.enumerate())
 
 

@@ -65,7 +65,6 @@ JOURNAL = AdoptionJournal(
 
 
 def read_plan() -> FrozenPlan:
-    """A plan with something of everything, behind another plan."""
     before = plan_of(shard_with(segment(1, 0, 9)))
     shard = shard_with(
         segment(1, 0, 9, newest_ms=10),
@@ -226,7 +225,6 @@ def spoiled(content: bytes, seal: Callable[[dict[str, Any]], None]) -> Iterator[
 
 
 def outcomes(kind: str) -> dict[str, Any]:
-    """The outcome of most changes, and by outcome the changes that have another one."""
     make, outcome_of = READERS[kind]
     content = make()
     seal = SEALS.get(kind, lambda _: None)

@@ -31,7 +31,6 @@ ORDERS = 1
 
 
 def rewritten(change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The document after a change, with the fingerprint that the changed content has."""
     loaded = json.loads(format_plan(PLAN))
     change(loaded)
     said = {name: value for name, value in loaded.items() if name != "fingerprint"}

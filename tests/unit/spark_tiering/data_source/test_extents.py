@@ -11,7 +11,6 @@ from tests.support.read_extents import ORDERS, extent
 
 
 def planned(read_last: int, epochs: tuple[tuple[int, int], ...]) -> FrozenSegment:
-    """A segment of the offsets 100 to 199 of which less may be read."""
     uuid = Uuid(bytes(range(16)))
     starts = tuple(EpochStart(epoch, first) for epoch, first in epochs)
     return FrozenSegment(

@@ -22,7 +22,6 @@ DELETE = object()
 
 
 def changed(path: str, value: object, name: str = "plain") -> bytes:
-    """A recorded manifest with one value set to another, or taken away."""
     fields = json.loads(recorded(name))
     *folders, last = path.split(".")
     at: dict[str, Any] = fields
@@ -36,14 +35,12 @@ def changed(path: str, value: object, name: str = "plain") -> bytes:
 
 
 def refusal(content: bytes) -> LayoutFinding:
-    """The finding that reading ends with."""
     found = parse_manifest(content)
     assert isinstance(found, LayoutFinding)
     return found
 
 
 def strings_for_numbers(content: bytes) -> bytes:
-    """The same manifest with every number in a text."""
     return json.dumps(json.loads(content, parse_int=str)).encode()
 
 

@@ -28,16 +28,12 @@ ID = str(Uuid(bytes(range(16))))
 
 
 class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item of the document."""
-
     id: Uuid
     size: Count32
     content: HexBytes | None = None
 
 
 class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document of these tests."""
-
     items: tuple[Item, ...]
     offset: Int64 = 0
 

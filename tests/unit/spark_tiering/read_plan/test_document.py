@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 
 def example() -> FrozenPlan:
-    """With everything in it that a plan can have."""
     before = plan_of(shard_with(segment(1, 0, 9)))
     shard = shard_with(
         segment(1, 0, 9, newest_ms=10),
@@ -66,7 +65,6 @@ def example() -> FrozenPlan:
 
 
 def resealed(change: Change) -> bytes:
-    """The example, changed, with a checksum that fits: as somebody would write it by hand."""
     said = json.loads(format_plan(example()))
     change(said)
     said["checksum"] = checksum_of(said)
@@ -231,7 +229,6 @@ def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
 
 
 def _table(**changes: Any) -> bytes:
-    """The example's table, written by another hand."""
     content = format_parquet(example())
     table = pq.read_table(BytesIO(content))
     for name, values in changes.items():

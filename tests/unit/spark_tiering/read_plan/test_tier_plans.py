@@ -43,14 +43,11 @@ if TYPE_CHECKING:
 
 
 class FewTopics:
-    """A cluster that knows some topics."""
-
     def __init__(self, **settings: dict[str, str] | None) -> None:
         self._settings = settings
         self.asked: list[TopicIdPartition] = []
 
     def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Those of them that are asked for."""
         return {
             name: TopicFacts(
                 name,
@@ -177,8 +174,6 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
 
 
 class MovingMoment:
-    """As a service tells it: positions of before, states of now."""
-
     def __init__(self, log: MemoryTierLog) -> None:
         self._log = log
         self.identity = log.identity()
