@@ -1,5 +1,5 @@
 """
-Which segments of a partition may be copied at all, from what is known before any of them is read.
+Candidates: the segments of a partition that may be copied, judged before any of them is read. Pure.
 Pure.
 
 A segment may be copied when it is rolled, when it ends at or below the last stable offset, and when
@@ -32,7 +32,7 @@ class CandidateReason(StrEnum):
     ACTIVE = "active"
     """It still grows."""
     STABILITY_UNKNOWN = "last-stable-offset-unknown"
-    """Nobody could tell the last stable offset."""
+    """The last stable offset is unknown."""
     UNSTABLE = "above-last-stable-offset"
     """Some of it is not committed: it may be truncated, or belong to an open transaction."""
     EPOCH_UNKNOWN = "leader-epoch-unknown"

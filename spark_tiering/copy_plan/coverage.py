@@ -1,5 +1,5 @@
 """
-What the tier has of a partition, by leader epoch and offset, and what it lacks of a segment. Pure.
+Coverage of a partition by the tier, by leader epoch and offset. Pure.
 
 Only finished copies count: a copy that was started is nothing that anybody can read. And only
 offsets under their own epoch count, never base offsets: replicas roll their logs at different

@@ -179,7 +179,7 @@ class OpenCopyWriter(StrEnum):
     ALIVE = "alive"
     """A job of ours that may still be at work."""
     FOREIGN = "foreign"
-    """A broker, or somebody else."""
+    """A broker, or an unknown writer."""
 
 
 class StoredObjects(StrEnum):

@@ -1,6 +1,5 @@
 """
-What the tier has of one partition, seen along its history of leaders, and what brokers would find
-once a copy is added. Pure.
+Lineage: the tier of one partition along its history of leaders, and what a copy would hide. Pure.
 
 A segment that the tier has in part is copied whole, or not at all; it is never cut:
 

@@ -1,5 +1,5 @@
 """
-What becomes of a copy that was started and is not finished, by the evidence. Pure.
+Open copies, which were started and are not finished: decisions by the evidence. Pure.
 
 Only a job's own copies are touched, and only when whoever started them has surely ended. What is
 whole is completed where it fits; what can be gone on with, under the same id and with the same
@@ -187,7 +187,7 @@ def _nearness(one: JudgedOpen) -> tuple[int, int, int, bytes]:
 
 def is_undecided(one: JudgedOpen) -> bool:
     """
-    Return whether nobody may copy the same offsets meanwhile: else they might be copied twice.
+    Return whether other jobs must not copy the same offsets meanwhile, lest both copy them.
 
     A broker's open copy is no hindrance, nor is one that only somebody who looks can decide about.
     """

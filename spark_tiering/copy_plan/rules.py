@@ -1,4 +1,4 @@
-"""What a plan is asked for: mode, filters, budgets, and what requests a copy costs. Pure."""
+"""Rules of a plan: mode, filters, budgets, and the requests that a copy costs. Pure."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class RequestCosts:
     """The largest object that is sent at once: it costs one request, and is tried again whole."""
     part_bytes: int = 64 * 2**20
     checks_of_object: int = 1
-    """Requests by which an object is verified: what the store tells of it."""
+    """Requests that verify an object."""
 
     def __post_init__(self) -> None:
         _require("threshold of multipart", self.multipart_above_bytes)
@@ -138,7 +138,7 @@ class PlanRules:
     mode: CopyMode
     now_ms: int
     broker_id: int
-    """In whose name events are published: only who started a copy may finish it."""
+    """The broker id of all events: only the id that started a copy may finish it."""
     prefix: str = ""
     filters: SegmentSelection = field(default_factory=SegmentSelection)
     budgets: Budgets = field(default_factory=Budgets)

@@ -1,4 +1,4 @@
-"""What a plan comes to, for each topic and as a whole. Pure."""
+"""Totals of a plan, for each topic and as a whole. Pure."""
 
 from __future__ import annotations
 

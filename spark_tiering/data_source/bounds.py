@@ -1,5 +1,5 @@
 """
-Where a reader begins and ends in each partition, as Spark's Kafka source lets it be said. Pure.
+Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
 
 `earliest` and `latest` are of what is there to be read: of the tier, which begins where retention
 has come to, and ends with the last segment that was copied.

@@ -47,7 +47,7 @@ class ReadExtent:
     not its end, it has what was written by one that was replaced."""
     log_bytes: int
     max_timestamp_ms: int
-    """Of the whole segment; -1: nobody knows, so nothing is left out by it."""
+    """Of the whole segment; -1 is unknown, and leaves nothing out."""
     has_no_aborts: bool
     """Whether it is known that no transaction was aborted in the segment."""
     place: ObjectKeys | LogFolderSegment

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LOG_STARTS = "log-start-offset-checkpoint"
 UNKNOWN_TIME = -1
-"""Of a segment whose newest record nobody has looked for."""
+"""The newest record of such a segment was not looked up."""
 
 
 def list_folders(

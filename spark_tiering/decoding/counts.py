@@ -1,4 +1,4 @@
-"""What became of the records. Values only."""
+"""Counts of decoded and dropped records. Values only."""
 
 from __future__ import annotations
 

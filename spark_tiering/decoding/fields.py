@@ -1,5 +1,5 @@
 """
-What stands in each record, for many records at once, and the first record that makes no sense.
+Fields of many records at once, up to the first record that makes no sense.
 
 Everything is read as if it were sound: what is not leaves the record, or does not end where the
 record ends, and that is seen for all of them at once.

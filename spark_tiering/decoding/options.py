@@ -1,4 +1,4 @@
-"""What is asked of a decoder: which columns, which records, and how strictly it looks."""
+"""Options of a decoder: columns, records, and how strictly it judges."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Where each record begins.
+Positions of records.
 
 A record says how long it is and nothing else says where the next one is, so a batch is gone
 through one by one. But batches are many: one step goes to the next record of all of them at the

@@ -18,7 +18,7 @@ SUBMITTED = ""
 CONNECT = "sc://"
 
 GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
-"""The variable by which spark-submit tells a program in Python where its Java process is."""
+"""spark-submit sets it to the port of its Java process."""
 
 PORT_MAX = 65_535
 

@@ -70,7 +70,7 @@ class UnitResults(Generic[R]):
 LOOK_S: Final = 0.5
 """How often a cancelled job is cancelled again: one that was about to begin does not hear it."""
 GIVE_UP_S: Final = 60.0
-"""How long Spark is given to end the jobs that it was told to end."""
+"""How long the engine waits for cancelled jobs to end."""
 NOTICE_S: Final = 2.5
 """How late a Python worker is looked at whose task was to end: Spark does every 2 s, and only then
 does its `spark.python.task.killTimeout` begin."""

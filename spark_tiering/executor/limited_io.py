@@ -83,7 +83,7 @@ class UnitLimits:
         self._wait(0, 1)
 
     def asked(self, requests: int) -> None:
-        """Count requests of which nobody knew beforehand; who comes next waits for them."""
+        """Count requests after the fact; later callers wait for them."""
         self.requests += requests
         self._throttle.charge(requests)
 

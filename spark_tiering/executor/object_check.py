@@ -1,4 +1,4 @@
-"""What the store has of a segment, judged by its manifest and its metadata. Nothing is changed."""
+"""The check of a segment's objects by manifest and metadata. It changes nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What a unit of work is told, and what it tells when it has ended: values that travel. Pure.
+Tasks and results of units of work: values that travel. Pure.
 
 Settings and plain values are in it, and no connection and no credential: those are found where the
 unit runs.
@@ -55,13 +55,13 @@ class UnitOutcome(StrEnum):
     REFUSED = "refused"
     """The store does not take an object: no room, too large, or damaged again and again."""
     UNKNOWN = "unknown"
-    """Nobody can say whether an object was written: a repeat looks first."""
+    """It is unknown whether an object was written: a repeat looks first."""
     STORE_FAILED = "store-failed"
     """The store as a whole: away, absent, not permitted, without credentials."""
     SOURCE_FAILED = "source-failed"
     """The source could not be read, or one of its files changed while it was read."""
     STOPPED = "stopped"
-    """The job was told to stop before this unit began."""
+    """The job was stopped before this unit began."""
     TIMED_OUT = "timed-out"
     """It took longer than it may."""
 

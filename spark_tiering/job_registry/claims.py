@@ -1,5 +1,5 @@
 """
-Which job has a topic: the claim of the highest generation counts.
+Claims of topics: a topic belongs to the job of the claim with the highest generation.
 
 Claims are never removed, so a generation that is free was never taken. One that names no job is a
 topic that was given back.

@@ -93,7 +93,7 @@ class HeartbeatThread:
 
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
         """
-        Beat once; False where somebody has ended the job. Not for two threads at once.
+        Beat once; False where another job has ended this one. Not for two threads at once.
 
         Raises what the store does; the next call then goes on where this one was.
         """

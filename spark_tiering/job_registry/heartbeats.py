@@ -1,5 +1,5 @@
 """
-That a job is alive: its beats, how it stands by them, and the end of one that is overdue.
+Heartbeats: beats of a job, its status by them, and the end of an overdue job.
 
 The newest beat counts. A job that beats removes the one before it, so what was listed may be gone a
 moment later; then it is listed again.

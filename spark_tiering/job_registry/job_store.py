@@ -1,5 +1,5 @@
 """
-Where jobs keep what they say of themselves: names of objects, and objects written once.
+The store of jobs: names of objects, and objects written once.
 
 Invariant: an object that was written is never written anew, and whoever is told that it has written
 one may rely on nobody else's lying there.
@@ -37,7 +37,7 @@ FOLDER: Final = "rlmm-jobs/"
 SMALL_BYTES_MAX: Final = 64 * 1024
 
 _WRITES_MAX: Final = 4
-"""How often an object is written of which nobody could say whether it was."""
+"""Attempts to write an object while the outcome is unknown."""
 
 
 class JobTopic(NamedTuple):
@@ -103,7 +103,7 @@ class JobStore:
         """
         Return whether *content*, and nothing else, lies under *key* now.
 
-        False where something else was there before. Raises `StoreUnavailable` where nobody can say,
+        False where something else was there before. Raises `StoreUnavailable` where it is unknown,
         and what the store raises: then it may be there, or come to be there later.
         """
         for _ in range(_WRITES_MAX):

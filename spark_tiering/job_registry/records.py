@@ -110,7 +110,7 @@ class JobRecords:
         return self._jobs.job_key(self.job_id, PAUSE)
 
     def ask_to_stop(self, by: str) -> None:
-        """Ask the job to stop between segments, whoever runs it; *by* says who asks."""
+        """Ask the job to stop between segments; *by* names the operator."""
         content = fields_bytes({"by": by, "atMs": self._jobs.now_ms()})
         # Where somebody has asked already, that is enough.
         self._jobs.write_once(self.pause_key, content)

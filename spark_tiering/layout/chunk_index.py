@@ -1,5 +1,5 @@
 """
-Where each chunk of a log lies, before and after it was stored. Pure.
+The index of chunks: the place of each chunk, in the log and in the stored object. Pure.
 
 A log is cut into chunks of one size, but for the last; each is stored by itself, as it is or as one
 zstd frame, and stored chunks follow one another with nothing between. An index says how long each

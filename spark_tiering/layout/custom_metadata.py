@@ -1,5 +1,5 @@
 """
-What the plugin can have a broker keep beside a segment's metadata: size, prefix, key. Pure.
+Custom metadata that the plugin has a broker keep for a segment: size, prefix, key. Pure.
 
 A section of tagged fields in Kafka's form: count, then by rising tag: tag, length, value; numbers
 are unsigned varints. Fields of other tags are kept as they are. Brokers refuse more than

@@ -1,5 +1,5 @@
 """
-Where each part lies in the `.indexes` object of a segment. Pure.
+The `.indexes` object of a segment, and the place of each part in it. Pure.
 
 Parts follow one another in one order, whole and as they are: offset index, time index, producer
 snapshot, leader epochs, and the transaction index, which only segments with aborted transactions

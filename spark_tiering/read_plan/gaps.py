@@ -1,4 +1,4 @@
-"""What was asked for and is not there, and why; which segments are left out, and why. Pure."""
+"""Gaps: asked offsets that are not there, and segments that are left out, with reasons. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What a plan is made from: per partition a shard that answers for it. Pure.
+Inputs of a plan: for each partition a shard that answers for it. Pure.
 
 Whoever holds the metadata gives shards of its own. Of manifests one is made: each segment as if it
 had been copied when its manifest says so, which gives overlapping copies the order in which the

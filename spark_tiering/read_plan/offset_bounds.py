@@ -1,5 +1,5 @@
 """
-What was asked of one partition, as offsets. Pure.
+Bounds of one partition, as offsets. Pure.
 
 A hole right before the segment that a time is found in may hold records of that time, so what is
 asked begins behind the last segment that is surely older; and a hole is never what an end by time

@@ -1,5 +1,5 @@
 """
-Which segments of a plan are gone by now, and which are going. Pure.
+The check of a plan: segments that are gone by now, or are being deleted. Pure.
 
 A plan promises nothing about the future: retention goes on. Whoever reads one looks again when it
 is read, and believes of what was read meanwhile only what is still there.
@@ -36,7 +36,7 @@ class CheckedRange(NamedTuple):
 def revisit(
     plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
 ) -> Iterator[CheckedRange]:
-    """Return every range, in order; *fate_of* asks whoever knows now."""
+    """Return every range, in order; *fate_of* asks the metadata or the store."""
     return (CheckedRange(one, fate_of(one)) for one in plan.segments)
 
 

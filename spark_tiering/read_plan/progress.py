@@ -1,4 +1,4 @@
-"""How far the making of a plan is. Pure but for the clock."""
+"""Progress of making a plan. Pure but for the clock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What a frozen plan is asked for, and what was known of the cluster when it was. Pure.
+The question of a frozen plan, and the facts of the cluster that were known with it. Pure.
 
 Both are part of a plan: with the state of the metadata they decide it wholly. In canonical form
 they are what a token's digest is of.

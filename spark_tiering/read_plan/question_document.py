@@ -77,7 +77,7 @@ class QuestionFields(PlanRow, frozen=True):
         )
 
     def question(self) -> Question:
-        """Return the question. Raise `InvalidArgument` for one that nobody can ask."""
+        """Return the question. Raise `InvalidArgument` for an impossible one."""
         return Question(
             self.topics,
             self.without_topics,

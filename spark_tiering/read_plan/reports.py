@@ -1,4 +1,4 @@
-"""What `rlmm tier export` found: for people line by line, and as a document. Pure."""
+"""Reports of `rlmm tier export`: lines for people, and documents. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Which segment answers for which offsets, by the engine's own look-ups. Pure.
+The segment that answers for an offset, by the engine's own look-ups. Pure.
 
 Within one leader epoch the answer can change only where a finished segment that lists the epoch
 begins or ends in it. So the engine is asked once at each such place, and what it says there holds

@@ -1,4 +1,4 @@
-"""What can stand in the way of reading a segment: values, and the exception that carries one."""
+"""Faults of reading a segment: values, and the exception that carries one."""
 
 from __future__ import annotations
 

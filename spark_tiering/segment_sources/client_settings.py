@@ -1,4 +1,4 @@
-"""How a client gets into the cluster: read from what Java's own tools are given."""
+"""Settings of a Kafka client, read from a Java `client.properties`."""
 
 from __future__ import annotations
 

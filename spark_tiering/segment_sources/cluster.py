@@ -68,7 +68,7 @@ class TopicSettingInForce(NamedTuple):
     """A setting in force; *is_explicit* where it is set on the topic itself."""
 
     value: str | None
-    """None for a secret, which no broker tells."""
+    """None for a secret."""
     is_explicit: bool
 
 

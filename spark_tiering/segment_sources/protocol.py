@@ -1,6 +1,5 @@
 """
-What a source of segments gives: whole partitions, by their identity, and files to read each by. No
-I/O here.
+The protocol of segment sources: whole partitions, by identity, with their files. No I/O here.
 
 A source is asked by the driver alone; the files of a partition are a picklable value and go to
 whoever reads them.
@@ -70,7 +69,7 @@ class StableOffsetFiles(Protocol):
     """Files that are served by somebody who asks the cluster how far they are stable."""
 
     def last_stable_offset(self) -> int | None:
-        """Return the last stable offset of the partition; None where nobody tells it."""
+        """Return the last stable offset of the partition; None where it is unknown."""
         ...
 
 

@@ -28,7 +28,7 @@ def content_of(
 ) -> bytes | SegmentFinding:
     """
     The bytes of a part beside the log, as a report has it; a finding where the file is another one
-    by now. The log itself is streamed by who copies it.
+    by now. The copier streams the log itself.
     """
     if isinstance(content, RebuiltPart):
         return content.content

@@ -1,5 +1,5 @@
 """
-How the files of one partition are read, wherever they lie, and streams of them. No I/O here.
+The protocol of a partition's files, and streams of them. No I/O here.
 
 A source keeps nothing open between calls and is made of plain values, so that it can be sent to
 other processes; who reads 2 GB through it holds a few pieces of `PIECE_BYTES` at a time.

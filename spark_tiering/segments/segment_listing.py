@@ -1,4 +1,4 @@
-"""Which segments a partition's folder holds, and where each of them ends. Pure."""
+"""The listing of segments in a partition's folder, each with its end. Pure."""
 
 from __future__ import annotations
 

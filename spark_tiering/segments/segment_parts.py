@@ -1,4 +1,4 @@
-"""What a copy takes for each part of a segment, and what is known before one. Values only."""
+"""Parts of a segment as a copy takes them, and the report on a segment. Values only."""
 
 from __future__ import annotations
 

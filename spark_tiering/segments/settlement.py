@@ -1,5 +1,5 @@
 """
-What a copy takes for each part, once the log was read: the file as it is, or what was made. Pure.
+The settlement of each part once the log was read: the file as it is, or one made anew. Pure.
 
 A part that is wrong is made anew where the log and what is known before it suffice; where they do
 not, the finding `UNKNOWN` says what is not known, and the part is lacking.

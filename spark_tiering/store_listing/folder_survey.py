@@ -1,4 +1,4 @@
-"""What is to be listed of a store, by folder, so that many may do it at once. A few requests."""
+"""The survey of a store's folders, so that many units can list them at once. A few requests."""
 
 from __future__ import annotations
 

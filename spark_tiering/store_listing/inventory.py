@@ -1,5 +1,5 @@
 """
-What an inventory of a bucket says of itself: its manifest, its files, its columns. Pure.
+The manifest of a bucket's inventory: its files and its columns. Pure.
 
 S3 writes `manifest.json`, which names data files with their MD5 sums, and `manifest.checksum`, the
 MD5 of the manifest. Files are CSV (compressed with gzip, keys encoded as in URLs), Parquet or ORC.

@@ -1,5 +1,5 @@
 """
-What a key is, where several prefixes are in use. Pure.
+Names in keys, where several prefixes are in use. Pure.
 
 A broker writes under one prefix. Where that was changed, what was written before lies under the old
 one: it is named beside the current one, and each key belongs to the longest prefix that it is under

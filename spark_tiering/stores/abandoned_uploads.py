@@ -15,7 +15,7 @@ def left_behind(store: ObjectStore, prefix: str, began_before_ms: int) -> Iterat
     """
     Return the uploads under *prefix* that began before a moment.
 
-    Of one that is at work nothing tells that somebody is: choose a moment that no writer outlasts.
+    An upload does not show that its writer is at work: choose a moment that no writer outlasts.
     """
     return (upload for upload in store.open_uploads(prefix) if upload.began_ms < began_before_ms)
 

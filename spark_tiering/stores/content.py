@@ -1,5 +1,5 @@
 """
-What is to be written: contents, which can be sent again, and streams, which pass by once.
+Contents of writes, which can be sent again, and streams, which pass by once.
 
 A content tells its length and checksum beforehand, and is held to both while it is sent. A stream
 tells them when it has ended, or that it did not become whole and must not be kept.

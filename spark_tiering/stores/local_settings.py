@@ -1,4 +1,4 @@
-"""What can be said of a folder as a store."""
+"""Settings of a folder as a store."""
 
 from __future__ import annotations
 

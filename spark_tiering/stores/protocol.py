@@ -1,5 +1,5 @@
 """
-What every store does. The contract suite in `tests/conformance/stores` is its other half.
+The protocol of stores. The contract suite in `tests/conformance/stores` is its other half.
 
 Every call may raise `StoreUnavailable`, `StoreAbsent`, `StoreNotPermitted`, `CredentialsAbsent` and
 `StoreUnsuitable`, which say something of the store as a whole, and `InvalidArgument` for a key or a

@@ -1,5 +1,5 @@
 """
-What became of a call on a store, as values. Pure.
+Results of calls on a store, as values. Pure.
 
 Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. What
 concerns one object is a value, so that one segment's trouble is not the others'.
@@ -94,7 +94,7 @@ class PutRefusal(StrEnum):
     """Why an object was surely not written. A closed list."""
 
     SOURCE = "source"
-    """The source failed, or gave other bytes than were told."""
+    """The source failed, or gave other bytes than announced."""
     CHECKSUM = "checksum"
     """What arrived at the store, again and again, was not what was sent."""
     NO_ROOM = "no-room"
@@ -103,7 +103,7 @@ class PutRefusal(StrEnum):
     KEY = "key"
     """The store cannot have such a key, or not beside the keys that it has."""
     SWEPT = "swept"
-    """Somebody ended the unfinished upload."""
+    """Another process ended the unfinished upload."""
 
 
 @dataclass(frozen=True, slots=True)

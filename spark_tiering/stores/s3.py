@@ -178,7 +178,7 @@ class S3Store(OpenedStore):
         return ObjectAbsent(key)
 
     def _see_bucket(self) -> None:
-        """Raise `StoreAbsent`, before some store makes the bucket because somebody writes to it."""
+        """Raise `StoreAbsent`, before a write makes some stores create the bucket."""
         if not self._is_bucket_seen:
             self._calls.check_bucket()
             self._is_bucket_seen = True

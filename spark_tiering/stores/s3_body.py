@@ -52,7 +52,7 @@ class RequestBody:
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to the beginning or, to measure, to the end; nobody needs another place."""
+        """Go to the beginning or, to measure, to the end."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size_bytes}[whence]
         if base + offset != self._position:
             self._begin(base + offset)

@@ -66,7 +66,7 @@ class S3FaultKind(StrEnum):
 
 
 UNCERTAIN: Final = frozenset((S3FaultKind.TIMED_OUT, S3FaultKind.CUT, S3FaultKind.SERVER))
-"""After these nobody knows whether the request was carried out."""
+"""After these it is unknown whether the store carried out the request."""
 
 
 @dataclass(frozen=True, slots=True)

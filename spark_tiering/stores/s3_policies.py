@@ -1,5 +1,5 @@
 """
-What is tried again, and how: by the class of the fault and nothing else.
+Policies of repeats, by the class of the fault and nothing else.
 
 Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
 same moment. What is not named here is not tried again. Invariant: what is given at the end is the
