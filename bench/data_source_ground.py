@@ -20,8 +20,8 @@ from rlmm.partition_log.names import LOG, segment_file
 from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentDescription
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import NOTHING_BEFORE, inspect_segment

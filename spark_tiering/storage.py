@@ -22,6 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import InvalidArgument
 from spark_tiering.executor.limited_io import UnitEnd
 from spark_tiering.executor.object_check import read_manifest
@@ -49,8 +50,6 @@ from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
-    from typing import Self
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.executor.object_deletion import ObjectDeletion
@@ -88,7 +87,7 @@ class CopyFailure:
     detail: str
 
 
-class TierStorage:
+class TierStorage(ClosedByWith):
     """The segments in one store under one prefix. Who opened the store closes it."""
 
     def __init__(
@@ -110,17 +109,6 @@ class TierStorage:
         self._writer = writer
         self._ring = ring
         self._manifests: dict[str, Manifest] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._store.close()

@@ -5,6 +5,7 @@ Kafka or metadata.
 May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `backoff`: The pauses between attempts, in one place.
+- `closing`: Objects that a `with` block closes.
 - `clock`: Time as everything here sees it.
 - `doorbell`: Tasks wait for a doorbell without polling.
 - `duration_histogram`: How long something took, as a histogram.

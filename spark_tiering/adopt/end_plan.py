@@ -80,14 +80,15 @@ def _partition_plan(
     opened = [one for one in image.segments if one.state in _OPEN]
     for one in sorted(opened, key=lambda one: (-one.start_offset, -one.last_offset, one.id.uuid)):
         fate = _fate(one, source, evidence.get(one.id))
-        span = (one.id.uuid, one.start_offset, one.last_offset, one.state)
         if isinstance(fate, EndReason):
-            ends.append(PlannedEnd(*span, fate, one.custom_metadata, rules.costs.end_cost))
+            ends.append(PlannedEnd.of(one, fate, rules.costs.end_cost))
         else:
-            left.append(OpenCopy(*span, one.broker_id, fate))
+            left.append(OpenCopy.of(one, fate))
     left.reverse()
     return PartitionCopyPlan(
-        image.partition,
+        image.partition.topic,
+        image.partition.topic_id,
+        image.partition.partition,
         metadata.metadata_partition_of(image.partition),
         image.digest,
         is_tiered=True,

@@ -1,9 +1,9 @@
 """
-What a copy job does, decided before it does anything: nothing here reads, writes or draws.
+Plans of copy jobs: a planner decides all of a job before it begins. Nothing here does I/O.
 
     plan = make_plan(rules, metadata, source, evidence, new_ids)
     format_plan(plan), summary(plan)        # to review
-    parse_plan(content)                     # the plan, or `PlanUnreadable`
+    parse_plan(content)                     # the plan, or `CopyPlanUnreadable`
     why_stale(plan, metadata, source)       # nothing, or why it must not be carried out
 
 A segment is known by what the source lists; what only reading tells is handed in once it was
@@ -12,21 +12,20 @@ inspected. A first plan, with nothing inspected, names those to inspect: all tha
 
 By module, bottom up:
 
-    reasons             closed lists: why something is done, left out, ended, left open, or stale
-    inputs              what a plan is made from, as values
-    rules               what a plan is asked for: filters, budgets, costs
-    lineage             what the tier has along the history of leaders; why no segment is cut
-    preconditions       why nothing of a partition is copied
-    open_copies         what becomes of copies that were started
+    reasons             closed lists: why a segment is copied, left out, ended, left open, or stale
+    inputs              the values that a plan is made from
+    rules               mode, filters, budgets and costs of a plan
+    coverage            offsets of a partition that the tier has, by leader epoch
+    candidates          segments that may be copied, and partitions of which nothing is
+    lineage             the tier along the history of leaders; why no segment is cut
+    open_copies         decisions about copies that were started
     partition_draft     one partition, before budgets
     plan                a plan, as values
-    partition_assembly  one partition's plan
+    partition_assembly  one partition, under the budgets
     planner             all partitions under the budgets
-    totals              what it comes to
-    document            a plan as JSON
-    fields              the fields of that JSON
-    document_reading    a plan from it
-    staleness           why a plan must be refused
+    totals              sums of a plan
+    document            a plan as JSON, and back
+    staleness           reasons to refuse a plan
     summary             a plan in a few lines
 
 Invariants:
@@ -40,9 +39,4 @@ Invariants:
   has nothing any more are never deleted for being in the way.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
-
-- `candidates`: Which segments of a partition may be copied at all, from what is known before any
-  of them is read.
-- `coverage`: What the tier has of a partition, by leader epoch and offset, and what it lacks of a
-  segment.
 """

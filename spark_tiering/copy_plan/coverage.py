@@ -1,5 +1,5 @@
 """
-What the tier has of a partition, by leader epoch and offset, and what it lacks of a segment. Pure.
+Coverage of a partition by the tier, by leader epoch and offset. Pure.
 
 Only finished copies count: a copy that was started is nothing that anybody can read. And only
 offsets under their own epoch count, never base offsets: replicas roll their logs at different
@@ -13,6 +13,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
+from spark_tiering.layout.strict_json import Int64  # noqa: TC001 - msgspec evaluates the fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 class EpochSpan(NamedTuple):
     """The offsets [first_offset, next_offset) as one leader epoch wrote them."""
 
-    epoch: int
-    first_offset: int
-    next_offset: int
+    epoch: Int64
+    first_offset: Int64
+    next_offset: Int64
 
 
 def spans_of(
     epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
 ) -> tuple[EpochSpan, ...]:
     """
-    A segment's offsets [base_offset, next_offset) by leader epoch.
+    Return a segment's offsets [base_offset, next_offset) by leader epoch.
 
     *epochs* rise; each ends where the next begins. Offsets before the first belong to none.
     """
@@ -60,7 +61,7 @@ class Coverage:
         self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
     ) -> tuple[EpochSpan, ...]:
         """
-        What the tier does not have of a segment, in order; nothing where it is covered.
+        Return the offsets of a segment that the tier lacks, in order; nothing where it is covered.
 
         Where this is less than the whole segment, copies overlap: its planner decides what to do.
         """
@@ -85,7 +86,6 @@ class Coverage:
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same offsets as ranges that rise and do not touch."""
     merged: list[tuple[int, int]] = []
     for first_offset, next_offset in sorted(ranges):
         if merged and first_offset <= merged[-1][1]:

@@ -1,38 +1,116 @@
 """
-A plan as a document: JSON that people review, and that the same plan always becomes. Pure.
+A copy plan as a JSON document: people review it, and the same plan always becomes it. Pure.
 
 At the top stand sums by topic; each copy is one line. `fingerprint` is the SHA-256 of all other
-fields, written without spaces: two plans with the same one do the same.
+fields, written without spaces: two plans with the same fingerprint do the same. The reader believes
+nothing that it can compute: it computes sums, costs and fingerprint anew and refuses a document
+that differs, and a plan that would finish copies out of order, or over each other.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.plan import (
+    CopyPlan,
+    OpenCopy,
+    PartitionCopyPlan,
+    PlannedCopy,
+    PlannedEnd,
+    partition_order,
+)
+from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.copy_plan.rules import Budgets, Cost, PlanRules, RequestCosts, SegmentSelection
 from spark_tiering.copy_plan.totals import PlanTotals, sums_by_topic, total_sums
+from spark_tiering.layout.object_names import main_key
+from spark_tiering.layout.strict_json import (
+    Count32,
+    Count64,
+    Int32,
+    Int64,
+    JsonFault,
+    load_json,
+    plain_values,
+    typed_value,
+)
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_plan.plan import (
-        CopyPlan,
-        PartitionCopyPlan,
-        PlannedCopy,
-        PlannedEnd,
-    )
-    from spark_tiering.copy_plan.rules import Cost, PlanRules
+    from collections.abc import Iterable
 
 FORMAT = "rlmm-copy-plan"
 VERSION = 1
 DOCUMENT_BYTES_MAX = 64 * 2**20
 """Some 100,000 copies; longer documents are neither written nor read."""
+VALUES_MAX = 6_000_000
+"""Most commas, colons and opening brackets; each value can take some hundred bytes of memory."""
+TEXT_CHARACTERS_MAX = 1000
 
 _LINE_CHARACTERS = 100
 
 
+@dataclass(frozen=True, slots=True)
+class CopyPlanUnreadable:
+    """Why a document is no plan; *detail* says where, what is, and what should be."""
+
+    detail: str
+
+    def __str__(self) -> str:
+        return f"it is no plan: {self.detail}"
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A part of the document; its fields are in the order in which they are written."""
+
+
+class _Rules(_Part, frozen=True):
+    broker_id: Int32
+    prefix: str
+    topics: tuple[str, ...]
+    without_topics: tuple[str, ...]
+    age_ms_min: Count64
+    kept_local_bytes: Count64
+    with_compacted: bool
+    bytes_max: Count64 | None
+    objects_max: Count64
+    requests_max: Count64 | None
+    multipart_above_bytes: Count64
+    part_bytes: Count64
+    checks_of_object: Count64
+
+
+class _Metadata(_Part, frozen=True):
+    cluster_id: str
+    topic_id: Uuid
+    partitions: Count32
+    positions: tuple[tuple[Int64, Int64], ...]
+
+
+class _Document(_Part, frozen=True):
+    format: str
+    version: int
+    fingerprint: str
+    mode: CopyMode
+    made_at_ms: Count64
+    sums: dict[str, Any]
+    rules: _Rules
+    metadata: _Metadata
+    partitions: tuple[PartitionCopyPlan, ...]
+
+
+# ------------------------------------------------------------------------------------- writing
+
+
 def format_plan(plan: CopyPlan) -> bytes:
-    """The document; raises `InvalidArgument` for one that would be too long to be read."""
+    """Return the document. Raise `InvalidArgument` for one that would be too long to be read."""
     content = (_laid_out(fields_of(plan)) + "\n").encode()
     if len(content) > DOCUMENT_BYTES_MAX:
         msg = f"a plan of {len(content)} bytes, at most {DOCUMENT_BYTES_MAX}: plan less at once"
@@ -41,35 +119,52 @@ def format_plan(plan: CopyPlan) -> bytes:
 
 
 def fingerprint(plan: CopyPlan) -> str:
-    """Equal for plans that do the same, by the same metadata and rules, and for no others."""
     found: str = fields_of(plan)["fingerprint"]
     return found
 
 
 def fields_of(plan: CopyPlan) -> dict[str, Any]:
-    """The document as objects of JSON."""
-    said: dict[str, Any] = {
-        "mode": plan.rules.mode.value,
-        "madeAtMs": plan.rules.now_ms,
-        "sums": {
-            **_sums_fields(total_sums(plan)),
-            "topics": [
-                {"topic": topic, "topicId": topic_id, **_sums_fields(sums)}
-                for (topic, topic_id), sums in sums_by_topic(plan).items()
-            ],
-        },
-        "rules": _rules_fields(plan.rules),
-        "metadata": {
-            "clusterId": plan.cluster_id,
-            "topicId": str(plan.metadata_topic_id),
-            "partitions": plan.partition_count,
-            "positions": [list(pair) for pair in sorted(plan.positions.items())],
-        },
-        "partitions": [_partition_fields(one) for one in plan.partitions],
-    }
-    head = {"format": FORMAT, "version": VERSION}
-    digest = hashlib.sha256(_compact({**head, **said}).encode()).hexdigest()
-    return {**head, "fingerprint": digest, **said}
+    rules = plan.rules
+    filters, budgets, costs = rules.filters, rules.budgets, rules.costs
+    topics = [
+        {"topic": topic, "topicId": topic_id, **_sums_fields(sums)}
+        for (topic, topic_id), sums in sums_by_topic(plan).items()
+    ]
+    document = _Document(
+        FORMAT,
+        VERSION,
+        "",
+        rules.mode,
+        rules.now_ms,
+        {**_sums_fields(total_sums(plan)), "topics": topics},
+        _Rules(
+            rules.broker_id,
+            rules.prefix,
+            filters.topics,
+            filters.without_topics,
+            filters.age_ms_min,
+            filters.kept_local_bytes,
+            filters.with_compacted,
+            budgets.bytes_max,
+            budgets.objects_max,
+            budgets.requests_max,
+            costs.multipart_above_bytes,
+            costs.part_bytes,
+            costs.checks_of_object,
+        ),
+        _Metadata(
+            plan.cluster_id,
+            plan.metadata_topic_id,
+            plan.partition_count,
+            tuple(sorted(plan.positions.items())),
+        ),
+        plan.partitions,
+    )
+    fields: dict[str, Any] = plain_values(document)
+    rest = {name: value for name, value in fields.items() if name != "fingerprint"}
+    compact = json.dumps(rest, separators=(",", ":"), ensure_ascii=False)
+    fields["fingerprint"] = hashlib.sha256(compact.encode()).hexdigest()
+    return fields
 
 
 def _sums_fields(sums: PlanTotals) -> dict[str, Any]:
@@ -91,104 +186,11 @@ def _cost_fields(cost: Cost) -> dict[str, int]:
     return {"bytes": cost.bytes, "objects": cost.objects, "requests": cost.requests}
 
 
-def _rules_fields(rules: PlanRules) -> dict[str, Any]:
-    filters, budgets, costs = rules.filters, rules.budgets, rules.costs
-    return {
-        "brokerId": rules.broker_id,
-        "prefix": rules.prefix,
-        "topics": list(filters.topics),
-        "withoutTopics": list(filters.without_topics),
-        "ageMsMin": filters.age_ms_min,
-        "keptLocalBytes": filters.kept_local_bytes,
-        "withCompacted": filters.with_compacted,
-        "bytesMax": budgets.bytes_max,
-        "objectsMax": budgets.objects_max,
-        "requestsMax": budgets.requests_max,
-        "multipartAboveBytes": costs.multipart_above_bytes,
-        "partBytes": costs.part_bytes,
-        "checksOfObject": costs.checks_of_object,
-    }
-
-
-def _partition_fields(one: PartitionCopyPlan) -> dict[str, Any]:
-    return {
-        "topic": one.partition.topic,
-        "topicId": str(one.partition.topic_id),
-        "partition": one.partition.partition,
-        "metadataPartition": one.metadata_partition,
-        "imageDigest": one.image_digest,
-        "isTiered": one.is_tiered,
-        "logStart": one.log_start,
-        "ends": [_end_fields(end) for end in one.ends],
-        "copies": [_copy_fields(copy) for copy in one.copies],
-        "leftOpen": [
-            {
-                "id": str(found.uuid),
-                "start": found.start_offset,
-                "last": found.last_offset,
-                "state": found.state.name,
-                "brokerId": found.broker_id,
-                "reason": found.reason.value,
-            }
-            for found in one.left_open
-        ],
-        "leftOut": [
-            {
-                "first": run.first_offset,
-                "next": run.next_offset,
-                "segments": run.segments,
-                "bytes": run.size_bytes,
-                "reason": run.reason.value,
-                "detail": run.detail,
-            }
-            for run in one.left_out
-        ],
-        "gaps": [
-            {"first": gap.first_offset, "next": gap.next_offset, "isLost": gap.is_lost}
-            for gap in one.gaps
-        ],
-    }
-
-
-def _end_fields(end: PlannedEnd) -> dict[str, Any]:
-    return {
-        "id": str(end.uuid),
-        "start": end.start_offset,
-        "last": end.last_offset,
-        "state": end.state.name,
-        "reason": end.reason.value,
-        "customMetadata": None if end.custom_metadata is None else end.custom_metadata.hex(),
-        **_cost_fields(end.cost),
-    }
-
-
-def _copy_fields(copy: PlannedCopy) -> dict[str, Any]:
-    return {
-        "turn": copy.turn,
-        "action": copy.action.value,
-        "start": copy.start_offset,
-        "last": copy.last_offset,
-        "id": str(copy.uuid),
-        "logBytes": copy.size_bytes,
-        "indexesBytes": copy.indexes_bytes,
-        "maxTimestampMs": copy.max_timestamp_ms,
-        "expiresAtMs": copy.expires_at_ms,
-        "txnIndexEmpty": copy.txn_index_empty,
-        "epochs": [list(pair) for pair in copy.epochs],
-        "lacking": [list(span) for span in copy.lacking],
-        **_cost_fields(copy.cost),
-    }
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
 def _laid_out(value: object, indent: str = "", *, is_row: bool = False) -> str:
-    """What is short, or a row of a list, on one line; else each item on a line of its own."""
+    """Write short values and rows of a list on one line each."""
     line = json.dumps(value, ensure_ascii=False)
     inner = f"{indent} "
-    if not value or not isinstance(value, dict | list):
+    if not value or not isinstance(value, dict | list | tuple):
         return line
     if isinstance(value, dict):
         is_flat = not any(isinstance(one, dict) or _has_rows(one) for one in value.values())
@@ -203,4 +205,154 @@ def _laid_out(value: object, indent: str = "", *, is_row: bool = False) -> str:
 
 
 def _has_rows(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    return isinstance(value, list | tuple) and any(isinstance(one, dict) for one in value)
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+def parse_plan(content: bytes) -> CopyPlan | CopyPlanUnreadable:
+    try:
+        loaded = load_json(content, bytes_max=DOCUMENT_BYTES_MAX, values_max=VALUES_MAX)
+        # Another version may have other fields: the version is judged first.
+        if not isinstance(loaded, dict):
+            return CopyPlanUnreadable("plan: expected an object")
+        if (loaded.get("format"), loaded.get("version")) != (FORMAT, VERSION):
+            return CopyPlanUnreadable(f"expected {FORMAT} of version {VERSION}")
+        plan = _plan(typed_value(loaded, _Document, "plan"), loaded)
+        expected = fields_of(plan)
+        if loaded["fingerprint"] != expected["fingerprint"]:
+            return CopyPlanUnreadable(
+                f"its content has the fingerprint {expected['fingerprint']}: it was changed"
+            )
+        if json.dumps(loaded, sort_keys=True) != json.dumps(expected, sort_keys=True):
+            return CopyPlanUnreadable("its sums are not those of its content")
+    except (JsonFault, InvalidArgument, RecursionError) as error:
+        return CopyPlanUnreadable(str(error)[:600])
+    return plan
+
+
+def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
+    _check_texts(loaded, "plan")
+    rules, metadata = document.rules, document.metadata
+    for partition in document.partitions:
+        _check_partition(partition)
+    plan = CopyPlan(
+        PlanRules(
+            document.mode,
+            document.made_at_ms,
+            rules.broker_id,
+            rules.prefix,
+            SegmentSelection(
+                rules.topics,
+                rules.without_topics,
+                rules.age_ms_min,
+                rules.kept_local_bytes,
+                rules.with_compacted,
+            ),
+            Budgets(rules.bytes_max, rules.objects_max, rules.requests_max),
+            RequestCosts(rules.multipart_above_bytes, rules.part_bytes, rules.checks_of_object),
+        ),
+        metadata.cluster_id,
+        metadata.topic_id,
+        metadata.partitions,
+        dict(metadata.positions),
+        document.partitions,
+    )
+    _check_whole(plan)
+    return plan
+
+
+def _check_texts(value: object, path: str) -> None:
+    """Refuse texts that a terminal could take for a command, and long ones; not those of bytes."""
+    if isinstance(value, str):
+        is_line = len(value) <= TEXT_CHARACTERS_MAX and value.isprintable()
+        _require(is_line, f"{path}: {value[:80]!r}, expected one line of text")
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            _check_texts(item, f"{path}[{at}]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name != "customMetadata":
+                _check_texts(item, f"{path}.{name}")
+
+
+def _check_partition(found: PartitionCopyPlan) -> None:
+    main_key(SegmentId(found.partition, found.partition.topic_id), 0)
+    opened: tuple[PlannedEnd | OpenCopy, ...] = (*found.ends, *found.left_open)
+    everything: tuple[PlannedEnd | PlannedCopy | OpenCopy, ...] = (*opened, *found.copies)
+    _require(
+        all(one.state_name in SegmentState.__members__ for one in opened),
+        f"{found.partition}: a segment in a state that is none",
+    )
+    _require(
+        all(one.start_offset <= one.last_offset for one in everything),
+        f"{found.partition}: something ends before it begins",
+    )
+    _require(
+        all(
+            below.last_offset < above.start_offset and below.turn < above.turn
+            for below, above in pairwise(found.copies)
+        ),
+        f"{found.partition}: copies do not rise",
+    )
+    tops = [one.start_offset for one in found.ends]
+    _require(tops == sorted(tops, reverse=True), f"{found.partition}: ends do not come top down")
+    for copy in found.copies:
+        _require(
+            bool(copy.epochs) and copy.epochs[0][1] <= copy.start_offset,
+            f"{found.partition}: a copy whose leader epochs begin above it",
+        )
+        _require(
+            all(
+                below[0] < above[0] and below[1] < above[1]
+                for below, above in pairwise(copy.epochs)
+            ),
+            f"{found.partition}: a copy whose leader epochs do not rise",
+        )
+    is_known = found.image_digest is not None and found.metadata_partition is not None
+    _require(
+        is_known or not (found.copies or found.ends),
+        f"{found.partition}: without its metadata nothing is done",
+    )
+
+
+def _check_whole(plan: CopyPlan) -> None:
+    _require(plan.partition_count > 0, "a metadata topic without partitions")
+    partitions = [one.partition for one in plan.partitions]
+    _require(len(set(partitions)) == len(partitions), "a partition stands twice")
+    _require(partitions == sorted(partitions, key=partition_order), "partitions are not in order")
+    _require(all(at >= 0 <= position for at, position in plan.positions.items()), "positions")
+    turns = [copy.turn for _, copy in plan.in_turn()]
+    _require(turns == list(range(len(turns))), "turns are not 0, 1, 2, ...")
+    costs = plan.rules.costs
+    _require(
+        all(
+            copy.cost == costs.copy_cost(copy.action, copy.size_bytes, copy.indexes_bytes)
+            for part in plan.partitions
+            for copy in part.copies
+        )
+        and all(end.cost == costs.end_cost for part in plan.partitions for end in part.ends),
+        "something costs what it cannot",
+    )
+    ids = [copy.uuid for part in plan.partitions for copy in part.copies]
+    ids += [end.uuid for part in plan.partitions for end in part.ends]
+    _require(len(set(ids)) == len(ids), "two copies have one id")
+    _require(
+        all(
+            one.metadata_partition is None or one.metadata_partition in plan.positions
+            for one in plan.partitions
+        ),
+        "a metadata partition without a position",
+    )
+    budgets, cost = plan.rules.budgets, plan.cost
+    limits: Iterable[int | None] = (budgets.bytes_max, budgets.objects_max, budgets.requests_max)
+    _require(
+        all(most is None or spent <= most for most, spent in zip(limits, cost, strict=True)),
+        "it costs more than its budgets",
+    )
+
+
+def _require(is_so: bool, otherwise: str) -> None:
+    if not is_so:
+        raise InvalidArgument(otherwise)

@@ -55,7 +55,6 @@ class PartitionImage:
 
     @property
     def digest(self) -> str:
-        """Equal for images that say the same, in whatever order."""
         rows = sorted(
             (
                 (
@@ -92,7 +91,6 @@ class MetadataImage:
 
     cluster_id: str
     topic_id: Uuid
-    """Of the metadata topic."""
     partition_count: int
     positions: Mapping[int, int]
     partitions: tuple[PartitionImage, ...]
@@ -113,7 +111,6 @@ class MetadataImage:
                 raise InvalidArgument(msg)
 
     def metadata_partition_of(self, partition: TopicIdPartition) -> int:
-        """Where the events of *partition* are."""
         return metadata_partition_for(partition.topic_id, partition.partition, self.partition_count)
 
 
@@ -134,7 +131,6 @@ class SourceSegment:
 
     listed: ListedSegment
     size_bytes: int
-    """Of its log, as the source tells."""
     details: SegmentDetails | None = None
 
 
@@ -178,19 +174,15 @@ class SourcePartition:
 
 
 class OpenCopyWriter(StrEnum):
-    """Who started an open copy, as journals and leases tell."""
-
     ENDED = "ended"
     """A job of ours that has surely ended, or the one that plans."""
     ALIVE = "alive"
     """A job of ours that may still be at work."""
     FOREIGN = "foreign"
-    """A broker, or somebody else."""
+    """A broker, or an unknown writer."""
 
 
 class StoredObjects(StrEnum):
-    """What the store has of an open copy."""
-
     NONE = "none"
     PARTIAL = "partial"
     """Some of its objects; what is there is right, and there is no manifest."""
@@ -203,15 +195,12 @@ class StoredObjects(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OpenCopyEvidence:
-    """What is known of one open copy beside its metadata."""
-
     segment_id: SegmentId
     writer: OpenCopyWriter
     objects: StoredObjects
 
 
 def details_of(report: SegmentReport) -> SegmentDetails:
-    """What a plan needs to know of an inspected segment."""
     return SegmentDetails(
         report.epochs,
         report.max_timestamp_ms,
@@ -222,7 +211,7 @@ def details_of(report: SegmentReport) -> SegmentDetails:
 
 
 def evidence_by_id(evidence: Iterable[OpenCopyEvidence]) -> dict[SegmentId, OpenCopyEvidence]:
-    """By segment; raises `InvalidArgument` where two contradict each other."""
+    """Raise `InvalidArgument` where evidence contradicts itself."""
     found: dict[SegmentId, OpenCopyEvidence] = {}
     for one in evidence:
         if found.setdefault(one.segment_id, one) != one:

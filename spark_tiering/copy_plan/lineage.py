@@ -1,6 +1,5 @@
 """
-What the tier has of one partition, seen along its history of leaders, and what brokers would find
-once a copy is added. Pure.
+Lineage: the tier of one partition along its history of leaders, and what a copy would hide. Pure.
 
 A segment that the tier has in part is copied whole, or not at all; it is never cut:
 
@@ -51,11 +50,10 @@ class CopiedTier:
         self._watermarks = dict(image.watermarks)
 
     def lacks(self, epochs: Epochs, base_offset: int, next_offset: int) -> tuple[EpochSpan, ...]:
-        """What finished copies do not have of a segment."""
         return self._coverage.lacks(epochs, base_offset, next_offset)
 
     def why_hides(self, epochs: Epochs, base_offset: int, next_offset: int) -> str | None:
-        """Which offsets no broker would find beside, or in, a copy of a segment; None if none."""
+        """Return the offsets that brokers would not find beside, or in, a copy of a segment."""
         for span in spans_of(epochs, base_offset, next_offset):
             first, end = span.first_offset, span.next_offset
             held = self._held.get(span.epoch, [])
@@ -71,7 +69,6 @@ class CopiedTier:
         return None
 
     def next_offset(self, log_start: int) -> int:
-        """Where brokers would go on: behind the highest offset that the lineage has in the tier."""
         reached = log_start
         for epoch, start in self._history:
             until = self._epoch_end(epoch)
@@ -83,7 +80,7 @@ class CopiedTier:
         return reached
 
     def hole_below(self, log_start: int, next_offset: int) -> str | None:
-        """What the tier lacks of [log_start, next_offset); None where it lacks nothing."""
+        """Return the offsets of [log_start, next_offset) that the tier lacks; None for none."""
         if next_offset <= log_start:
             return None
         if not self._history or self._history[0][1] > log_start:
@@ -113,16 +110,14 @@ class CopiedTier:
 
     @property
     def highest_finished(self) -> int:
-        """Behind the highest offset that was ever finished, under whatever epoch; 0 for none."""
+        """Return the offset behind the highest finished one, of any epoch; 0 for none."""
         ends = [one.last_offset + 1 for one in self._finished]
         return max([0, *ends, *(offset + 1 for offset in self._watermarks.values())])
 
     @property
     def starts(self) -> list[int]:
-        """Where finished copies begin."""
         return [one.start_offset for one in self._finished]
 
     def _epoch_end(self, epoch: int) -> int:
-        """Where the leaders' history goes on under a newer epoch."""
         at = bisect_right(self._epochs, epoch)
         return self._history[at][1] if at < len(self._history) else INT64_MAX

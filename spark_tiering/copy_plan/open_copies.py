@@ -1,5 +1,5 @@
 """
-What becomes of a copy that was started and is not finished, by the evidence. Pure.
+Open copies, which were started and are not finished: decisions by the evidence. Pure.
 
 Only a job's own copies are touched, and only when whoever started them has surely ended. What is
 whole is completed where it fits; what can be gone on with, under the same id and with the same
@@ -34,8 +34,6 @@ _NEARER_FIRST = (SegmentAction.COMPLETE, SegmentAction.RESUME)
 
 
 class JudgedOpen(NamedTuple):
-    """An open copy, and what becomes of it."""
-
     segment: SegmentMetadata
     fate: Fate
 
@@ -55,7 +53,6 @@ class OpenJudge:
         self._source_start = min(self._by_base, default=None)
 
     def fate(self, segment: SegmentMetadata, evidence: OpenCopyEvidence | None) -> Fate:
-        """What becomes of one, seen by itself."""
         if evidence is None:
             return LeftOpen.EVIDENCE_MISSING
         if evidence.writer is not OpenCopyWriter.ENDED:
@@ -75,17 +72,14 @@ class OpenJudge:
         return self._of_part(segment)
 
     def is_at_source(self, segment: SegmentMetadata) -> bool:
-        """Whether the source still has every offset of it."""
         return self._source_start is not None and self._source_start <= segment.start_offset
 
     def end(self, segment: SegmentMetadata, reason: EndReason, objects: StoredObjects) -> Fate:
-        """Ended, unless it is the last that there is of these offsets."""
         if objects is StoredObjects.WHOLE and not self.is_at_source(segment):
             return LeftOpen.LAST_COPY
         return reason
 
     def _why_superfluous(self, segment: SegmentMetadata) -> EndReason | None:
-        """Why it is not wanted even if it is whole: what readers need is kept by others."""
         start, end = segment.start_offset, segment.last_offset + 1
         lacking = self._tier.lacks(segment.epochs, start, end)
         if not lacking:
@@ -115,7 +109,6 @@ class OpenJudge:
         )
 
     def _fits_source(self, segment: SegmentMetadata) -> bool:
-        """Whether it is a segment of the source, or ends where the source begins, or below."""
         found = self._by_base.get(segment.start_offset)
         if found is not None:
             is_same = found.listed.next_offset == segment.last_offset + 1
@@ -142,7 +135,6 @@ class OpenJudge:
 
 
 def _is_rising(segment: SegmentMetadata) -> bool:
-    """Whether its leader epochs begin with the segment and rise, as every broker writes them."""
     return (
         segment.epochs[0][0] >= 0
         and segment.epochs[0][1] == segment.start_offset
@@ -151,7 +143,6 @@ def _is_rising(segment: SegmentMetadata) -> bool:
 
 
 def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
-    """Whether what was said when the copy was started is what the source has."""
     details = found.details
     return details is not None and (
         segment.size_bytes,
@@ -168,7 +159,7 @@ def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
 
 def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[JudgedOpen]:
     """
-    The same, where of copies that overlap each other one alone is gone on with.
+    Return the same, where of copies that overlap each other one alone is gone on with.
 
     Of several of one range it is the one that is nearest to its end, else the one that begins
     first.
@@ -196,7 +187,7 @@ def _nearness(one: JudgedOpen) -> tuple[int, int, int, bytes]:
 
 def is_undecided(one: JudgedOpen) -> bool:
     """
-    Whether nobody may copy the same offsets meanwhile: else they might be copied twice.
+    Return whether other jobs must not copy the same offsets meanwhile, lest both copy them.
 
     A broker's open copy is no hindrance, nor is one that only somebody who looks can decide about.
     """
@@ -208,7 +199,6 @@ def is_undecided(one: JudgedOpen) -> bool:
 
 
 def ended_above(one: JudgedOpen, mode: CopyMode, judge: OpenJudge) -> Fate:
-    """What becomes of a copy that would go on, when something below it is left out."""
     if mode is CopyMode.ADOPT and judge.is_at_source(one.segment):
         return EndReason.BEHIND
     return LeftOpen.BEHIND

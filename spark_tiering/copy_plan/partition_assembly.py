@@ -52,7 +52,6 @@ class PartitionAssembly:
         return self._draft.source.partition
 
     def settle_ends(self, spend: Callable[[Cost], tuple[NotCopiedReason, str] | None]) -> None:
-        """Decide which open copies are ended, from the top down."""
         cost = self._rules.costs.end_cost
         others = sorted(self._draft.others, key=_top_down)
         for one in others:
@@ -61,20 +60,9 @@ class PartitionAssembly:
             elif spend(cost) is not None:
                 self._leave_open(one._replace(fate=LeftOpen.BUDGET))
             else:
-                found = one.segment
-                end = PlannedEnd(
-                    found.id.uuid,
-                    found.start_offset,
-                    found.last_offset,
-                    found.state,
-                    one.fate,
-                    found.custom_metadata,
-                    cost,
-                )
-                self._ends.append(end)
+                self._ends.append(PlannedEnd.of(one.segment, one.fate, cost))
 
     def max_timestamp_ms(self, step: DraftStep) -> int:
-        """When its newest record was made."""
         if step.going_on is not None:
             return step.going_on.segment.max_timestamp_ms
         assert step.source is not None
@@ -82,7 +70,7 @@ class PartitionAssembly:
         return step.source.details.max_timestamp_ms
 
     def expires_at_ms(self, step: DraftStep) -> int | None:
-        """When brokers may delete it; None for never, or unknown."""
+        """Return when brokers may delete it; None for never, or unknown."""
         kept_ms, newest_ms = self._draft.source.retention_ms, self.max_timestamp_ms(step)
         if kept_ms is None or kept_ms < 0 or newest_ms < 0 or newest_ms + kept_ms > INT64_MAX:
             return None
@@ -108,22 +96,21 @@ class PartitionAssembly:
             PlannedCopy(
                 turn,
                 step.action,
-                uuid,
                 start,
                 end - 1,
-                epochs,
-                self.max_timestamp_ms(step),
+                uuid,
                 size_bytes,
                 0 if details is None else details.indexes_bytes,
-                txn_index_empty,
-                step.lacking,
-                cost,
+                self.max_timestamp_ms(step),
                 self.expires_at_ms(step),
+                txn_index_empty,
+                epochs,
+                step.lacking,
+                *cost,
             )
         )
 
     def leave_out_waiting(self, reason: NotCopiedReason, detail: str) -> None:
-        """Leave out the next copy, and with it all that follow it."""
         for step in self.waiting:
             if step.source is not None:
                 self._not_copied.append(SkippedSegment(step.source, reason, detail))
@@ -132,12 +119,13 @@ class PartitionAssembly:
         self.waiting.clear()
 
     def finished(self, metadata_partition: int) -> PartitionCopyPlan:
-        """The plan, once nothing is waiting."""
         assert not self.waiting
         source, image = self._draft.source, self._draft.image
         self._left_open.sort(key=lambda one: (one.start_offset, one.uuid))
         return PartitionCopyPlan(
-            source.partition,
+            source.partition.topic,
+            source.partition.topic_id,
+            source.partition.partition,
             None if image is None else metadata_partition,
             None if image is None else image.digest,
             source.is_tiered,
@@ -151,20 +139,9 @@ class PartitionAssembly:
 
     def _leave_open(self, one: JudgedOpen) -> None:
         assert isinstance(one.fate, LeftOpen)
-        found = one.segment
-        self._left_open.append(
-            OpenCopy(
-                found.id.uuid,
-                found.start_offset,
-                found.last_offset,
-                found.state,
-                found.broker_id,
-                one.fate,
-            )
-        )
+        self._left_open.append(OpenCopy.of(one.segment, one.fate))
 
     def _gaps(self) -> Iterable[SourceGap]:
-        """What nobody has of the offsets below the source; adopted copies have none."""
         source, tier = self._draft.source, self._draft.tier
         if tier is None or self._rules.mode is CopyMode.ADOPT or not source.segments:
             return
@@ -196,7 +173,6 @@ def _top_down(one: JudgedOpen) -> tuple[int, int, bytes]:
 
 
 def _runs(left: list[SkippedSegment]) -> Iterable[LeftOutRun]:
-    """Neighbours of one reason as one entry."""
     run: LeftOutRun | None = None
     for segment, reason, detail in sorted(left, key=lambda one: one.segment.listed.base_offset):
         base_offset, next_offset = segment.listed
@@ -219,6 +195,5 @@ def _runs(left: list[SkippedSegment]) -> Iterable[LeftOutRun]:
 
 
 def _printable(detail: str) -> str:
-    """One line that no terminal takes for a command."""
     plain = "".join(one if one.isprintable() else "?" for one in detail)
     return plain[:DETAIL_CHARACTERS_MAX]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments
+from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments, why_no_partition
 from spark_tiering.copy_plan.coverage import spans_of
 from spark_tiering.copy_plan.lineage import CopiedTier
 from spark_tiering.copy_plan.open_copies import (
@@ -23,7 +23,6 @@ from spark_tiering.copy_plan.open_copies import (
     is_undecided,
     without_duplicates,
 )
-from spark_tiering.copy_plan.preconditions import why_no_partition
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen, NotCopiedReason, SegmentAction
 
 if TYPE_CHECKING:
@@ -70,8 +69,6 @@ class DraftStep(NamedTuple):
 
 
 class SkippedSegment(NamedTuple):
-    """A segment of the source that is left out."""
-
     segment: SourceSegment
     reason: NotCopiedReason
     detail: str
@@ -79,8 +76,6 @@ class SkippedSegment(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionDraft:
-    """What one partition's plan is made from."""
-
     source: SourcePartition
     image: PartitionImage | None
     steps: list[DraftStep] = field(default_factory=list)
@@ -187,7 +182,6 @@ class PartitionDrafter:
         one_open: JudgedOpen | None,
         undecided: list[JudgedOpen],
     ) -> tuple[NotCopiedReason, str] | None:
-        """Why a segment is not copied by itself, or for what lies below it."""
         if isinstance(candidate, NotYet):
             return NotCopiedReason(candidate.reason.value), candidate.detail
         start, end, epochs = candidate
@@ -218,7 +212,6 @@ class PartitionDrafter:
     def _why_not_inspected(
         self, segment: SourceSegment, candidate: Candidate, one_open: JudgedOpen | None
     ) -> tuple[NotCopiedReason, str] | None:
-        """What speaks against a segment that is not covered, from its own size and content."""
         details, filters = segment.details, self._rules.filters
         if segment.size_bytes > INT32_MAX:
             return NotCopiedReason.TOO_LARGE, f"{segment.size_bytes} bytes"
@@ -251,7 +244,6 @@ def _lacking(tier: CopiedTier, segment: SegmentMetadata) -> tuple[EpochSpan, ...
 
 
 def _bytes_above(source: SourcePartition) -> dict[int, int]:
-    """How many bytes of log lie above each segment, by its base offset."""
     above: dict[int, int] = {}
     total = 0
     for segment in reversed(source.segments):

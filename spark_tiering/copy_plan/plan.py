@@ -3,92 +3,133 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import field
 
 from rlmm.metadata.events import SegmentUpdate
-from rlmm.metadata.ids import SegmentId
+from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.copy_plan.coverage import EpochSpan
+from spark_tiering.copy_plan.reasons import EndReason, LeftOpen, NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import Cost
 from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.layout.strict_json import Count32, Count64, HexBytes, Int32, Int64
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from spark_tiering.copy_plan.coverage import EpochSpan
-    from spark_tiering.copy_plan.reasons import EndReason, LeftOpen, NotCopiedReason, SegmentAction
     from spark_tiering.copy_plan.rules import PlanRules
-    from spark_tiering.segments.leader_epochs import Epochs
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCopy:
-    """
-    One segment that ends up finished. *turn* is its place in the whole plan, from 0.
+class PlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A row of the plan; its fields are those of the document, in their order."""
 
-    *lacking* is what the tier lacks of it: all of it, or less where copies overlap. *expires_at_ms*
-    is when brokers may delete it; None for never, or unknown.
-    """
 
-    turn: int
+class PlannedCopy(PlanRow, frozen=True):
+    turn: Count64
+    """The place of the copy in the whole plan, from 0."""
     action: SegmentAction
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    epochs: Epochs
-    max_timestamp_ms: int
-    size_bytes: int
-    indexes_bytes: int
+    start_offset: Count64 = field(name="start")
+    last_offset: Count64 = field(name="last")
+    uuid: Uuid = field(name="id")
+    size_bytes: Count32 = field(name="logBytes")
+    indexes_bytes: Count64
+    max_timestamp_ms: Int64
+    expires_at_ms: Count64 | None
+    """When brokers may delete it; None for never, or unknown."""
     txn_index_empty: bool
+    epochs: tuple[tuple[Count32, Count64], ...]
     lacking: tuple[EpochSpan, ...]
-    cost: Cost
-    expires_at_ms: int | None = None
+    """The offsets that the tier lacks: all of the segment, or less where copies overlap."""
+    cost_bytes: Count64 = field(name="bytes")
+    cost_objects: Count64 = field(name="objects")
+    cost_requests: Count64 = field(name="requests")
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.cost_bytes, self.cost_objects, self.cost_requests)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedEnd:
+class PlannedEnd(PlanRow, frozen=True):
     """An open copy that is ended: `DELETE_SEGMENT_STARTED`, its objects, and the last event."""
 
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    state: SegmentState
-    """It has now: where its deletion has begun, that is not said again."""
+    uuid: Uuid = field(name="id")
+    start_offset: Count64 = field(name="start")
+    last_offset: Count64 = field(name="last")
+    state_name: str = field(name="state")
+    """The current state. A deletion that has begun is not published again."""
     reason: EndReason
-    custom_metadata: bytes | None
+    custom_metadata: HexBytes | None
     """Kept by every event that follows: an event without it erases it (failure scenario F104)."""
-    cost: Cost
+    cost_bytes: Count64 = field(name="bytes")
+    cost_objects: Count64 = field(name="objects")
+    cost_requests: Count64 = field(name="requests")
+
+    @classmethod
+    def of(cls, segment: SegmentMetadata, reason: EndReason, cost: Cost) -> PlannedEnd:
+        custom = segment.custom_metadata
+        return cls(
+            segment.id.uuid,
+            segment.start_offset,
+            segment.last_offset,
+            segment.state.name,
+            reason,
+            None if custom is None else HexBytes(custom),
+            *cost,
+        )
+
+    @property
+    def state(self) -> SegmentState:
+        return SegmentState[self.state_name]
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.cost_bytes, self.cost_objects, self.cost_requests)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCopy:
-    """A copy that stays as it is, neither finished nor ended; *broker_id* is who started it."""
+class OpenCopy(PlanRow, frozen=True):
+    """A copy that stays as it is, neither finished nor ended; broker *broker_id* started it."""
 
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    state: SegmentState
-    broker_id: int
+    uuid: Uuid = field(name="id")
+    start_offset: Count64 = field(name="start")
+    last_offset: Count64 = field(name="last")
+    state_name: str = field(name="state")
+    broker_id: Int32
     reason: LeftOpen
 
+    @classmethod
+    def of(cls, segment: SegmentMetadata, reason: LeftOpen) -> OpenCopy:
+        return cls(
+            segment.id.uuid,
+            segment.start_offset,
+            segment.last_offset,
+            segment.state.name,
+            segment.broker_id,
+            reason,
+        )
 
-@dataclass(frozen=True, slots=True)
-class LeftOutRun:
+    @property
+    def state(self) -> SegmentState:
+        return SegmentState[self.state_name]
+
+
+class LeftOutRun(PlanRow, frozen=True):
     """
     Segments in a row that are not copied for one reason. *next_offset* is None where the active one
     is among them; *detail* is about the first of them.
     """
 
-    first_offset: int
-    next_offset: int | None
-    segments: int
-    size_bytes: int
+    first_offset: Count64 = field(name="first")
+    next_offset: Count64 | None = field(name="next")
+    segments: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
+    size_bytes: Count64 = field(name="bytes")
     reason: NotCopiedReason
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class SourceGap:
+class SourceGap(PlanRow, frozen=True):
     """
     Offsets that neither the tier nor the source has.
 
@@ -96,13 +137,12 @@ class SourceGap:
     What lies below the oldest copy may as well have expired in the tier.
     """
 
-    first_offset: int
-    next_offset: int
+    first_offset: Count64 = field(name="first")
+    next_offset: Count64 = field(name="next")
     is_lost: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionCopyPlan:
+class PartitionCopyPlan(PlanRow, frozen=True):
     """
     All of one partition. *ends* come first, from the top down; *copies* rise, and no other is
     finished before the one below it.
@@ -111,11 +151,13 @@ class PartitionCopyPlan:
     None where that could not be read; then nothing is done.
     """
 
-    partition: TopicIdPartition
-    metadata_partition: int | None
+    topic: str
+    topic_id: Uuid
+    number: Count32 = field(name="partition")
+    metadata_partition: Count32 | None
     image_digest: str | None
     is_tiered: bool
-    log_start: int | None
+    log_start: Count64 | None
     ends: tuple[PlannedEnd, ...] = ()
     copies: tuple[PlannedCopy, ...] = ()
     left_open: tuple[OpenCopy, ...] = ()
@@ -123,8 +165,11 @@ class PartitionCopyPlan:
     gaps: tuple[SourceGap, ...] = ()
 
     @property
+    def partition(self) -> TopicIdPartition:
+        return TopicIdPartition(self.topic_id, self.topic, self.number)
+
+    @property
     def cost(self) -> Cost:
-        """Of everything that is done."""
         total = Cost()
         done: tuple[PlannedEnd | PlannedCopy, ...] = (*self.ends, *self.copies)
         for one in done:
@@ -146,26 +191,23 @@ class CopyPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
         return not any(one.ends or one.copies for one in self.partitions)
 
     @property
     def cost(self) -> Cost:
-        """Of everything that is done."""
         total = Cost()
         for one in self.partitions:
             total = total.plus(one.cost)
         return total
 
     def in_turn(self) -> list[tuple[PartitionCopyPlan, PlannedCopy]]:
-        """All copies in the order in which they begin."""
         found = [(one, copy) for one in self.partitions for copy in one.copies]
         return sorted(found, key=lambda pair: pair[1].turn)
 
     def started_event(
         self, partition: TopicIdPartition, copy: PlannedCopy, event_timestamp_ms: int
     ) -> SegmentMetadata:
-        """The event that opens *copy*; published for `SegmentAction.COPY` alone."""
+        """Return the event that opens *copy*; published for `SegmentAction.COPY` alone."""
         return SegmentMetadata(
             SegmentId(partition, copy.uuid),
             copy.start_offset,
@@ -185,23 +227,21 @@ class CopyPlan:
         state: SegmentState,
         event_timestamp_ms: int,
     ) -> SegmentUpdate:
-        """The event that brings *end* to *state*: its deletion started, then finished."""
+        """Return the event that brings *end* to *state*: its deletion started, then finished."""
         return SegmentUpdate(
             SegmentId(partition, end.uuid),
             self.rules.broker_id,
             event_timestamp_ms,
-            end.custom_metadata,
+            None if end.custom_metadata is None else bytes(end.custom_metadata),
             state,
         )
 
     def keys(
         self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd
     ) -> dict[ObjectKind, str]:
-        """The keys of its objects, in the order in which they are written."""
         segment_id = SegmentId(partition, copy.uuid)
         return object_keys(segment_id, copy.start_offset, self.rules.prefix)
 
 
 def partition_order(partition: TopicIdPartition) -> tuple[str, bytes, int]:
-    """By what partitions are sorted in a plan."""
     return partition.topic, partition.topic_id, partition.partition

@@ -79,8 +79,6 @@ def make_plan(
 
 
 class RemainingBudget:
-    """What is left of the budgets."""
-
     def __init__(self, budgets: Budgets) -> None:
         self._limits = (
             (NotCopiedReason.BUDGET_BYTES, budgets.bytes_max),
@@ -136,7 +134,7 @@ def _urgency(assembly: PartitionAssembly) -> tuple[int, int]:
 
 
 def _usable(new_ids: Iterable[Uuid], taken: set[Uuid]) -> Iterator[Uuid]:
-    """Those of *new_ids* that a new segment may have, each once."""
+    """Return those of *new_ids* that a new segment may have, each once."""
     used = set(taken)
     for uuid in new_ids:
         if uuid not in used and uuid not in RESERVED_IDS and not str(uuid).startswith("-"):

@@ -9,8 +9,6 @@ from enum import StrEnum
 
 
 class CopyMode(StrEnum):
-    """What copies are for."""
-
     ARCHIVE = "archive"
     """Topics that no broker tiers; what was deleted before it was copied is a named gap."""
     ADOPT = "adopt"
@@ -18,8 +16,6 @@ class CopyMode(StrEnum):
 
 
 class SegmentAction(StrEnum):
-    """What is left to do for one segment."""
-
     COPY = "copy"
     """All of it, under an id of its own."""
     RESUME = "resume"
@@ -29,13 +25,11 @@ class SegmentAction(StrEnum):
 
 
 class NotCopiedReason(StrEnum):
-    """Why a segment of the source is not copied."""
-
     COVERED = "covered"
     """Finished copies hold every offset of it, each under its own leader epoch."""
     TOPIC_NOT_WANTED = "topic-not-wanted"
     METADATA_ABSENT = "metadata-absent"
-    """Nobody could read the partition's metadata: nothing is written meanwhile."""
+    """The partition's metadata could not be read: nothing is written meanwhile."""
     PARTITION_BEING_DELETED = "partition-being-deleted"
     BROKER_COPIES = "broker-copies"
     """An archive is not made beside brokers that tier the topic: it has to be adopted."""
@@ -61,13 +55,13 @@ class NotCopiedReason(StrEnum):
     TOO_LARGE = "too-large"
     """Metadata says the size of a log in 31 bits."""
     NOT_INSPECTED = "not-inspected"
-    """It may be copied once it was read: who plans inspects these, and plans again."""
+    """It may be copied once it was read: the planner inspects it, and plans again."""
     BLOCKED = "blocked"
     """Its inspection found what cannot be helped."""
     OVERLAP_WOULD_HIDE = "overlap-would-hide"
     """Beside copies that are there, brokers would not find some offsets any more."""
     OPEN_COPY_UNDECIDED = "open-copy-undecided"
-    """A copy of these offsets was started, and nobody can say yet what has become of it."""
+    """A copy of these offsets was started, and its outcome is unknown yet."""
     TOO_YOUNG = "too-young"
     KEPT_LOCAL = "kept-local"
     BEHIND = "behind"
@@ -92,39 +86,35 @@ class EndReason(StrEnum):
     OBJECTS_DAMAGED = "objects-damaged"
     """There is a wrong object under one of its names, and objects are never replaced."""
     OTHER_BROKER_ID = "other-broker-id"
-    """Only who started a copy may finish it."""
+    """Only the broker id that started a copy may finish it."""
     SOURCE_DIFFERS = "source-differs"
     """The source has no segment that is equal to what was started."""
     BEHIND = "behind"
     """A copy below it is missing: brokers would take the hole for copied."""
     WINDOW_CLOSED = "window-closed"
-    """Brokers are to copy again, and nobody goes on with it."""
+    """Brokers copy again, and no job goes on with it."""
 
 
 class LeftOpen(StrEnum):
-    """Why an open copy is neither completed nor ended."""
-
     EVIDENCE_MISSING = "evidence-missing"
     NOT_OURS = "not-ours"
     WRITER_ALIVE = "writer-alive"
-    """Who started it may still be at work."""
+    """The job that started it may still run."""
     OBJECTS_UNKNOWN = "objects-unknown"
-    """The store did not tell what is there."""
+    """The store did not answer for its objects."""
     STABILITY_UNKNOWN = "last-stable-offset-unknown"
     UNSTABLE = "above-last-stable-offset"
     NOT_INSPECTED = "not-inspected"
     BLOCKED = "blocked"
     """Its segment at the source cannot be read any more, and some of it may be in the store."""
     LAST_COPY = "last-copy"
-    """Its objects are whole, and the source has these offsets no more: somebody must look."""
+    """Its objects are whole, and the source has these offsets no more: an operator decides."""
     PARTITION_LEFT_OUT = "partition-left-out"
     BEHIND = "behind"
     BUDGET = "budget"
 
 
 class StaleReason(StrEnum):
-    """Why a plan must not be carried out any more."""
-
     OTHER_LOG = "other-log"
     """The metadata is that of another cluster, or of a metadata topic that was made anew."""
     METADATA_BEHIND = "metadata-behind"

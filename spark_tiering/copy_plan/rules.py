@@ -1,4 +1,4 @@
-"""What a plan is asked for: mode, filters, budgets, and what requests a copy costs. Pure."""
+"""Rules of a plan: mode, filters, budgets, and the requests that a copy costs. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SegmentSelection:
         _require("bytes kept local", self.kept_local_bytes)
 
     def wants_topic(self, topic: str) -> bool:
-        """Whether segments of *topic* may be copied."""
+        """Return whether segments of *topic* may be copied."""
         if any(fnmatchcase(topic, pattern) for pattern in self.without_topics):
             return False
         if topic.startswith("__"):
@@ -58,7 +58,7 @@ class SegmentSelection:
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def unmet(self, topics: Collection[str]) -> list[str]:
-        """Names and patterns that no one of *topics* is meant by: mistyped, more often than not."""
+        """Return the names and patterns that match none of *topics*: mostly mistyped ones."""
         return [one for one in self.topics if not any(fnmatchcase(name, one) for name in topics)]
 
 
@@ -79,8 +79,6 @@ class Budgets:
 
 
 class Cost(NamedTuple):
-    """What something costs, at most."""
-
     bytes: int = 0
     objects: int = 0
     requests: int = 0
@@ -99,7 +97,7 @@ class RequestCosts:
     """The largest object that is sent at once: it costs one request, and is tried again whole."""
     part_bytes: int = 64 * 2**20
     checks_of_object: int = 1
-    """Requests by which an object is verified: what the store tells of it."""
+    """Requests that verify an object."""
 
     def __post_init__(self) -> None:
         _require("threshold of multipart", self.multipart_above_bytes)
@@ -123,7 +121,6 @@ class RequestCosts:
 
     @property
     def end_cost(self) -> Cost:
-        """To delete the objects of one segment, and to look for unfinished writes of them."""
         return Cost(requests=OBJECTS_OF_SEGMENT + 1)
 
     def _put_requests(self, size_bytes: int) -> int:
@@ -141,7 +138,7 @@ class PlanRules:
     mode: CopyMode
     now_ms: int
     broker_id: int
-    """In whose name events are published: only who started a copy may finish it."""
+    """The broker id of all events: only the id that started a copy may finish it."""
     prefix: str = ""
     filters: SegmentSelection = field(default_factory=SegmentSelection)
     budgets: Budgets = field(default_factory=Budgets)

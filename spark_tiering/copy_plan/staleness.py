@@ -38,7 +38,7 @@ def why_stale(
     plan: CopyPlan, metadata: MetadataImage, source: Sequence[SourcePartition]
 ) -> tuple[StalePlan, ...]:
     """
-    Why *plan* must be refused; nothing where it may be carried out.
+    Return why *plan* must be refused; nothing where it may be carried out.
 
     *metadata* and *source* are those of now, for the partitions in which something is planned; the
     source's segments need not have been inspected.

@@ -21,12 +21,11 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB")
 
 
 def summary(plan: CopyPlan) -> str:
-    """What the plan does, what it does not and why; lines without control characters."""
+    """Return lines without control characters."""
     return "\n".join(_lines(plan)) + "\n"
 
 
 def size_text(size_bytes: int) -> str:
-    """A size as people say it: 1.5 GiB."""
     size = float(size_bytes)
     for unit in _UNITS:
         if size < 1024 or unit == _UNITS[-1]:
@@ -86,7 +85,6 @@ def _few(lines: list[str], what: str) -> Iterator[str]:
 
 
 def time_text(at_ms: int) -> str:
-    """A moment as people say it, in UTC."""
     try:
         return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a plan comes to, for each topic and as a whole. Pure."""
+"""Totals of a plan, for each topic and as a whole. Pure."""
 
 from __future__ import annotations
 
@@ -26,16 +26,13 @@ class PlanTotals:
     left_out: dict[NotCopiedReason, tuple[int, int]] = field(default_factory=dict)
     """Segments and bytes by reason."""
     missing_offsets: int = 0
-    """In gaps."""
 
     @property
     def covered(self) -> int:
-        """Segments that the tier has already."""
         return self.left_out.get(NotCopiedReason.COVERED, (0, 0))[0]
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """Segments and bytes that the tier has not, and that are not copied either."""
         found = [
             pair for reason, pair in self.left_out.items() if reason is not NotCopiedReason.COVERED
         ]
@@ -62,7 +59,6 @@ def total_sums(plan: CopyPlan) -> PlanTotals:
 
 
 def sums_by_topic(plan: CopyPlan) -> dict[tuple[str, str], PlanTotals]:
-    """By topic and topic id, in the order of the plan."""
     found: dict[tuple[str, str], PlanTotals] = {}
     for one in plan.partitions:
         key = (one.partition.topic, str(one.partition.topic_id))

@@ -11,26 +11,79 @@ snapshot tells. That is the last stable offset, as far as the tier goes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from spark_tiering.decoding import AbortedSearch, AbortedTransaction
+from spark_tiering.data_source.segment_opening import open_extent, told_of, wrong_index
+from spark_tiering.decoding import AbortedSearch, AbortedTransaction, DecodingFault, read_txn_index
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.segments.producer_state import parse_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_tiering.data_source.extents import PartitionListing, ReadExtent
+    from spark_tiering.data_source.extents import (
+        LogFolderSegment,
+        ObjectKeys,
+        PartitionListing,
+        ReadExtent,
+    )
+    from spark_tiering.data_source.segment_opening import SegmentStorage
+    from spark_tiering.decoding import AbortedTransaction
+
+
+KEPT_MAX = 10_000
+"""Segments; a stream asks for the last ones again and again."""
+
+
+class ReadState:
+    """See `deciding.StateOfSegments`."""
+
+    def __init__(self, storage: SegmentStorage) -> None:
+        self._storage = storage
+        self._aborted: dict[ObjectKeys | LogFolderSegment, Sequence[AbortedTransaction]] = {}
+        self._open: dict[ObjectKeys | LogFolderSegment, frozenset[int]] = {}
+
+    def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
+        """Return the entries of a transaction index; one that cannot be read is an error."""
+        if extent.place not in self._aborted:
+            content = self._part(extent, SegmentPart.TXN_INDEX)
+            found = read_txn_index(content or b"")
+            if isinstance(found, DecodingFault):
+                raise wrong_index(extent, "transaction index", str(found))
+            _trim(self._aborted)
+            self._aborted[extent.place] = found
+        return self._aborted[extent.place]
+
+    def open_firsts(self, extent: ReadExtent) -> frozenset[int]:
+        if extent.place not in self._open:
+            content = self._part(extent, SegmentPart.PRODUCER_SNAPSHOT)
+            found = "there is none" if content is None else parse_snapshot(content)
+            if isinstance(found, str):
+                detail = f"{found}; which transactions were open is not known without it, and "
+                detail += "read_uncommitted does not need it"
+                raise wrong_index(extent, "producer snapshot", detail)
+            _trim(self._open)
+            self._open[extent.place] = frozenset(
+                entry.txn_first_offset for entry in found.values() if entry.txn_first_offset >= 0
+            )
+        return self._open[extent.place]
+
+    def _part(self, extent: ReadExtent, part: SegmentPart) -> bytes | None:
+        with told_of(extent):
+            return open_extent(extent, self._storage).index(part)
+
+
+def _trim(kept: dict[ObjectKeys | LogFolderSegment, Any]) -> None:
+    while len(kept) >= KEPT_MAX:
+        del kept[next(iter(kept))]
 
 
 class StateOfSegments(Protocol):
     """What segments tell of transactions. Raises one of our errors for what cannot be read."""
 
-    def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
-        """The entries of the segment's transaction index."""
-        ...
+    def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]: ...
 
-    def open_firsts(self, extent: ReadExtent) -> frozenset[int]:
-        """The first offsets of transactions that were open when the segment ended."""
-        ...
+    def open_firsts(self, extent: ReadExtent) -> frozenset[int]: ...
 
 
 class TransactionDecision(NamedTuple):
@@ -41,7 +94,6 @@ class TransactionDecision(NamedTuple):
 
 
 def stable_end(held: PartitionListing, state: StateOfSegments) -> int:
-    """How far a reader of committed records can go in all that there is of a partition."""
     if held.stable_offset is not None:
         return min(held.stable_offset, held.next_offset)
     if not held.extents:
@@ -77,7 +129,7 @@ def decide(
 def _searched(
     run: Sequence[ReadExtent], low: int, high: int, state: StateOfSegments, *, is_stable: bool
 ) -> tuple[AbortedSearch, bool]:
-    """The entries for [low, high), and whether all there are were found."""
+    """Return the entries for [low, high), and whether all there are were found."""
     search = AbortedSearch(low, high)
     for extent in run:
         if extent.last_offset < low:
@@ -93,14 +145,13 @@ def _searched(
 
 
 def _of_extent(extent: ReadExtent, state: StateOfSegments) -> Iterator[AbortedTransaction]:
-    """Entries whose marker the partition has: others ended in another history."""
     for entry in state.aborted(extent):
         if extent.first_offset <= entry.last_offset <= extent.history_last:
             yield entry
 
 
 def _decided_until(run: Sequence[ReadExtent], state: StateOfSegments) -> int:
-    """Where the first transaction begins that was open at the end of *run*; else that end."""
+    """Return where the oldest transaction open at the end of *run* begins; else that end."""
     until = run[-1].next_offset
     for extent in reversed(run):
         if extent.has_end:
@@ -115,7 +166,6 @@ def _is_any_below(offsets: frozenset[int], behind: int) -> bool:
 
 
 def _runs(extents: Sequence[ReadExtent]) -> list[list[ReadExtent]]:
-    """Neighbours without anything missing between them."""
     runs: list[list[ReadExtent]] = []
     for extent in extents:
         if runs and runs[-1][-1].next_offset == extent.first_offset:
@@ -128,5 +178,5 @@ def _runs(extents: Sequence[ReadExtent]) -> list[list[ReadExtent]]:
 def of_piece(
     aborted: Sequence[AbortedTransaction], first: int, behind: int
 ) -> tuple[AbortedTransaction, ...]:
-    """The transactions that have anything in [first, behind)."""
+    """Return the transactions that have anything in [first, behind)."""
     return tuple(one for one in aborted if one.first_offset < behind and one.last_offset >= first)

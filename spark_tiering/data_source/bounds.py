@@ -1,5 +1,5 @@
 """
-Where a reader begins and ends in each partition, as Spark's Kafka source lets it be said. Pure.
+Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
 
 `earliest` and `latest` are of what is there to be read: of the tier, which begins where retention
 has come to, and ends with the last segment that was copied.
@@ -21,8 +21,6 @@ EARLIEST, LATEST = -2, -1
 
 
 class PartitionName(NamedTuple):
-    """What users call a partition by."""
-
     topic: str
     partition: int
 
@@ -83,7 +81,6 @@ class PartitionBound(NamedTuple):
 
 
 def asked_of(bound: Bound, partition: PartitionName) -> PartitionBound:
-    """What *bound* says of *partition*, which it names; see `require_named`."""
     match bound:
         case AtEdge(offset):
             return PartitionBound(offset)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class ObjectKeys(NamedTuple):
-    """A segment of the tier, by the keys of its objects."""
-
     log: str
     indexes: str
     manifest: str
@@ -48,9 +46,8 @@ class ReadExtent:
     """Up to here the segment has what the partition's leaders have written. Behind it, if that is
     not its end, it has what was written by one that was replaced."""
     log_bytes: int
-    """Of the whole segment."""
     max_timestamp_ms: int
-    """Of the whole segment; -1: nobody knows, so nothing is left out by it."""
+    """Of the whole segment; -1 is unknown, and leaves nothing out."""
     has_no_aborts: bool
     """Whether it is known that no transaction was aborted in the segment."""
     place: ObjectKeys | LogFolderSegment
@@ -61,7 +58,6 @@ class ReadExtent:
 
     @property
     def offsets(self) -> int:
-        """How many it has, those that compaction has taken included."""
         return self.last_offset - self.first_offset + 1
 
     @property
@@ -72,17 +68,15 @@ class ReadExtent:
 
     @property
     def likely_bytes(self) -> int:
-        """How many bytes of the log it takes, as if all records were alike."""
         whole = self.segment_last - self.segment_first + 1
         return -(-self.log_bytes * self.offsets // whole)
 
     @property
     def called(self) -> str:
-        """How it is called in messages."""
         return f"{self.partition.topic}-{self.partition.partition}"
 
     def cut(self, first: int, behind: int) -> ReadExtent | None:
-        """What of it lies in [first, behind); None where nothing does."""
+        """Return the part in [first, behind); None where there is none."""
         first, last = max(first, self.first_offset), min(behind - 1, self.last_offset)
         return None if last < first else replace(self, first_offset=first, last_offset=last)
 
@@ -125,13 +119,12 @@ class TierListing:
     """Everything there is, at one moment. *token* names it where it can be had again."""
 
     held: tuple[PartitionListing, ...]
-    """By topic and partition, each once."""
     token: str = ""
     warnings: tuple[str, ...] = ()
 
 
 def extent_of(segment: FrozenSegment, history: Epochs) -> ReadExtent:
-    """One range of a frozen plan; *history* are the leader epochs of its partition."""
+    """Return one range of a frozen plan; *history* are the leader epochs of its partition."""
     return ReadExtent(
         segment.partition,
         segment.read_first,
@@ -147,7 +140,6 @@ def extent_of(segment: FrozenSegment, history: Epochs) -> ReadExtent:
 
 
 def _history_last(segment: FrozenSegment, history: Epochs) -> int:
-    """Up to where the leader epochs of a segment are those of its partition."""
     steps = {first for _, first in (*segment.epochs, *history)}
     for at in sorted(steps):
         is_behind = segment.read_last < at <= segment.last_offset

@@ -38,7 +38,6 @@ class ByteStretch(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no batch in it."""
         return self.stop <= self.start.position
 
 
@@ -53,7 +52,7 @@ class OffsetPlaces:
 
     @classmethod
     def read(cls, content: bytes, base_offset: int, log_bytes: int) -> OffsetPlaces:
-        """The index in *content*, as far as its entries rise and lie in the log."""
+        """Return the index in *content*, as far as its entries rise and lie in the log."""
         whole = len(content) // _OFFSET_ENTRY.itemsize * _OFFSET_ENTRY.itemsize
         entries = np.frombuffer(content[:whole], _OFFSET_ENTRY)
         offsets = entries["offset"].astype(np.int64)
@@ -63,14 +62,14 @@ class OffsetPlaces:
         return cls(base_offset, log_bytes, offsets[:count] + base_offset, positions[:count])
 
     def start_of(self, offset: int) -> IndexPosition:
-        """From where on *offset* and everything behind it is to be found."""
+        """Return a position at or before *offset* and everything behind it."""
         at = int(np.searchsorted(self.offsets, offset, "right")) - 1
         if at < 0:
             return IndexPosition(0, self.base_offset)
         return IndexPosition(int(self.positions[at]), int(self.offsets[at]))
 
     def likely_stop(self, last_offset: int) -> int:
-        """Where everything up to *last_offset* has probably ended."""
+        """Return where everything up to *last_offset* has probably ended."""
         at = int(np.searchsorted(self.offsets, last_offset, "right"))
         # The batch at the first entry behind may still begin with what is wanted.
         return int(self.positions[at + 1]) if at + 1 < len(self.positions) else self.log_bytes
@@ -107,7 +106,7 @@ class TimePlaces:
 
     @classmethod
     def read(cls, content: bytes, base_offset: int) -> TimePlaces:
-        """The index in *content*, as far as its entries rise."""
+        """Return the index in *content*, as far as its entries rise."""
         whole = len(content) // _TIME_ENTRY.itemsize * _TIME_ENTRY.itemsize
         entries = np.frombuffer(content[:whole], _TIME_ENTRY)
         times, offsets = entries["time_ms"].astype(np.int64), entries["offset"].astype(np.int64)
@@ -116,18 +115,19 @@ class TimePlaces:
         return cls(times[:count], offsets[:count] + base_offset)
 
     def first_offset(self, time_ms: int) -> int | None:
-        """All below this offset is older than *time_ms*; None where the index does not tell."""
+        """
+        Return all below this offset is older than *time_ms*; None where the index does not tell.
+        """
         at = int(np.searchsorted(self.times_ms, time_ms)) - 1
         return None if at < 0 else int(self.offsets[at]) + 1
 
     def last_offset(self, time_ms: int) -> int | None:
-        """At this offset, or before it, is a record that is later than *time_ms*."""
+        """Return an offset at or behind the first record that is later than *time_ms*."""
         at = int(np.searchsorted(self.times_ms, time_ms, "right"))
         return None if at == len(self.times_ms) else int(self.offsets[at])
 
 
 def _rising(values: np.ndarray, above: int, *, is_strict: bool = True) -> int:
-    """How many of *values* rise from the first one on, which lies above *above*."""
     if not len(values) or values[0] <= above:
         return 0
     steps = np.diff(values)

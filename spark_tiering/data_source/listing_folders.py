@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LOG_STARTS = "log-start-offset-checkpoint"
 UNKNOWN_TIME = -1
-"""Of a segment whose newest record nobody has looked for."""
+"""The newest record of such a segment was not looked up."""
 
 
 def list_folders(
@@ -123,7 +123,6 @@ def _extents(
 
 
 def _log_start(folder: Path) -> int:
-    """Below it everything is deleted, though the oldest segment may still have some of it."""
     path, name = folder.parent / LOG_STARTS, parse_folder(folder.name)
     try:
         content = path.read_bytes()

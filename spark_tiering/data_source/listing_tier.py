@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, TierUnreadable
 from rlmm.findings import tier_findings as tier_kinds
-from spark_tiering.data_source.listing_frozen import listing_of_plan
+from spark_tiering.data_source.extents import (
+    MissingOffsets,
+    PartitionListing,
+    TierListing,
+    extent_of,
+)
 from spark_tiering.data_source.places import ListKind
 from spark_tiering.read_plan.manifest_units import ManifestContents, ManifestTask, read_manifests
+from spark_tiering.read_plan.plan import GapReason
 from spark_tiering.read_plan.plan_files import require_plan
 from spark_tiering.read_plan.question import Question
 from spark_tiering.read_plan.tier_plans import plan_of_manifests, plan_of_moment
@@ -26,16 +32,91 @@ from spark_tiering.store_listing.manifests import (
 from spark_tiering.stores.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.data_source.extents import TierListing
     from spark_tiering.data_source.options import ReadOptions, Subscription
     from spark_tiering.data_source.places import TierLocation
     from spark_tiering.maintenance.request import CareRequest
-    from spark_tiering.read_plan.plan import FrozenPlan
+    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
     from spark_tiering.store_listing.manifests import ListedManifest
     from spark_tiering.stores.protocol import ObjectStore
+
+
+_WHY: Final = {
+    GapReason.BELOW_LOG_START: "expired: the log begins behind them",
+    GapReason.BELOW_TIER: "expired, or never tiered: all that the tier has lies behind them",
+    GapReason.BEING_COPIED: "their segment is being copied, or its copy was never finished",
+    GapReason.BEING_DELETED: "expired: their segment is being deleted",
+    GapReason.OTHER_LINEAGE: "only a leader that was replaced has written them",
+    GapReason.MISSING: "no segment of the tier has them",
+    GapReason.NOT_TIERED_YET: "not tiered yet",
+}
+
+
+def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing:
+    """Return the partitions of *plan* that are wanted."""
+    wanted = [
+        one
+        for one in plan.partitions
+        if subscription.wants(one.partition.topic, one.partition.partition)
+    ]
+    held = tuple(_held(one) for one in one_of_each_name(wanted, subscription))
+    return TierListing(held, plan.token, plan.warnings)
+
+
+def _held(one: FrozenPartition) -> PartitionListing:
+    """
+    A partition as far as its plan goes: what was asked below the tier counts as missing, what lies
+    behind the tier is not there yet.
+    """
+    extents = tuple(extent_of(segment, one.epochs) for segment in one.segments)
+    first = one.asked[0][0] if one.asked else 0
+    ends = [extent.next_offset for extent in extents]
+    gaps = [_missing(gap) for gap in one.gaps if gap.reason is not GapReason.NOT_TIERED_YET]
+    ends += [gap.next_offset for gap in gaps]
+    behind = max([first, *ends])
+    return PartitionListing(one.partition, first, behind, extents, tuple(gaps))
+
+
+def _missing(gap: PlanGap) -> MissingOffsets:
+    behind = gap.first_offset if gap.next_offset is None else gap.next_offset
+    return MissingOffsets(gap.first_offset, behind, _WHY[gap.reason])
+
+
+def one_of_each_name(
+    partitions: Collection[FrozenPartition], subscription: Subscription
+) -> list[FrozenPartition]:
+    """
+    Those of the topic ids that are wanted; raises `ConfigError` where a name has several and nobody
+    said which: rows of both under the same offsets would be one partition to whoever reads them.
+    """
+    by_name: dict[tuple[str, int], list[FrozenPartition]] = {}
+    for one in partitions:
+        wanted_id = subscription.topic_ids.get(one.partition.topic)
+        if wanted_id is None or wanted_id == str(one.partition.topic_id):
+            by_name.setdefault((one.partition.topic, one.partition.partition), []).append(one)
+    _require_ids(partitions, subscription)
+    for (topic, _), several in sorted(by_name.items()):
+        if len(several) > 1:
+            ids = sorted(str(one.partition.topic_id) for one in several)
+            msg = (
+                f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one "
+                f'with topicIds={{"{topic}": "{ids[0]}"}}'
+            )
+            raise ConfigError(msg)
+    return [several[0] for _, several in sorted(by_name.items())]
+
+
+def _require_ids(partitions: Iterable[FrozenPartition], subscription: Subscription) -> None:
+    for topic, wanted_id in sorted(subscription.topic_ids.items()):
+        ids = {str(one.partition.topic_id) for one in partitions if one.partition.topic == topic}
+        if ids and wanted_id not in ids:
+            msg = (
+                f"topicIds: there is no {topic} of the id {wanted_id}, but {', '.join(sorted(ids))}"
+            )
+            raise ConfigError(msg)
+
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +156,6 @@ class TierLister:
                 return _plan_of_metadata(place, question_of(self._options))
 
     def _told(self) -> ManifestContents:
-        """What the manifests that are there now tell."""
         place = self._options.place
         assert place.store is not None, "a place without log folders has a store"
         with open_store(place.store) as store:
@@ -105,7 +185,6 @@ class TierLister:
 
 
 def _read_all(tasks: list[ManifestTask]) -> Iterator[ManifestContents]:
-    """What each tells, some at a time where there are many: it is waiting for the store."""
     if len(tasks) < 2:
         yield from map(read_manifests, tasks)
         return
@@ -114,7 +193,6 @@ def _read_all(tasks: list[ManifestTask]) -> Iterator[ManifestContents]:
 
 
 def _listed(store: ObjectStore, prefix: str, wanted: Subscription) -> Iterator[ListedManifest]:
-    """The manifests of the partitions that are wanted."""
     names = {topic for topic, _ in wanted.assigned}
 
     def wants_topic(topic: str) -> bool:
@@ -135,7 +213,6 @@ def _plan_of_file(place: TierLocation) -> FrozenPlan:
 
 
 def question_of(options: ReadOptions) -> Question:
-    """All of the partitions that are wanted: how much of them is read is decided later."""
     wanted = options.subscription
     return Question(
         topics=wanted.topics,

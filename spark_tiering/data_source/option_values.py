@@ -40,7 +40,6 @@ class ReaderOptions:
         return name.lower() in self._left
 
     def text(self, name: str, default: str = "") -> str:
-        """A text, without blanks around it."""
         return self._left.pop(name.lower(), default).strip()
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -53,7 +52,7 @@ class ReaderOptions:
         return text == "true"
 
     def choice(self, name: str, *choices: str) -> str:
-        """One of *choices*; the first where nothing is said."""
+        """Return one of *choices*; the first where nothing is said."""
         text = self.text(name, choices[0]).lower()
         if text not in choices:
             msg = f"{name} is one of {', '.join(choices)}, got {text[:_TEXT_CHARACTERS_MAX]!r}"
@@ -67,12 +66,12 @@ class ReaderOptions:
         return self._amount(name, {"": 1}, None, least=0)
 
     def size(self, name: str, default: int) -> int:
-        """Bytes, `4194304` or `4m`: with a unit they count in 1024s, as Spark counts them."""
+        """Return bytes, `4194304` or `4m`; units count in 1024s, as in Spark."""
         units = {unit: 1 << power if power > 1 else 1 for unit, power in _SIZES.items()}
         return self._amount(name, units, default, least=1) or default
 
     def duration_ms(self, name: str, default: int) -> int:
-        """A time as Spark writes it, `15m`; without a unit it is in milliseconds."""
+        """Return a time as Spark writes it, `15m`; without a unit it is in milliseconds."""
         found = self._amount(name, {"": 1, **_TIMES_MS}, default, least=0)
         return default if found is None else found
 
@@ -81,7 +80,7 @@ class ReaderOptions:
         return tuple(dict.fromkeys(word for word in words if word))
 
     def offsets(self, name: str) -> dict[PartitionName, int]:
-        """`{"topic": {"0": 23}}`, by partition."""
+        """Return `{"topic": {"0": 23}}` by partition."""
         found = _json(name, self.text(name))
         offsets: dict[PartitionName, int] = {}
         for topic, by_number in found.items():
@@ -109,7 +108,7 @@ class ReaderOptions:
         return tuple(sorted(partitions))
 
     def texts(self, name: str) -> dict[str, str]:
-        """`{"name": "text"}`; nothing where the option is not given."""
+        """Return `{"name": "text"}`; nothing where the option is not given."""
         if name not in self:
             return {}
         found = _json(name, self.text(name))
@@ -182,7 +181,7 @@ def _likely(name: str, known: Mapping[str, str]) -> str:
 
 
 def exactly_one(options: ReaderOptions, names: Collection[str]) -> str:
-    """Which of *names* is given; raises `ConfigError` where none is, or more than one."""
+    """Return the one of *names* that is given. Raise `ConfigError` for none, and for several."""
     given = [name for name in names if name in options]
     if len(given) != 1:
         told = " and ".join(given) if given else "none"

@@ -36,7 +36,6 @@ _PATTERN_CHARACTERS_MAX: Final = 1_000
 SUBSCRIPTIONS: Final = ("subscribe", "subscribePattern", "assign")
 _STARTS: Final = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 _ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
-"""In each the first that is given counts."""
 _STRATEGY: Final = "startingOffsetsByTimestampStrategy"
 KNOWN: Final = (
     *SUBSCRIPTIONS, *_STARTS, _STRATEGY, *_ENDS, "failOnDataLoss", "includeHeaders",
@@ -65,8 +64,6 @@ _OF_TABLE: Final = "option."
 
 
 class Isolation(StrEnum):
-    """Which records of transactions are read."""
-
     UNCOMMITTED = "read_uncommitted"
     """All."""
     COMMITTED = "read_committed"
@@ -88,7 +85,6 @@ class Subscription:
         return not (self.topics or self.pattern or self.assigned)
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether a partition is read."""
         if self.assigned:
             return any(name == topic and partition in numbers for name, numbers in self.assigned)
         if self.pattern:
@@ -98,8 +94,6 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class TriggerLimits:
-    """How much one micro-batch of a stream takes, in offsets."""
-
     most: int | None = None
     least: int | None = None
     delay_ms: int = TRIGGER_DELAY_MS
@@ -108,8 +102,6 @@ class TriggerLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is read, from where, and how."""
-
     subscription: Subscription
     place: TierLocation
     start: Bound
@@ -130,7 +122,7 @@ class ReadOptions:
 
 
 def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
-    """The options of one reader. Raises `ConfigError` for what is wrong, unknown or a secret."""
+    """Raise `ConfigError` for options that are wrong, unknown or a secret."""
     options = ReaderOptions(
         {
             name: value
@@ -223,7 +215,7 @@ def _end(options: ReaderOptions, *, is_streaming: bool) -> Bound:
 def _bound(
     options: ReaderOptions, names: tuple[str, ...], default: int, no_offset: NoOffset
 ) -> Bound:
-    """What the first of *names* that is given says; what the others say does not count."""
+    """Read the first of *names* that is given; the others do not count."""
     of_all, of_each, of_offsets = names
     time_ms = options.whole(of_all)
     times = options.offsets(of_each) if of_each in options else None

@@ -5,14 +5,22 @@ decoded, checked, and no farther than is wanted.
 
 from __future__ import annotations
 
+import os
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.records.header import OFFSET_MAX
 from spark_tiering.data_source.extents import LogFolderSegment
-from spark_tiering.data_source.index_cache import offset_places, time_places
-from spark_tiering.data_source.index_places import ByteStretch, IndexPosition, fits
+from spark_tiering.data_source.index_places import (
+    ByteStretch,
+    IndexPosition,
+    OffsetPlaces,
+    TimePlaces,
+    fits,
+)
 from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters
 from spark_tiering.data_source.segment_opening import (
     SegmentStorage,
@@ -24,6 +32,7 @@ from spark_tiering.data_source.segment_opening import (
 from spark_tiering.data_source.task_splits import SegmentPiece
 from spark_tiering.decoding import BatchDecoder, DecodingFault, DecodingFaultKind
 from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS, DecodingOptions
+from spark_tiering.segments.findings import SegmentPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +40,52 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_tiering.data_source.extents import ReadExtent
+    from spark_tiering.data_source.segment_opening import SegmentStorage
     from spark_tiering.segment_reading.protocol import SegmentBytes
+
+
+KEPT_BYTES: Final = 64 * 1024 * 1024
+
+_Kept = OffsetPlaces | TimePlaces
+_kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+_lock = threading.Lock()
+
+
+def offset_places(
+    extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage
+) -> OffsetPlaces:
+    key = (os.getpid(), storage.store, extent.place, extent.log_bytes, "offset")
+    found = _kept.get(key)
+    if not isinstance(found, OffsetPlaces):
+        content = source.index(SegmentPart.OFFSET_INDEX) or b""
+        found = OffsetPlaces.read(content, extent.segment_first, source.log_bytes)
+        _keep(key, found)
+    return found
+
+
+def time_places(extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage) -> TimePlaces:
+    key = (os.getpid(), storage.store, extent.place, extent.log_bytes, "time")
+    found = _kept.get(key)
+    if not isinstance(found, TimePlaces):
+        content = source.index(SegmentPart.TIME_INDEX) or b""
+        found = TimePlaces.read(content, extent.segment_first)
+        _keep(key, found)
+    return found
+
+
+def _keep(key: tuple[object, ...], places: _Kept) -> None:
+    with _lock:
+        _kept[key] = places
+        _kept.move_to_end(key)
+        while len(_kept) > 1 and sum(map(_size_bytes, _kept.values())) > KEPT_BYTES:
+            _kept.popitem(last=False)
+
+
+def _size_bytes(places: _Kept) -> int:
+    if isinstance(places, OffsetPlaces):
+        return places.offsets.nbytes + places.positions.nbytes
+    return places.offsets.nbytes + places.times_ms.nbytes
+
 
 BEHIND_BYTES: Final = 64 * 1024
 """Asked for first behind where an index says that all was seen: it nearly always was."""
@@ -54,7 +108,7 @@ class PieceReading:
 
 def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.RecordBatch]:
     """
-    The rows of *piece*, in order.
+    Return the rows of *piece*, in order.
 
     Raises `DataLost` for what is not there any more, `TierUnreadable` for what is there and cannot
     be read: rows that came before are right. Raises what the store raises.
@@ -89,7 +143,7 @@ def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> 
 def _stretch(
     piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage
 ) -> ByteStretch:
-    """The bytes of the log in which the rows of *piece* are."""
+    """Return the bytes of the log in which the rows of *piece* are."""
     is_whole = (extent.first_offset, extent.last_offset) == (
         extent.segment_first,
         extent.segment_last,
@@ -158,7 +212,6 @@ class _Rows:
                     yield view[at : at + self._window_bytes]
 
     def _asked(self, decoder: BatchDecoder, stretch: ByteStretch) -> Iterator[tuple[int, int]]:
-        """What is asked of the source at once, none of it before it is known to be needed."""
         at, step = stretch.start.position, self._step_bytes or stretch.stop
         while at < stretch.stop and not decoder.is_done:
             stop = min(at + step, stretch.stop)
@@ -182,7 +235,7 @@ class _Rows:
 
 
 def first_row_offset(extent: ReadExtent, time_ms: int, reading: PieceReading) -> int | None:
-    """The offset of the first record of *extent* that is not older than *time_ms*."""
+    """Return the offset of the first record of *extent* that is not older than *time_ms*."""
     looking = replace(
         reading,
         columns=("offset",),

@@ -32,8 +32,6 @@ PLACE_OPTIONS: Final = (
 
 
 class ListKind(StrEnum):
-    """Who tells which segments there are."""
-
     PLAN = "plan"
     SIDECAR = "sidecar"
     EMBEDDED = "embedded"
@@ -44,8 +42,6 @@ class ListKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SidecarPlace:
-    """A running service."""
-
     address: str
     cluster_id: str = ""
     token_file: str = ""
@@ -75,7 +71,7 @@ class TierLocation:
 
 
 def parse_place(options: ReaderOptions) -> TierLocation:
-    """What is said of places; raises `ConfigError` for none, and for what contradicts."""
+    """Raise `ConfigError` for options that name no place, or contradict each other."""
     given = [name for name in _LISTS if name in options]
     if len(given) > 1:
         msg = f"{' and '.join(given)}: one alone can tell which segments there are"

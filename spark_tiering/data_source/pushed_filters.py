@@ -38,17 +38,15 @@ class PushedFilters:
 
     @property
     def has_times(self) -> bool:
-        """Whether times bound anything."""
         return (self.first_time_ms, self.last_time_ms) != (INT64_MIN, INT64_MAX)
 
     def with_filter(self, one: Any) -> PushedFilters:
-        """These bounds and what a filter of Spark's adds; unknown filters add nothing."""
+        """Return the bounds narrowed by a filter of Spark's; unknown filters add nothing."""
         attribute, value = getattr(one, "attribute", None), getattr(one, "value", None)
         narrow = _COLUMNS.get(attribute[0]) if attribute and len(attribute) == 1 else None
         return self if narrow is None else narrow(self, type(one).__name__, value)
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether anything of a partition may be wanted."""
         return (self.topics is None or topic in self.topics) and (
             self.partitions is None or partition in self.partitions
         )
@@ -61,7 +59,6 @@ EVERYTHING: Final = PushedFilters()
 def prune(
     extents: Iterable[ReadExtent], pushed: PushedFilters, disorder_ms: int | None
 ) -> tuple[ReadExtent, ...]:
-    """What of the extents of one partition, which rise, may hold rows that are wanted."""
     kept = []
     for extent in extents:
         partition = extent.partition
@@ -80,7 +77,7 @@ def prune(
 
 
 def _names(name: str, value: Any, kind: type) -> frozenset[Any] | None:
-    """The values that an equality allows; None where the filter is no equality of *kind*."""
+    """Return the values that an equality allows; None where the filter is no equality of *kind*."""
     if name in ("EqualTo", "EqualNullSafe"):
         return frozenset((value,)) if type(value) is kind else None
     if name == "In":
@@ -119,7 +116,6 @@ def _timestamp(pushed: PushedFilters, name: str, value: Any) -> PushedFilters:
 def _span(
     name: str, value: Any, kind: type, up: Callable[[Any], int], down: Callable[[Any], int]
 ) -> tuple[int, int]:
-    """The least and the greatest value that a filter allows."""
     values = value if name == "In" else (value,)
     if not isinstance(values, tuple | list) or any(type(one) is not kind for one in values):
         return INT64_MIN, INT64_MAX

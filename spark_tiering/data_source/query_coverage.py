@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from rlmm.errors import DataLost
 from spark_tiering.data_source.bounds import EARLIEST, LATEST, NoOffset, PartitionBound
 from spark_tiering.data_source.extents import MissingOffsets
+from spark_tiering.data_source.piece_reading import first_row_offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from spark_tiering.data_source.extents import PartitionListing, ReadExtent
+    from spark_tiering.data_source.piece_reading import PieceReading
+
 
 EXPIRED = "they lie below all that is there: expired, or never tiered"
 NOT_THERE_YET = "they lie behind all that is there: not tiered yet, or never written"
@@ -32,7 +35,6 @@ class OffsetRange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to be read."""
         return self.next_offset <= self.first_offset
 
 
@@ -77,7 +79,7 @@ def offset_of_end(
     asked: PartitionBound,
     look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
-    """The offset that an end means, exclusive; where no record is as late, it is the latest."""
+    """Return the exclusive end offset; where no record is as late, it is the latest."""
     if asked.time_ms is None:
         return _edge(held, end_offset, asked.offset)
     found = look_up(held, asked.time_ms)
@@ -92,7 +94,7 @@ def _edge(held: PartitionListing, end_offset: int, offset: int | None) -> int:
 
 def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) -> RangeCoverage:
     """
-    The extents in a range, up to *end_offset*, and what of it is lost.
+    Return the extents in a range, up to *end_offset*, and what of it is lost.
 
     An empty range loses nothing, unless it begins where nothing is.
     """
@@ -117,7 +119,7 @@ def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) ->
 
 
 def without(covered: RangeCoverage, lost: Sequence[MissingOffsets]) -> RangeCoverage:
-    """The same but for what is *lost* of it as well."""
+    """Return the same but for what is *lost* of it as well."""
     extents = list(covered.extents)
     for one in lost:
         extents = [
@@ -155,3 +157,19 @@ def require_nothing_lost(covered: Iterable[RangeCoverage]) -> None:
 def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
     last = missing.next_offset - 1
     return f"{covered.range.held.name}: no offsets {missing.first_offset} to {last}: {missing.why}"
+
+
+def first_offset_at(held: PartitionListing, time_ms: int, reading: PieceReading) -> int | None:
+    """
+    That offset, as brokers look it up; None where no record is as late.
+
+    Costs the indexes of one segment and a few records of it; more where what is late enough in a
+    segment are not records.
+    """
+    for extent in held.extents:
+        if 0 <= extent.max_timestamp_ms < time_ms:
+            continue
+        found = first_row_offset(extent, time_ms, reading)
+        if found is not None:
+            return found
+    return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
 from spark_tiering.data_source.aborted_transactions import (
+    ReadState,
     TransactionDecision,
     decide,
     of_piece,
@@ -26,6 +27,7 @@ from spark_tiering.data_source.pushed_filters import EVERYTHING, PushedFilters, 
 from spark_tiering.data_source.query_coverage import (
     OffsetRange,
     cover,
+    first_offset_at,
     lost_text,
     offset_of_end,
     offset_of_start,
@@ -34,8 +36,6 @@ from spark_tiering.data_source.query_coverage import (
 )
 from spark_tiering.data_source.segment_opening import SegmentStorage
 from spark_tiering.data_source.task_splits import SplitLimits, shares
-from spark_tiering.data_source.time_lookup import first_offset_at
-from spark_tiering.data_source.transaction_state import ReadState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,9 +64,7 @@ class QueryPlanner:
         self._tier = TierLister(options)
 
     def listing(self) -> TierListing:
-        """
-        What there is now. Raises `ConfigError` where a topic that is named is nowhere.
-        """
+        """Raise `ConfigError` where a named topic is nowhere."""
         options = self._options
         if options.place.kind is ListKind.LOG_DIRS:
             # Large, and needed for folders alone.
@@ -81,18 +79,16 @@ class QueryPlanner:
         return found
 
     def end_of(self, held: PartitionListing) -> int:
-        """How far a partition can be read: behind the last record, or the last decided one."""
         if self._options.isolation is Isolation.COMMITTED:
             return max(held.first_offset, stable_end(held, self._state))
         return held.next_offset
 
     def starts(self, listing: TierListing) -> dict[PartitionName, int]:
-        """The offset at which each partition is to begin."""
         require_named(self._options.start, [one.name for one in listing.held])
         return {one.name: self._start_of(one) for one in listing.held}
 
     def ends(self, listing: TierListing) -> dict[PartitionName, int]:
-        """The offset behind which each partition is to end, exclusive."""
+        """Return the offset behind which each partition is to end, exclusive."""
         require_named(self._options.end, [one.name for one in listing.held])
         return {one.name: self._end_of(one) for one in listing.held}
 
@@ -159,7 +155,6 @@ class QueryPlanner:
         return offset_of_end(held, self._end_if_asked(held, asked), asked, self._look_up)
 
     def _end_if_asked(self, held: PartitionListing, asked: PartitionBound) -> int:
-        """What is readable of *held*; asked for only where it matters, for it may cost requests."""
         is_edge = asked.offset is not None and asked.offset != -1
         return held.next_offset if is_edge else self.end_of(held)
 
@@ -167,7 +162,6 @@ class QueryPlanner:
         return first_offset_at(held, time_ms, self.reading(("offset",)))
 
     def _covered(self, wanted: OffsetRange) -> tuple[RangeCoverage, TransactionDecision | None]:
-        """What is there of a range; of committed records as far as it is decided."""
         covered = cover(wanted, wanted.held.next_offset)
         if self._options.isolation is not Isolation.COMMITTED or not covered.extents:
             return covered, None
@@ -178,7 +172,6 @@ class QueryPlanner:
         return without(covered, lost), decided
 
     def _require_known(self, listing: TierListing) -> None:
-        """A topic or partition that is named and nowhere is a mistake, and no empty answer."""
         wanted = self._options.subscription
         there = {one.name for one in listing.held}
         topics = {one.topic for one in there}
@@ -197,7 +190,6 @@ class QueryPlanner:
 
 
 def _looked_for(options: ReadOptions, lacking: list[str]) -> str:
-    """Where nothing was found: a prefix that lacks its slash is seen by that."""
     place = options.place
     if place.kind is not ListKind.MANIFESTS:
         return ""
@@ -206,7 +198,6 @@ def _looked_for(options: ReadOptions, lacking: list[str]) -> str:
 
 
 def _narrowed(wanted: OffsetRange, pushed: PushedFilters) -> OffsetRange:
-    """A range without what no row can be wanted of, which cannot be lost either."""
     if wanted.is_empty:
         return wanted
     first = max(wanted.first_offset, pushed.first_offset)

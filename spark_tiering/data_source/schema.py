@@ -40,14 +40,14 @@ _TYPES: Final[dict[str, DataType]] = {
 
 
 def full_schema(*, has_headers: bool) -> StructType:
-    """What is read where nobody gives a schema; headers cost twice the decoding of all the rest."""
+    """Return the schema where the user gives none; headers double the cost of decoding."""
     return StructType(
         [StructField(name, kind) for name, kind in _TYPES.items() if has_headers or name != HEADERS]
     )
 
 
 def wanted_columns(schema: StructType) -> tuple[str, ...]:
-    """The columns of *schema*; raises `ConfigError` where it has one that there is not."""
+    """Return the columns of *schema*; raises `ConfigError` where it has one that there is not."""
     for field in schema.fields:
         kind = _TYPES.get(field.name)
         if kind is None:
@@ -65,5 +65,4 @@ def wanted_columns(schema: StructType) -> tuple[str, ...]:
 
 
 def _is_same(given: DataType, kind: DataType) -> bool:
-    """Whether types are the same but for what may be null, which DDL cannot always say."""
     return given.simpleString() == kind.simpleString()

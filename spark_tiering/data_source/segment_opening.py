@@ -1,6 +1,4 @@
-"""
-From an extent to the bytes of its segment, in whatever process, and what goes wrong as one error.
-"""
+"""The bytes of an extent's segment, in any process; each fault becomes one error."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.data_source.extents import LogFolderSegment, ObjectKeys
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, find_object_name
 from spark_tiering.segment_reading.faults import (
     ReadFault,
@@ -52,7 +50,7 @@ class SegmentStorage:
 
 def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     """
-    The segment of an extent, by the store and the keys of this process.
+    Return the segment of an extent, by the store and the keys of this process.
 
     Raises `SegmentUnreadable`, and what the store raises.
     """
@@ -74,7 +72,6 @@ def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
 
 
 def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
-    """The manifest, beside the other objects where it is not where it should be."""
     stem = place.log[: -_KIND_BYTES[ObjectKind.LOG]]
     for key in dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}")):
         got = store.get(key, 0, MANIFEST_BYTES_MAX)
@@ -91,7 +88,6 @@ def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
 
 
 def _require_match(extent: ReadExtent, place: ObjectKeys, key: str, manifest: Manifest) -> None:
-    """Refuse a manifest that is another segment's, wherever it says so."""
     told = ""
     if manifest.chunks.original_bytes != extent.log_bytes:
         told = f"a log of {manifest.chunks.original_bytes} bytes, expected {extent.log_bytes}"
@@ -110,7 +106,6 @@ def _require_match(extent: ReadExtent, place: ObjectKeys, key: str, manifest: Ma
 
 @contextmanager
 def told_of(extent: ReadExtent) -> Iterator[None]:
-    """What cannot be read of an extent, as one of our errors: lost, or there and unreadable."""
     try:
         yield
     except SegmentUnreadable as error:
@@ -122,7 +117,6 @@ def told_of(extent: ReadExtent) -> Iterator[None]:
 
 
 def wrong_index(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
-    """An index that leads astray."""
     offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
     return TierUnreadable(
         f"{extent.called}, {offsets}: {tier_kinds.INDEX_WRONG.code}: {where}: {detail}"
@@ -130,7 +124,6 @@ def wrong_index(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
 
 
 def damaged(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
-    """Record batches that cannot be read."""
     offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
     return TierUnreadable(
         f"{extent.called}, {offsets}: {tier_kinds.BATCH_DAMAGED.code}: {where}: {detail}"

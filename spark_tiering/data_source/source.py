@@ -46,18 +46,18 @@ class RlmmDataSource(DataSource):
 
     @told_in_one_line
     def schema(self) -> StructType:
-        """Where nobody gives a schema: all columns; headers only where they are asked for."""
+        """Return all columns; headers only where they are asked for."""
         options = parse_options(_without_bounds(dict(self.options)), is_streaming=False)
         return full_schema(has_headers=options.has_headers)
 
     @told_in_one_line
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads once. Filters are taken only where Spark hands them over, see `Pushing`."""
+        """Read once. Spark hands filters over only to readers of this form, see `Pushing`."""
         options = parse_options(dict(self.options), is_streaming=False)
         return (_PushingReader if options.pushes_down else _Reader)(schema, options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Reads what is there, and then what comes to it; what is wrong it says when it begins."""
+        """Read the present rows, and later ones as they come. Errors are raised when it begins."""
         # Large enough for a module of its own.
         from spark_tiering.data_source.stream import RefusedStream, StreamReader  # noqa: PLC0415
 
@@ -87,8 +87,6 @@ class TaskShare(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    """One batch query."""
-
     def __init__(self, schema: StructType, options: ReadOptions) -> None:
         self._options = options
         self._columns = wanted_columns(schema)
@@ -97,7 +95,6 @@ class _Reader(DataSourceReader):
 
     @told_in_one_line
     def partitions(self) -> Sequence[InputPartition]:
-        """What is read, cut into tasks."""
         # Executors, which import this module as well, plan nothing.
         from spark_tiering.data_source.query_planning import QueryPlanner  # noqa: PLC0415
 
@@ -109,7 +106,7 @@ class _Reader(DataSourceReader):
         return [TaskShare(pieces, reading) for pieces in found]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows of one task; Spark asks for those of no task as well, where there is none."""
+        """Return the rows of one task. Spark passes none where there is no task."""
         rows = rows_of(partition, self._arrow, fails_on_data_loss=self._options.fails_on_data_loss)
         return iterated_in_one_line(rows)
 
@@ -121,7 +118,7 @@ class _PushingReader(_Reader):
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        """What is read is narrowed by them; Spark applies all of them to the rows, too."""
+        """Narrow the read; Spark still applies all filters to the rows."""
         for one in filters:
             self._pushed = self._pushed.with_filter(one)
             yield one
@@ -131,7 +128,7 @@ def rows_of(
     partition: InputPartition, arrow: pa.Schema, *, fails_on_data_loss: bool
 ) -> Iterator[pa.RecordBatch]:
     """
-    The rows of one task, in the order of its pieces.
+    Return the rows of one task, in the order of its pieces.
 
     What was there when the query was planned and is gone by now is an error, or named in a warning.
     """
@@ -148,12 +145,10 @@ def rows_of(
 
 
 def _as(arrow: pa.Schema, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The same columns under the schema that Spark has for them."""
     return pa.RecordBatch.from_arrays(rows.columns, schema=arrow)
 
 
 def _without_bounds(options: dict[str, str]) -> dict[str, str]:
-    """Options as far as they can be judged before anybody says whether it is a stream."""
     return {
         name: value
         for name, value in options.items()

@@ -25,7 +25,10 @@ T = TypeVar("T")
 
 
 def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
-    """An error of ours that is raised by a function is raised by itself: without what led to it."""
+    """
+    An error of ours that a function raises is raised by itself: without what led to
+    it.
+    """
 
     @functools.wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> R:
@@ -38,7 +41,7 @@ def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def iterated_in_one_line(rows: Iterator[T]) -> Iterator[T]:
-    """The same for all that is raised while something is iterated over."""
+    """Return the same for all that is raised while something is iterated over."""
     try:
         yield from rows
     except RlmmError as error:

@@ -15,22 +15,16 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.errors import DataLost, RlmmError
+from rlmm.errors import ConfigError, DataLost, RlmmError
+from rlmm.metadata.ids import INT64_MAX
+from spark_tiering.data_source.bounds import PartitionName
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.data_source.schema import wanted_columns
 from spark_tiering.data_source.source import TaskShare, rows_of
 from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
-from spark_tiering.data_source.stream_steps import (
-    Offsets,
-    TriggerPatience,
-    available,
-    format_offsets,
-    parse_offsets,
-    step,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -38,6 +32,84 @@ if TYPE_CHECKING:
     from rlmm.base.clock import Clock
     from spark_tiering.data_source.extents import TierListing
     from spark_tiering.data_source.options import ReadOptions
+
+
+Offsets = dict[PartitionName, int]
+
+
+def format_offsets(offsets: Mapping[PartitionName, int]) -> dict[str, dict[str, int]]:
+    """Return the form for checkpoints; equal offsets are written alike."""
+    found: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[str(partition)] = offset
+    return found
+
+
+def parse_offsets(written: Any) -> Offsets:
+    """Raise `ConfigError` where the checkpoint is another source's."""
+    offsets: Offsets = {}
+    try:
+        for topic, by_number in written.items():
+            for number, offset in by_number.items():
+                if type(offset) is not int or not 0 <= offset <= INT64_MAX:
+                    raise ValueError  # noqa: TRY301 - told in one place
+                offsets[PartitionName(topic, int(number))] = offset
+    except (AttributeError, TypeError, ValueError) as error:
+        msg = f"the checkpoint is no reader's of this source: {str(written)[:200]}"
+        raise ConfigError(msg) from error
+    return offsets
+
+
+def available(start: Offsets, latest: Offsets) -> int:
+    return sum(max(0, latest[one] - start.get(one, latest[one])) for one in latest)
+
+
+def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
+    """
+    How far to go from *start*, where *latest* is all that there is: at most *most* offsets, shared
+    out by how many each partition has, one at least to each that has any while there are some left.
+
+    A partition of *latest* that *start* does not know begins nowhere: it has to be put there first.
+    What is gone from *latest* stays where it was.
+    """
+    ahead = {one: max(0, latest[one] - start[one]) for one in start if one in latest}
+    total = sum(ahead.values())
+    if most is None or total <= most:
+        return {one: start[one] + ahead.get(one, 0) for one in start}
+    taken, left = {}, most
+    # The last ones would get nothing of a small rest if it always began with the same partition.
+    for one, behind in sorted(ahead.items(), key=lambda item: (-item[1], item[0])):
+        share = min(behind, left, max(1, most * behind // total)) if behind else 0
+        taken[one] = share
+        left -= share
+    for one, behind in sorted(ahead.items()):
+        more = min(left, behind - taken[one])
+        taken[one] += more
+        left -= more
+    return {one: start[one] + taken.get(one, 0) for one in start}
+
+
+class TriggerPatience:
+    """Whether a batch begins though there is little to read. *now_ms* of every question rises."""
+
+    def __init__(self, least: int | None, delay_ms: int) -> None:
+        self._least = least
+        self._delay_ms = delay_ms
+        self._since_ms: int | None = None
+
+    def is_over(self, waiting: int, now_ms: int) -> bool:
+        """Return whether *waiting* offsets are enough by now."""
+        if self._since_ms is None:
+            self._since_ms = now_ms
+        is_over = (
+            self._least is None
+            or waiting >= self._least
+            or now_ms - self._since_ms >= self._delay_ms
+        )
+        if is_over:
+            self._since_ms = now_ms
+        return is_over
+
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +130,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._clock = clock
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to executors: nothing of the planning side."""
         return {**self.__dict__, "_driver": None, "_clock": None}
 
     @property
@@ -69,7 +140,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @told_in_one_line
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query begins that has no checkpoint."""
         return format_offsets(self._planning.initial())
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -78,17 +148,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @told_in_one_line
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next batch goes; *start* where there is nothing to be read."""
+        """Return where the next batch ends; *start* where there is nothing to be read."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return format_offsets(self._planning.latest(parse_offsets(start), most))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """How far everything goes, for the query's own status."""
         return format_offsets(self._planning.reported)
 
     @told_in_one_line
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all that will be read."""
         self._planning.freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -147,11 +215,9 @@ class _Driver:
         self._patience = TriggerPatience(limits.least, limits.delay_ms)
 
     def initial(self) -> Offsets:
-        """Where the options say that it begins."""
         return self.planner.starts(self._look())
 
     def freeze(self) -> None:
-        """Look once more, and not again."""
         self._look()
         self._is_frozen = True
 
@@ -173,7 +239,6 @@ class _Driver:
         return step(known, ends, most)
 
     def shares(self, start: Offsets, end: Offsets) -> list[Any]:
-        """The tasks of the batch between two offsets, whoever has decided on them, and when."""
         listing = self._listing
         if listing is None or not _reaches(listing, end):
             listing = self._look(is_needed=True)
@@ -188,7 +253,6 @@ class _Driver:
         return self._listing
 
     def _require_not_behind(self, start: Offsets, ends: Offsets) -> None:
-        """A tier that ends before what was read of it is another one, or was cut."""
         for name, offset in sorted(start.items()):
             end = ends.get(name)
             if end is None or end < offset:
@@ -210,6 +274,6 @@ class _Driver:
 
 
 def _reaches(listing: TierListing, end: Offsets) -> bool:
-    """Whether *listing* knows everything up to *end*."""
+    """Return whether *listing* knows everything up to *end*."""
     known = {one.name: one.next_offset for one in listing.held}
     return all(name in known and known[name] >= offset for name, offset in end.items())

@@ -25,8 +25,6 @@ REQUEST_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SegmentPiece:
-    """A part of one segment that one task reads."""
-
     extent: ReadExtent
     number: int = 0
     count: int = 1
@@ -39,14 +37,11 @@ class SegmentPiece:
 
     @property
     def likely_offsets(self) -> int:
-        """How many offsets it is about."""
         return -(-self.extent.offsets // self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitLimits:
-    """How large a share may be."""
-
     bytes_max: int
     records_max: int | None = None
     least: int | None = None
@@ -55,7 +50,7 @@ class SplitLimits:
 
 def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[SegmentPiece, ...]]:
     """
-    The extents as shares, in their order; together they are read once and wholly.
+    Return the extents as shares, in their order; together they are read once and wholly.
 
     What is joined is neighbours: rows of a share come in the order of partitions and offsets.
     """

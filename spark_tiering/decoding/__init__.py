@@ -1,7 +1,7 @@
 """
 Record batches of a `.log` as Arrow, all batches of a window at a time. Pure: no I/O.
 
-    wanted = Wanted(
+    wanted = DecodingOptions(
         topic="orders", partition=3, columns=("key", "value"), first_offset=1_500, next_offset=3_000
     )
     decoder           = BatchDecoder(wanted)
@@ -20,7 +20,7 @@ batch ends. For `read_committed` the aborted transactions come from transaction 
         search.take(read_txn_index(index))
         if search.is_complete:
             break
-    Wanted(..., aborted=search.found)
+    DecodingOptions(..., aborted=search.found)
 
 The modules, bottom up:
 

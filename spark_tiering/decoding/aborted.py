@@ -23,19 +23,16 @@ _VERSION: Final = 0
 
 
 class AbortedTransaction(NamedTuple):
-    """One aborted transaction, as its entry tells."""
-
     producer_id: int
     first_offset: int
     """Of its first batch, which may lie in an earlier segment."""
     last_offset: int
-    """That of the marker."""
     last_stable_offset: int
     """Every transaction that began below it had ended when the marker was written."""
 
 
 def read_txn_index(content: bytes | memoryview) -> tuple[AbortedTransaction, ...] | DecodingFault:
-    """The entries of one transaction index, by their last offset; empty when it has no bytes."""
+    """Read a transaction index, by last offset; empty when it has no bytes."""
     if len(content) % _ENTRY.size:
         at = len(content) - len(content) % _ENTRY.size
         return _bad(at, -1, f"{len(content)} bytes are no whole entries of {_ENTRY.size}")
@@ -79,11 +76,9 @@ class AbortedSearch:
 
     @property
     def found(self) -> tuple[AbortedTransaction, ...]:
-        """What was found so far, for `Wanted.aborted`."""
         return tuple(self._found)
 
     def take(self, entries: Iterable[AbortedTransaction]) -> None:
-        """Take in the entries of the next segment."""
         for entry in entries:
             if self.is_complete:
                 return
@@ -93,8 +88,6 @@ class AbortedSearch:
 
 
 class AbortedRanges:
-    """Tells for a batch whether its records were aborted."""
-
     def __init__(self, transactions: Iterable[AbortedTransaction]) -> None:
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         for one in transactions:
@@ -103,11 +96,9 @@ class AbortedRanges:
             ranges.sort()
 
     def __bool__(self) -> bool:
-        """Whether anything was aborted at all."""
         return bool(self._ranges)
 
     def cover(self, producer_id: int, base_offset: int) -> bool:
-        """Whether the transactional batch of a producer that begins there was aborted."""
         ranges = self._ranges.get(producer_id)
         if ranges is None:
             return False

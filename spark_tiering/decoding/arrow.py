@@ -27,7 +27,6 @@ _TIME_TYPE: Final = pa.timestamp("us", tz="UTC")
 
 
 def bytes_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
-    """The bytes of the spans, which must rise."""
     count = len(spans.start)
     is_null = spans.size < 0
     has_null = bool(is_null.any())
@@ -46,7 +45,7 @@ def bytes_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
 
 
 def text_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
-    """The same as text; what is no UTF-8 in it stands as Kafka's clients show it."""
+    """Return the same as text; what is no UTF-8 in it stands as Kafka's clients show it."""
     content = bytes_column(data, spans)
     offsets, letters = content.buffers()[1:]
     if letters is None or np.frombuffer(letters, dtype=np.uint8).max(initial=0) < 0x80:
@@ -61,7 +60,7 @@ def text_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
 def headers_column(
     data: bytes | memoryview, count: Int64s, key: FieldSpans, value: FieldSpans
 ) -> pa.Array:
-    """Lists of headers, *count* in each; null where there are none, as in Spark's Kafka source."""
+    """Make lists of headers; null where there are none, as in Spark's Kafka source."""
     pairs = pa.StructArray.from_arrays(
         [text_column(data, key), bytes_column(data, value)], fields=list(HEADER_TYPE)
     )
@@ -77,7 +76,7 @@ def headers_column(
 
 
 def times_column(times_ms: Int64s) -> pa.Array:
-    """Times in microseconds; none may lie outside `TIME_MIN_MS` to `TIME_MAX_MS`."""
+    """Make times in microseconds; none may lie outside `TIME_MIN_MS` to `TIME_MAX_MS`."""
     return pa.array(times_ms * 1000).view(_TIME_TYPE)
 
 

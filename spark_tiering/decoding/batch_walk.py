@@ -123,7 +123,6 @@ def walk_window(
 def _find_starts(
     data: bytes, size: int, wanted: DecodingOptions, position: int
 ) -> tuple[list[int], int, DecodingFault | None, bool]:
-    """Where batches begin, the byte behind the last whole one, and why it ended if not there."""
     starts: list[int] = []
     length_max = wanted.batch_bytes_max - LENGTH_FROM
     checks_crc, crc32c = wanted.checks_crc, google_crc32c.value
@@ -152,7 +151,6 @@ def _crc_fault(data: bytes, start: int, stop: int, position: int) -> DecodingFau
 
 
 def _no_batch(rest: bytes, wanted: DecodingOptions, position: int) -> DecodingFault | None:
-    """What begins with at least a header's bytes and is no batch; None for zeros to the end."""
     found = judge_start(rest, 0, wanted.batch_bytes_max)
     if isinstance(found, DamagedBatch):
         kind = DecodingFaultKind(found.reason.value)
@@ -187,7 +185,6 @@ def _int64(column: npt.NDArray[np.generic]) -> Int64s:
 def _judge(
     table: BatchTable, wanted: DecodingOptions, position: int, previous_offset: int
 ) -> tuple[int, DecodingFault] | None:
-    """The first batch whose header makes no sense, and what is wrong with it."""
     base, last = table.base_offset, table.last_offset
     # A last offset beyond int64 has wrapped round, and lies below the base offset.
     unsound = (base < 0) | (last < base) | (last > OFFSET_MAX)

@@ -38,7 +38,7 @@ COLUMNS: Final = tuple(_TYPES)
 
 
 def schema_of(columns: Iterable[str] = COLUMNS) -> pa.Schema:
-    """The schema of *columns*, in their order; an `InvalidArgument` for names that are unknown."""
+    """Return the schema of *columns* in order. Raise `InvalidArgument` for unknown names."""
     wanted = tuple(columns)
     if not wanted or len(set(wanted)) != len(wanted) or not set(wanted) <= _TYPES.keys():
         msg = f"columns must be some of {', '.join(COLUMNS)}, each once, got {wanted!r}"

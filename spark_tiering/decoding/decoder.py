@@ -74,7 +74,7 @@ class BatchDecoder:
         self, piece: bytes | bytearray | memoryview
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
         """
-        The rows of the batches that end in *piece*, some at a time; a fault comes last.
+        Return the rows of the batches that end in *piece*, some at a time; a fault comes last.
 
         It does its work while it is iterated over, and is to be used up before the next piece.
         """
@@ -157,7 +157,7 @@ class BatchDecoder:
         self.is_done = self._previous_offset + 1 >= self._wanted.next_offset
 
     def _select(self, table: BatchTable) -> BatchTable:
-        """The batches that are to be opened; the others are counted."""
+        """Return the batches that are to be opened; the others are counted."""
         asked, counts = self._wanted, self.counts
         inside = (table.last_offset >= asked.first_offset) & (table.base_offset < asked.next_offset)
         is_control = (table.attributes & CONTROL_BIT) != 0

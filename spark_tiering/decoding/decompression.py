@@ -124,7 +124,7 @@ class BatchDecompressor:
     def _put(
         self, codec: Compression, section: memoryview, at: int, *, is_first: bool
     ) -> int | DecompressionFault | None:
-        """Inflate a batch to where the buffer is free; None where it has no room for it there."""
+        """Inflate a batch into the free end of the buffer; None where it has no room for it."""
         room = memoryview(self._kept)[at : len(self._kept) - len(PADDING)][: self._limit]
         quickly = _INTO.get(codec)
         if quickly is not None:
@@ -164,7 +164,6 @@ _INTO: Final[dict[Compression, Callable[[memoryview, memoryview], int]]] = {
 
 
 def _end_of_plain(table: BatchTable, codecs: list[int], begin: int) -> int:
-    """The batch behind those that are not compressed and lie within a portion."""
     limit = int(table.start[begin]) + PORTION_BYTES
     within = int(np.searchsorted(table.stop, limit, side="right"))
     end = begin + 1

@@ -1,4 +1,4 @@
-"""What can be wrong with the bytes of a log, as values. Values only."""
+"""Faults of the bytes of a log. Values only."""
 
 from __future__ import annotations
 

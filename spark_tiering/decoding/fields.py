@@ -1,5 +1,5 @@
 """
-What stands in each record, for many records at once, and the first record that makes no sense.
+Fields of many records at once, up to the first record that makes no sense.
 
 Everything is read as if it were sound: what is not leaves the record, or does not end where the
 record ends, and that is seen for all of them at once.
@@ -98,7 +98,7 @@ def _read_deltas(
 def _read_span(
     buffer: VarintBuffer, place: Int64s, is_sound: npt.NDArray[np.bool_]
 ) -> tuple[FieldSpans, Int64s]:
-    """A key or a value, and the place behind it; *is_sound* is told where there is none."""
+    """Return a key or a value, and the place behind it; *is_sound* is told where there is none."""
     length, size = buffer.int32_at(place)
     start = place + size
     is_sound &= (size > 0) & (length >= -1)

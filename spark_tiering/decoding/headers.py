@@ -31,7 +31,6 @@ class HeaderFields:
     """The headers of all records, record by record."""
 
     count: Int64s
-    """Of each record."""
     key: FieldSpans
     value: FieldSpans
     is_sound: npt.NDArray[np.bool_]
@@ -39,7 +38,6 @@ class HeaderFields:
 
 
 def limit_counts(spans: FieldSpans, stop: Int64s) -> Int64s:
-    """How many headers each record has room for, at most as many as it says; -1 is too many."""
     room = (stop - spans.start) // HEADER_BYTES_MIN
     return np.where(spans.size > room, -1, spans.size)
 
@@ -127,7 +125,7 @@ def _read_alone(
 
 
 def _int32(data: bytes | memoryview, place: int, beyond: int) -> tuple[int, int]:
-    """A number and the place behind it; one that no length is where there is none."""
+    """Return a number and the place behind it; one that no length is where there is none."""
     if place >= beyond:
         return -2, beyond
     byte = data[place]

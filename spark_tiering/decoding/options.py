@@ -1,4 +1,4 @@
-"""What is asked of a decoder: which columns, which records, and how strictly it looks."""
+"""Options of a decoder: columns, records, and how strictly it judges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ class DecodingOptions:
     """Largest batch as it is stored."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
         schema_of(self.columns)
         if not 0 <= self.first_offset <= self.next_offset <= OFFSET_MAX + 1:
             msg = f"offsets [{self.first_offset}, {self.next_offset}) are no range"

@@ -1,5 +1,5 @@
 """
-Where each record begins.
+Positions of records.
 
 A record says how long it is and nothing else says where the next one is, so a batch is gone
 through one by one. But batches are many: one step goes to the next record of all of them at the
@@ -37,7 +37,7 @@ _BEYOND: Final = 2**40
 
 
 def _make_steps() -> npt.NDArray[np.int64]:
-    """How far it is to the next record by two bytes; 0 where they are not the whole length."""
+    """Tabulate record lengths by two bytes; 0 where they are not the whole length."""
     pairs = np.arange(2**16, dtype=np.uint64)
     value, size = decode_words(pairs | np.uint64(0x00FF0000))
     step = np.where(value < _BODY_BYTES_MIN, _BEYOND, value + size)
@@ -60,13 +60,12 @@ class RecordPlaces:
     count: Int64s
     """How many records each batch has: as many as it says, or as can be there at the most."""
     end: Int64s
-    """Where the last record of each batch ends."""
 
 
 def find_records(
     buffer: VarintBuffer, first: Int64s, stop: Int64s, claimed: Int64s
 ) -> RecordPlaces:
-    """The records of batches whose records part lies at bytes [first, stop)."""
+    """Return the records of batches whose records part lies at bytes [first, stop)."""
     # One more than there is room for: it is the one that is found to lie outside.
     count = np.minimum(claimed, (stop - first) // RECORD_BYTES_MIN + 1)
     total = int(count.sum())
@@ -118,7 +117,6 @@ def _step_together(
 
 
 def _long_steps(buffer: VarintBuffer, here: Int64s, step: Int64s) -> Int64s:
-    """The steps where two bytes are not the whole length."""
     long = np.flatnonzero(step == 0)
     value, size = int32_of(*decode_words(buffer.words[here[long]]))
     step[long] = np.where((size == 0) | (value < _BODY_BYTES_MIN), _BEYOND, value + size)
@@ -159,7 +157,10 @@ def _some_alone(
 
 
 def _long_length(data: bytes | memoryview, place: int) -> tuple[int, int]:
-    """A length of more than two bytes, still zigzag, and its size; a negative one if it is none."""
+    """
+    Return a length of more than two bytes, still zigzag, and its size; a negative one if it is
+    none.
+    """
     found = 0
     for count, byte in enumerate(data[place : place + 5]):
         found |= (byte & 0x7F) << 7 * count

@@ -90,7 +90,10 @@ class RowReader:
     def read(
         self, portion: BatchPortion, position: int
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
-        """The rows of a portion of the window at byte *position* of the log; a fault comes last."""
+        """
+        Return the rows of a portion of the window at byte *position* of the log; a fault comes
+        last.
+        """
         table = portion.table
         places = find_records(portion.buffer, portion.first, portion.stop, table.count)
         lane = np.repeat(np.arange(len(table)), places.count)
@@ -131,7 +134,6 @@ class RowReader:
         return _Block(fields, lane, stop, offset, time_ms, before)
 
     def _judge(self, portion: BatchPortion, block: _Block) -> tuple[int, DecodingFaultKind] | None:
-        """The first record that makes no sense, and why."""
         table, lane, offset = portion.table, block.lane, block.offset
         ordered = (
             (offset > np.append(block.before, offset[:-1]))
@@ -156,7 +158,6 @@ class RowReader:
     def _parts(
         self, portion: BatchPortion, block: _Block, position: int
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
-        """The rows of a block of sound records, as many at a time as their headers allow."""
         spans = block.fields.headers
         if not self._has_headers or spans is None:
             yield from self._rows(portion, block, None)
@@ -181,7 +182,6 @@ class RowReader:
     def _rows(
         self, portion: BatchPortion, block: _Block, headers: HeaderFields | None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows out of sound records that are wanted; *headers* may have more than these."""
         keep = self._kept(block)
         if keep is not None:
             if headers is not None:
@@ -200,7 +200,6 @@ class RowReader:
         yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _kept(self, block: _Block) -> npt.NDArray[np.bool_] | None:
-        """Which records were asked for; None for all of them."""
         wanted, offset = self._wanted, block.offset
         if not len(offset):
             return None
@@ -249,7 +248,6 @@ class RowReader:
     def _fault(
         self, portion: BatchPortion, kind: DecodingFaultKind, position: int, block: _Block, at: int
     ) -> DecodingFault:
-        """What is wrong with a record of a block."""
         table, lane = portion.table, int(block.lane[at])
         base, last = int(table.base_offset[lane]), int(table.last_offset[lane])
         # The first offset that it may have: that of its batch, or behind the record before it.
@@ -276,7 +274,7 @@ class RowReader:
 
 
 def _stretches(count: Int64s) -> Iterator[tuple[int, int]]:
-    """Runs of records that have no more than `HEADERS_MAX` headers together, at least one each."""
+    """Yield runs of records with at most `HEADERS_MAX` headers, at least one record each."""
     behind = np.cumsum(count)
     first = 0
     while first < len(count):
@@ -288,7 +286,6 @@ def _stretches(count: Int64s) -> Iterator[tuple[int, int]]:
 
 
 def _kept_headers(headers: HeaderFields, keep: npt.NDArray[np.bool_]) -> HeaderFields:
-    """The headers of the records that are kept."""
     count = headers.count[: len(keep)]
     total = int(count.sum())
     of_kept = np.repeat(keep, count)

@@ -60,7 +60,6 @@ class VarintBuffer:
         self.last = count - 1
 
     def words_at(self, position: Int64s) -> Words:
-        """The eight bytes at each of the positions."""
         return self.words[np.minimum(position, self.last)]
 
     def int32_at(self, position: Int64s) -> tuple[Int64s, Int64s]:
@@ -81,7 +80,6 @@ class VarintBuffer:
         return value, size
 
     def int64_at(self, position: Int64s) -> tuple[Int64s, Int64s]:
-        """The same for int64, of up to ten bytes."""
         words = self.words_at(position)
         value, size = decode_words(words)
         if not size.all():
@@ -90,7 +88,7 @@ class VarintBuffer:
         return value, size
 
     def _long_at(self, position: int) -> tuple[int, int]:
-        """What has more than eight bytes; its size is 0 when it has more than ten."""
+        """Read a number of more than eight bytes; its size is 0 when it has more than ten."""
         found = 0
         for count, byte in enumerate(self.data[position : position + _INT64_VARINT_BYTES_MAX]):
             found |= (byte & 0x7F) << 7 * count
@@ -101,7 +99,7 @@ class VarintBuffer:
 
 
 def decode_words(words: Words) -> tuple[Int64s, Int64s]:
-    """The number at the lowest bytes of each word, and its size; 0 if it does not end there."""
+    """Read the number at the lowest bytes of each word, and its size; 0 if it is longer."""
     lowest = ~words
     lowest &= _HIGH_BITS
     lowest &= -lowest
@@ -122,7 +120,6 @@ def decode_words(words: Words) -> tuple[Int64s, Int64s]:
 
 
 def _joined(bits: Words, even: np.uint64, odd: np.uint64, shift: np.uint64) -> Words:
-    """Every second group of bits beside the one below it."""
     upper = bits & odd
     upper >>= shift
     bits &= even
@@ -131,7 +128,7 @@ def _joined(bits: Words, even: np.uint64, odd: np.uint64, shift: np.uint64) -> W
 
 
 def decode_pairs(pairs: npt.NDArray[np.uint16]) -> tuple[Int64s, Int64s]:
-    """The same by two bytes: size 0 where they are not the whole number. It is looked up."""
+    """Return the same by two bytes: size 0 where they are not the whole number. It is looked up."""
     value = _PAIRS[pairs].astype(np.int64)
     size = value & 3
     value >>= 2
@@ -139,7 +136,7 @@ def decode_pairs(pairs: npt.NDArray[np.uint16]) -> tuple[Int64s, Int64s]:
 
 
 def decode_short(words: Words) -> tuple[Int64s, Int64s]:
-    """As `decode_words`, for numbers that have two bytes or less nearly always."""
+    """Decode as `decode_words` does, for numbers that nearly always have two bytes or less."""
     value, size = decode_pairs(words.astype(np.uint16))
     if np.count_nonzero(size) < len(size):
         long = np.flatnonzero(size == 0)
@@ -148,7 +145,7 @@ def decode_short(words: Words) -> tuple[Int64s, Int64s]:
 
 
 def int32_of(value: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
-    """The same numbers, with size 0 for those that are no int32 or have too many bytes."""
+    """Return the same numbers, with size 0 for those that are no int32 or have too many bytes."""
     if size.max(initial=0) < INT32_VARINT_BYTES_MAX:
         return value, size
     bad = (size > INT32_VARINT_BYTES_MAX) | (value < INT32_MIN) | (value > INT32_MAX)
@@ -156,7 +153,7 @@ def int32_of(value: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _make_pairs() -> npt.NDArray[np.int32]:
-    """Numbers, times four, and sizes, by two bytes; size 0 where they are not the whole number."""
+    """Tabulate numbers, times four, and sizes by two bytes; size 0 for longer numbers."""
     pairs = np.arange(2**16, dtype=np.uint64)
     value, size = decode_words(pairs | _u(0x00FF0000))
     return np.where(size > 2, 0, value * 4 + size).astype(np.int32)

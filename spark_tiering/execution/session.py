@@ -43,13 +43,12 @@ EVERYWHERE: Final = {
     # Who reads with `pushdown=true` is refused by Spark where this is off.
     "spark.sql.python.filterPushdown.enabled": "true",
 }
-"""Wherever nobody said otherwise."""
+"""Defaults of every session."""
 OF_OUR_OWN: Final = {
     "spark.app.name": "rlmm",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""For Java processes that we start."""
 ON_THIS_MACHINE: Final = {
     # Its bytes do not pass through Java: what counts is that it starts soon and stays small.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -64,21 +63,18 @@ LOG_TAIL_BYTES: Final = 16_384
 
 
 class OpenSession:
-    """A session, and how it is ended."""
-
     def __init__(self, spark: SparkSession, end: Callable[[], None]) -> None:
         self.spark = spark
         self._end = end
 
     def close(self) -> None:
-        """Stop it, and the Java process where that is ours."""
         end, self._end = self._end, _nothing
         end()
 
 
 def open_session(settings: ExecutionSettings) -> OpenSession:
     """
-    A session as *settings* say, or as spark-submit has said.
+    Return a session as *settings* say, or as spark-submit has said.
 
     Raises `ConfigError` where the two differ, `EngineUnfit` where Spark cannot be started or
     reached, or a session is open in this process that nobody gave.
@@ -171,7 +167,6 @@ def _connected(settings: ExecutionSettings) -> OpenSession:
 
 
 def _require_master(master: str) -> None:
-    """One of a standalone cluster's: Spark would try for a minute, and say what nobody asked."""
     whys = []
     for address in standalone_masters(master):
         why = _why_unreachable(address)
@@ -184,7 +179,6 @@ def _require_master(master: str) -> None:
 
 
 def _why_unreachable(address: tuple[str, int]) -> str:
-    """Why nobody accepts a connection there; nothing where somebody does."""
     try:
         socket.create_connection(address, REACH_S).close()
     except OSError as error:
@@ -193,7 +187,6 @@ def _why_unreachable(address: tuple[str, int]) -> str:
 
 
 def connect_address(master: str) -> tuple[str, int]:
-    """Host and port of a Spark Connect server."""
     try:
         parts = urlsplit(master)
         host, user, port = parts.hostname, parts.username, parts.port or CONNECT_PORT
@@ -210,7 +203,6 @@ def connect_address(master: str) -> tuple[str, int]:
 
 
 def _variables(settings: ExecutionSettings) -> dict[str, str]:
-    """What Spark reads from the environment and nowhere else."""
     cache = Path(settings.cache_folder) if settings.cache_folder else None
     variables = {"JAVA_HOME": str(find_java(os.environ, cache).home)}
     if settings.is_on_this_machine:
@@ -235,7 +227,6 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Spark puts a handler of its own in place of whatever a command does when interrupted."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -245,7 +236,6 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def _log(path: str) -> IO[bytes]:
-    """Where a Java process prints to. It keeps the file, which need not have a name."""
     if not path:
         return tempfile.TemporaryFile()
     try:
@@ -261,14 +251,12 @@ def _tail(log: IO[bytes]) -> str:
 
 
 def _stop(spark: SparkSession) -> None:
-    """End it, though its Java may have died: what was lost by that was told for each unit."""
     with suppress(Exception):
         spark.stop()
     SparkContext._active_spark_context = None  # noqa: SLF001 - left behind where Java had died
 
 
 def _end_gateway(gateway: Any) -> None:
-    """End the Java process, so that nothing is left and another one can be started."""
     if gateway is None:
         return
     with suppress(Exception):  # it may be gone already
@@ -284,5 +272,4 @@ def _end_gateway(gateway: Any) -> None:
         process.wait()
 
 
-def _nothing() -> None:
-    """What is left to be done when a session has been closed."""
+def _nothing() -> None: ...

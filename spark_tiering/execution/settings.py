@@ -12,12 +12,13 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 SUBMITTED = ""
 """The master that is no name: spark-submit has said which one."""
 CONNECT = "sc://"
 
 GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
-"""The variable by which spark-submit tells a program in Python where its Java process is."""
+"""spark-submit sets it to the port of its Java process."""
 
 PORT_MAX = 65_535
 
@@ -31,8 +32,6 @@ _MASTER = re.compile(r"(?P<host>[^:/,\[\]]+|\[[^\]]+\]):(?P<port>\d{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSettings:
-    """Where units run."""
-
     master: str | None = None
     """None: in this process. Else Spark's word, `local[4]`, `spark://host:7077`, `yarn`,
     `k8s://...`; `sc://host` for Spark Connect; `SUBMITTED` under spark-submit."""
@@ -57,31 +56,41 @@ class ExecutionSettings:
 
     @property
     def is_on_this_machine(self) -> bool:
-        """Whether Spark and its workers run here."""
         return (self.master or "").startswith("local")
 
     @property
     def is_connect(self) -> bool:
-        """Whether Spark is reached by Spark Connect."""
         return (self.master or "").startswith(CONNECT)
 
 
 def is_submitted(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether spark-submit, or a shell of Spark's, has started this process."""
     return GATEWAY_PORT in (os.environ if environment is None else environment)
 
 
 def retrying(master: str) -> str:
-    """*master*, so that a task is tried again on one machine, too, where Spark would not."""
+    """Return *master* so that Spark repeats tasks on one machine, too."""
     found = _LOCAL.fullmatch(master)
     return master if found is None else f"local[{found['slots'] or 1},{TRIES}]"
 
 
 def standalone_masters(master: str) -> list[tuple[str, int]]:
-    """Host and port of each master of a standalone cluster; none where *master* names no such."""
+    """Return host and port of each master of a standalone cluster; nothing for other masters."""
     scheme, _, places = master.partition("://")
     if scheme != "spark":
         return []
     found = [_MASTER.fullmatch(place) for place in places.split(",")]
     named = [(one["host"].strip("[]"), int(one["port"])) for one in found if one is not None]
     return [(host, port) for host, port in named if port <= PORT_MAX]
+
+
+KILL_TIMEOUT = "spark.python.task.killTimeout"
+"""How long a Python worker may go on whose task Spark knows to be over; 2 s where nobody said."""
+
+_UNITS_S = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+_FORM = re.compile(r"\s*(\d+)\s*([a-z]*)\s*")
+
+
+def seconds_of(text: str) -> float:
+    """Read `2s` or `1500ms`; milliseconds without a unit, 0 for a text that Spark refuses."""
+    found = _FORM.fullmatch(text.lower())
+    return 0.0 if found is None else int(found[1]) * _UNITS_S.get(found[2], 0)

@@ -9,48 +9,82 @@ that Spark was told to end goes on for a while, and that time is waited for.
 
 from __future__ import annotations
 
+import pickle
 import queue
 import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol
 
 from pyspark import cloudpickle
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import EngineUnfit
 from spark_tiering.execution.failure_causes import cause_of
 from spark_tiering.execution.protocol import CANCELLED, R, U, UnitLost
-from spark_tiering.execution.task_entry import Parcel, TaskContext
-from spark_tiering.execution.unit_results import UnitResults
+from spark_tiering.execution.task_entry import Parcel, TaskContext, said_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
-    from typing import Self
+
+
+class UnitResults(Generic[R]):
+    """The outcomes so far; each is told on once, by the thread that adds it."""
+
+    def __init__(self, count: int, tell: Callable[[R | UnitLost], None] | None) -> None:
+        self._count = count
+        self._tell = tell
+        self._found: dict[int, R | UnitLost] = {}
+
+    def add(self, parcel: Parcel) -> None:
+        """Add the result of a unit; a second result is passed over."""
+        index, packed = parcel
+        if index in self._found:
+            return
+        try:
+            outcome: R | UnitLost = pickle.loads(packed)  # noqa: S301 - made by our own task
+        except Exception as error:  # noqa: BLE001 - whatever an object's own pickling raises
+            outcome = UnitLost(index, f"its result cannot be read: {said_by(error)}")
+        self._keep(index, outcome)
+
+    def lose(self, index: int, why: str) -> None:
+        self._keep(index, UnitLost(index, why))
+
+    def _keep(self, index: int, outcome: R | UnitLost) -> None:
+        self._found[index] = outcome
+        if self._tell is not None:
+            self._tell(outcome)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._found
+
+    def missing(self) -> list[int]:
+        return [index for index in range(self._count) if index not in self._found]
+
+    def outcomes(self) -> list[R | UnitLost]:
+        return [self._found[index] for index in range(self._count)]
+
 
 LOOK_S: Final = 0.5
 """How often a cancelled job is cancelled again: one that was about to begin does not hear it."""
 GIVE_UP_S: Final = 60.0
-"""How long Spark is given to end the jobs that it was told to end."""
+"""How long the engine waits for cancelled jobs to end."""
 NOTICE_S: Final = 2.5
 """How late a Python worker is looked at whose task was to end: Spark does every 2 s, and only then
 does its `spark.python.task.killTimeout` begin."""
 
 
 class SparkJobs(Protocol):
-    """What RDDs and mapInArrow do differently."""
+    @property
+    def slots(self) -> int: ...
 
     @property
-    def slots(self) -> int:
-        """How many tasks run at a time."""
-
-    @property
-    def kill_timeout_s(self) -> float:
-        """How long a worker may go on whose task Spark knows to be over."""
+    def kill_timeout_s(self) -> float: ...
 
     def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
-        """The jobs that *parcels* are best made of, to be run one after the other."""
+        """Return the jobs that *parcels* are best made of, to be run one after the other."""
 
     def run(
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
@@ -71,23 +105,19 @@ class UnitArrival(NamedTuple):
 
 
 class SparkJobFailure(NamedTuple):
-    """A job from which not all came back."""
-
     indexes: list[int]
     why: str
 
 
 def _packed(thing: object) -> bytes:
-    """Anything that Spark can send to a worker: closures as well."""
     packed: bytes = cloudpickle.dumps(thing)  # type: ignore[no-untyped-call]  # has no annotations
     return packed
 
 
-def _drop(parcel: Parcel) -> None:
-    """What a probe says is only whether it failed."""
+def _drop(parcel: Parcel) -> None: ...
 
 
-class SparkEngine:
+class SparkEngine(ClosedByWith):
     """Runs units as jobs. One call at a time."""
 
     def __init__(self, jobs: SparkJobs, end: Callable[[], None] | None = None) -> None:
@@ -98,7 +128,7 @@ class SparkEngine:
 
     @property
     def slots(self) -> int:
-        """As Spark has them now. Raises `EngineUnfit` where it does not answer."""
+        """Return the slots that Spark has now. Raise `EngineUnfit` where it does not answer."""
         try:
             return self._jobs.slots
         except Exception as error:
@@ -130,7 +160,7 @@ class SparkEngine:
         self, errand: TaskContext, parcels: list[Parcel], gathered: UnitResults[R]
     ) -> dict[int, str]:
         """
-        Each of *parcels* as a job of its own, if any can be run; why those left have failed.
+        Return each of *parcels* as a job of its own, if any can be run; why those left have failed.
 
         Such a job has no other task that could still run when it has failed.
         """
@@ -189,7 +219,6 @@ class SparkEngine:
         waiting: list[list[Parcel]],
         told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None],
     ) -> None:
-        """One job after the other, in a thread of its own."""
         with suppress(IndexError):  # nothing is waiting any more
             while portion := waiting.pop():
                 try:
@@ -202,7 +231,6 @@ class SparkEngine:
         told.put(None)
 
     def _end_lanes(self, lanes: list[threading.Thread]) -> None:
-        """Cancel until nothing runs, and see the workers ended."""
         for _ in range(int(GIVE_UP_S / LOOK_S)):
             running = [thread for thread in lanes if thread.is_alive()]
             if not running:
@@ -223,18 +251,6 @@ class SparkEngine:
             self._jobs.cancel()
 
     def close(self) -> None:
-        """End the session, where it was made for this engine."""
         end, self._end = self._end, None
         if end is not None:
             end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

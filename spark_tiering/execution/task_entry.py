@@ -25,18 +25,14 @@ Parcel = tuple[int, bytes]
 """The index of a unit, and the unit or what became of it, pickled."""
 
 WHY_CHARS_MAX = 500
-"""What somebody else's error says may be long."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What all tasks of one round are given."""
-
     number: int
     """Which round of its engine's."""
     fn: bytes
     version: str = __version__
-    """What the driver is."""
     is_probe: bool = False
     """Whether only to look if a unit could be run here."""
 
@@ -79,7 +75,7 @@ _set_apart_at: set[int] = set()
 
 
 def outcome_of(index: int, unit: U, fn: Callable[[U], object]) -> bytes:
-    """The result of a unit that can be read, or a `UnitLost`, pickled."""
+    """Return the result of a unit that can be read, or a `UnitLost`, pickled."""
     try:
         outcome = fn(unit)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a unit's failure is its own
@@ -91,7 +87,7 @@ def outcome_of(index: int, unit: U, fn: Callable[[U], object]) -> bytes:
 
 
 def said_by(error: BaseException) -> str:
-    """An error as one line, with the place where it was raised."""
+    """Return an error as one line, with the place where it was raised."""
     text = " ".join(str(error).split())[:WHY_CHARS_MAX]
     frames = extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import InvalidArgument, RlmmError
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.segments.findings import SegmentPart
@@ -21,8 +22,7 @@ from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from types import TracebackType
-    from typing import NoReturn, Self
+    from typing import NoReturn
 
     from spark_tiering.executor.throttle import Throttle
     from spark_tiering.segments.partition_files import PartitionFiles, SourceFileFacts
@@ -59,8 +59,6 @@ class UnitEnd(Exception):
 
 
 class UnitLimits:
-    """One unit's time, pace and requests."""
-
     def __init__(
         self, deadline_s: float, throttle: Throttle, clock: Callable[[], float] = time.monotonic
     ) -> None:
@@ -75,20 +73,17 @@ class UnitLimits:
         return self._clock() - self._began
 
     def read(self, size_bytes: int) -> None:
-        """Wait until so many bytes of the source may be read."""
         self._wait(size_bytes / READINGS, 0)
 
     def ask(self, requests: int = 1) -> None:
-        """Wait until the store may be asked."""
         self.requests += requests
         self._wait(0, requests)
 
     def ask_apart(self) -> None:
-        """The same for a question about the job: it is none of the segment's requests."""
         self._wait(0, 1)
 
     def asked(self, requests: int) -> None:
-        """Count requests of which nobody knew beforehand; who comes next waits for them."""
+        """Count requests after the fact; later callers wait for them."""
         self.requests += requests
         self._throttle.charge(requests)
 
@@ -120,7 +115,6 @@ class LimitedFiles:
         return piece_bytes_of(self._files)
 
     def facts(self) -> Mapping[str, SourceFileFacts]:
-        """Every file by its name, as it was at the first look."""
         if self._facts is None:
             self._facts = self.look_again()
         return self._facts
@@ -130,12 +124,12 @@ class LimitedFiles:
         return _sourced(self._files.facts)
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes of a file; see `PartitionFiles.read`."""
+        """Return the bytes of a file; see `PartitionFiles.read`."""
         self._watch.read(size)
         return _sourced(lambda: self._files.read(name, start, size))
 
     def pieces(self, name: str, size_bytes: int, part: SegmentPart) -> Iterator[bytes]:
-        """A file from its start to its end; ends the unit where it is another one by now."""
+        """Return a file from its start to its end; ends the unit where it is another one by now."""
         stream = FileStream(self, name, size_bytes, part)
         while piece := stream.next_piece():
             yield piece
@@ -155,7 +149,7 @@ class LimitedFiles:
 
 
 def _sourced(call: Callable[[], T]) -> T:
-    """What *call* gives; the source's errors end the unit, those of who calls do not."""
+    """Call the source: its errors end the unit, errors of the caller do not."""
     try:
         return call()
     except InvalidArgument:
@@ -164,7 +158,7 @@ def _sourced(call: Callable[[], T]) -> T:
         raise UnitEnd(UnitOutcome.SOURCE_FAILED, str(error)) from error
 
 
-class LimitedStore:
+class LimitedStore(ClosedByWith):
     """A store, each call of it counted and at the pace; who opened the store closes it."""
 
     def __init__(self, store: ObjectStore, settings: StoreSettings, watch: UnitLimits) -> None:
@@ -224,22 +218,9 @@ class LimitedStore:
         self._watch.ask()
         return self._store.probe(prefix)
 
-    def close(self) -> None:
-        """Nothing: the store is somebody else's."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+    def close(self) -> None: ...
 
     def _parts(self, size_bytes: int) -> int:
-        """Requests for the parts of an object, with its beginning and its end."""
         if self._s3 is None or size_bytes < self._s3.part_bytes:
             return 1
         return 2 + -(-size_bytes // self._s3.part_bytes)

@@ -1,4 +1,4 @@
-"""What the store has of a segment, judged by its manifest and its metadata. Nothing is changed."""
+"""The check of a segment's objects by manifest and metadata. It changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rlmm.errors import StoreError
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.object_verification import verify_objects, verify_segment
 from spark_tiering.stores.content import sum_of
@@ -54,7 +54,7 @@ def examine(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
 ) -> StoredSegmentState:
     """
-    The same in detail; raises what the store raises.
+    Return the same in detail; raises what the store raises.
 
     *is_sure* also reads log and indexes, where their checksums are known and the store does not
     tell those of what it has.
@@ -97,7 +97,7 @@ def examine(
 def read_manifest(
     store: ObjectStore, key: str
 ) -> Manifest | LayoutFinding | ObjectAbsent | ObjectArchived:
-    """The manifest under *key*; a finding where it is none."""
+    """Return the manifest under *key*; a finding where it is none."""
     got = store.get(key, 0, MANIFEST_BYTES_MAX)
     if isinstance(got, ObjectAbsent | ObjectArchived):
         return got

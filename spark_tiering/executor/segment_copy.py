@@ -61,7 +61,6 @@ _OUTCOME_OF_SEEN: Mapping[StoredObjects, UnitOutcome] = {
 
 
 def copy_segment(task: CopyTask) -> CopyResult:
-    """Carry out one task in this process, with the process's own store."""
     watch = UnitLimits(task.deadline_s, throttle_of(task.job_id, task.pace))
     try:
         store = process_store(task.store)
@@ -72,7 +71,6 @@ def copy_segment(task: CopyTask) -> CopyResult:
 
 
 def carry_out(task: CopyTask, store: ObjectStore, watch: UnitLimits) -> CopyResult:
-    """The same with a store and a watch of the caller's."""
     copy = _Copy(task, LimitedStore(store, task.store, watch), watch)
     result = CopyResult(task.unit_id, UnitOutcome.COPIED, "", attempt_id=uuid.uuid4().hex)
     try:
@@ -105,7 +103,7 @@ class _Copy:
         self._files = LimitedFiles(task.files, watch, segment_file(task.segment.start_offset, LOG))
 
     def run(self) -> StoredSegment:
-        """Everything; `UnitEnd` where it does not come to its end."""
+        """Copy the segment. Raise `UnitEnd` where that fails."""
         task = self._task
         if task.action is SegmentAction.COMPLETE:
             return self._verified()
@@ -139,7 +137,7 @@ class _Copy:
         return writer.put_manifest()
 
     def _verified(self) -> StoredSegment:
-        """What is there, by its own manifest; the source is not asked."""
+        """Verify the objects by their own manifest; the source is not asked."""
         task = self._task
         seen = examine(self._store, task.segment, task.prefix, is_sure=True)
         outcome = _OUTCOME_OF_SEEN[seen.objects]
@@ -152,7 +150,6 @@ class _Copy:
         return StoredSegment(seen.stored_bytes, crc64nvme, False, seen.findings)
 
     def _planned_segment(self) -> ListedSegment:
-        """The segment as it is listed now, if it is the one that was planned."""
         planned, facts = self._task.segment, self._files.facts()
         found = next(
             (one for one in list_segments(facts) if one.base_offset == planned.start_offset), None
@@ -169,7 +166,6 @@ class _Copy:
         return found
 
     def _judge(self, report: SegmentReport) -> None:
-        """End the unit unless what was read can be copied, and is what was planned."""
         planned = self._task.segment
         lost = [found for found in report.blockers if is_lost(found)]
         if lost:
@@ -194,7 +190,6 @@ class _Copy:
         return PartSource(content.size_bytes, lambda: iter((content.content,)))
 
     def _look_again(self, report: SegmentReport, *, only_log: bool = False) -> None:
-        """End the unit where a file that is copied is another one than at the first look."""
         first, now = self._files.facts(), self._files.look_again()
         for part in SegmentPart:
             content = report.parts.get(part)

@@ -74,5 +74,4 @@ def inspect_with_state(
 
 
 def is_lost(found: SegmentFinding) -> bool:
-    """Whether a finding says that the log went away, or changed, while it was read."""
     return found.part is SegmentPart.LOG and found.kind in LOST

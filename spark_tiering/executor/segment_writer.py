@@ -14,7 +14,8 @@ from spark_tiering.executor.limited_io import UnitEnd
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.chunk_index import chunk_bytes_for, plain_chunks
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import CopyNote, Manifest, describe, format_manifest
+from spark_tiering.layout.manifest import CopyNote, Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_making import IndexesObject, LogObject, MadeLog
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.stores.content import BytesContent, ContentStream
@@ -78,8 +79,6 @@ class IndexesToWrite(NamedTuple):
 
 
 class StoredSegment(NamedTuple):
-    """A segment that is in the store whole."""
-
     stored_bytes: int
     log_crc64nvme: int | None
     is_new: bool
@@ -96,7 +95,6 @@ class _Walkable:
 
 
 def read_indexes(parts: Mapping[SegmentPart, PartSource]) -> IndexesToWrite:
-    """Read the parts once, for what the object of them will be."""
     whole = _indexes_object(parts)
     for _ in whole:
         pass
@@ -136,7 +134,6 @@ class SegmentWriter:
         self._findings: list[str] = []
 
     def put_log(self, log: LogToWrite) -> None:
-        """Write and verify the object of the log."""
         chunk_bytes = chunk_bytes_for(log.digest.size_bytes, self._options.chunk_bytes)
         if isinstance(chunk_bytes, LayoutFinding):
             raise UnitEnd(UnitOutcome.BLOCKED, str(chunk_bytes))
@@ -149,7 +146,6 @@ class SegmentWriter:
         self._log = MadeLog(chunks, log.digest, log.digest)
 
     def put_indexes(self, indexes: IndexesToWrite) -> None:
-        """Write and verify the object of the indexes."""
         expected = _sum(indexes.made.stored)
         content = _Walkable(expected, lambda: _indexes_object(indexes.parts))
         outcome = self._put(ObjectKind.INDEXES, content)
@@ -160,7 +156,6 @@ class SegmentWriter:
         self._indexes = indexes.made
 
     def put_manifest(self) -> StoredSegment:
-        """Write and verify the manifest: from now on the segment is there."""
         assert self._log is not None
         assert self._indexes is not None
         log, indexes = self._log, self._indexes
@@ -207,7 +202,6 @@ class SegmentWriter:
         return self._store.put(key, content)
 
     def _settle(self, kind: ObjectKind, expected: ContentSum, outcome: PutOutcome) -> None:
-        """Go on where the object is there as it should be, else end the unit."""
         if isinstance(outcome, ObjectWritten):
             self._is_new = True
             facts = self._verified(self._keys[kind], expected)
@@ -220,7 +214,6 @@ class SegmentWriter:
             self._findings.append(str(ObjectArchived(self._keys[kind], facts.storage_class)))
 
     def _verified(self, key: str, expected: ContentSum) -> ObjectFacts:
-        """What the store tells of an object that it took; some tell no checksum, and took ours."""
         facts = self._store.head(key)
         if isinstance(facts, ObjectAbsent):
             raise UnitEnd(UnitOutcome.UNKNOWN, f"{key}: it was written, and is not there")
@@ -233,7 +226,6 @@ class SegmentWriter:
 
 
 def _ended(outcome: ObjectConflict | PutUnknown | PutRefused) -> UnitEnd:
-    """How a unit ends whose object is not there as it should be."""
     if isinstance(outcome, PutRefused):
         return UnitEnd(OUTCOMES[outcome.reason], str(outcome))
     is_other = isinstance(outcome, ObjectConflict)

@@ -1,5 +1,5 @@
 """
-What a unit of work is told, and what it tells when it has ended: values that travel. Pure.
+Tasks and results of units of work: values that travel. Pure.
 
 Settings and plain values are in it, and no connection and no credential: those are found where the
 unit runs.
@@ -53,25 +53,24 @@ class UnitOutcome(StrEnum):
     REFUSED = "refused"
     """The store does not take an object: no room, too large, or damaged again and again."""
     UNKNOWN = "unknown"
-    """Nobody can say whether an object was written: a repeat looks first."""
+    """It is unknown whether an object was written: a repeat looks first."""
     STORE_FAILED = "store-failed"
     """The store as a whole: away, absent, not permitted, without credentials."""
     SOURCE_FAILED = "source-failed"
     """The source could not be read, or one of its files changed while it was read."""
     STOPPED = "stopped"
-    """The job was told to stop before this unit began."""
+    """The job was stopped before this unit began."""
     TIMED_OUT = "timed-out"
     """It took longer than it may."""
 
     @property
     def is_done(self) -> bool:
-        """Whether all objects are there and verified, so that the copy may be finished."""
         return self in (UnitOutcome.COPIED, UnitOutcome.FOUND)
 
     @property
     def is_retriable(self) -> bool:
         """
-        Whether the same unit may end otherwise when it is repeated, now or by a later run.
+        Return whether the same unit may end otherwise when it is repeated, now or by a later run.
 
         What is neither done nor retriable has to be ended, and copied anew under another id.
         """
@@ -135,7 +134,6 @@ class CopyTask:
 
     @property
     def unit_id(self) -> str:
-        """The same for every attempt, and for no other unit of a job."""
         return main_key(self.segment.id, self.segment.start_offset)
 
 
@@ -158,7 +156,6 @@ class CopyResult:
     seconds: float = 0.0
     attempt_id: str = ""
     log_crc64nvme: int | None = None
-    """Of the object of the log."""
     findings: tuple[str, ...] = ()
 
 
@@ -185,7 +182,6 @@ class InspectTask:
 
     @property
     def unit_id(self) -> str:
-        """The same for every attempt, and for no other segment."""
         return f"{partition_folder(self.partition)}{self.listed.base_offset:020d}"
 
 
@@ -199,7 +195,6 @@ class InspectResult:
 
 
 def one_line(detail: str) -> str:
-    """A text that is safe to print and to keep: one line, of bounded length."""
     plain = "".join(one if one.isprintable() else "?" for one in detail)
     return plain[:DETAIL_CHARACTERS_MAX]
 

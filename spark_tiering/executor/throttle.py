@@ -28,7 +28,6 @@ class PaceLimits:
     """The most of one slot, or of a whole job; None is without a limit."""
 
     bytes_per_s: float | None = None
-    """Of logs that are copied."""
     requests_per_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +57,6 @@ class _Bucket:
         self._paid_at = -math.inf
 
     def wait_s(self, now: float) -> float:
-        """How long the next one waits."""
         return max(self._paid_at - now, 0.0)
 
     def take(self, amount: float, now: float) -> None:
@@ -102,7 +100,6 @@ class Throttle:
         return True
 
     def charge(self, requests: int) -> None:
-        """Count requests that were made already."""
         self._requests.take(requests, self._clock())
 
 
@@ -110,7 +107,7 @@ _kept = threading.local()
 
 
 def throttle_of(job_id: str, pace: PaceLimits) -> Throttle:
-    """The throttle of this slot for a job; one of its own for every other pace."""
+    """Return the throttle of this slot for a job; one of its own for every other pace."""
     throttles: dict[tuple[str, PaceLimits], Throttle] = _kept.__dict__.setdefault("throttles", {})
     found = throttles.get((job_id, pace))
     if found is None:

@@ -1,5 +1,5 @@
 """
-Which job has a topic: the claim of the highest generation counts.
+Claims of topics: a topic belongs to the job of the claim with the highest generation.
 
 Claims are never removed, so a generation that is free was never taken. One that names no job is a
 topic that was given back.
@@ -72,7 +72,6 @@ class Claims:
 
     @property
     def held(self) -> tuple[JobTopic, ...]:
-        """What was acquired, and not seen to be lost."""
         return tuple(self._held)
 
     # ------------------------------------------------------------------------------ acquiring
@@ -100,7 +99,7 @@ class Claims:
         return TopicsClaimed(tuple(wanted))
 
     def _acquire(self, topic: JobTopic) -> int | TopicsBusy:
-        """The generation by which this job has *topic* now."""
+        """Return the generation by which this job has *topic* now."""
         for _ in range(_ATTEMPTS_MAX):
             if not self._heart.is_valid():
                 msg = f"job {self._heart.job_id}: its beats do not get through, so it takes nothing"
@@ -125,7 +124,7 @@ class Claims:
         return holder if isinstance(holder, str) else "unreadable"
 
     def _why_busy(self, topic: JobTopic, holder: str) -> TopicsBusy | None:
-        """That *holder* is not over; one whose beats are overdue is over then."""
+        """End the job *holder* where its beats are overdue; else say why the topic is busy."""
         if began_ms(holder) is None:
             now_ms = self._jobs.now_ms()
             return TopicsBusy(topic, "unreadable", "unknown", now_ms, now_ms)
@@ -141,7 +140,7 @@ class Claims:
 
     def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """
-        Whether *topic* is still this job's; asked before each event that finishes a copy.
+        Return whether *topic* is still this job's; asked before each event that finishes a copy.
 
         The store is asked, so that a job which slept through its own end hears of it. An answer
         that is at most *younger_ms* old counts, as long as the newest beat holds: within that time
@@ -164,7 +163,6 @@ class Claims:
         return self._heart.is_valid()
 
     def _is_ended(self) -> bool:
-        """Whether somebody has ended this job, as its beats in the store say."""
         while not self._heart.ended_by:
             # Behind the newest that is known here may be one that was written and not heard of.
             number = self._heart.number + 1
@@ -180,9 +178,7 @@ class Claims:
     # ------------------------------------------------------------------------------ releasing
 
     def release(self, topics: Iterable[JobTopic] | None = None) -> None:
-        """
-        Give back *topics*, or all. Not needed at the end of a job: one that has ended has nothing.
-        """
+        """Give back *topics*, or all. A job that ends need not do so."""
         for topic in self.held if topics is None else tuple(topics):
             generation = self._held.pop(topic, None)
             if generation is not None:

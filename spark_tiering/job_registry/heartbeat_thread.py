@@ -11,8 +11,9 @@ import logging
 import os
 import socket
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec.structs import replace
 
 from rlmm.errors import InvalidArgument, RlmmError, StoreUnavailable
 from spark_tiering.job_registry.heartbeats import (
@@ -24,8 +25,6 @@ from spark_tiering.job_registry.heartbeats import (
 )
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from spark_tiering.job_registry.job_store import JobStore
 
 _log = logging.getLogger("spark_tiering.jobs.heart")
@@ -50,9 +49,7 @@ class HeartbeatThread:
         host: str | None = None,
         pid: int | None = None,
     ) -> None:
-        """
-        *jobs* is used by the thread of this heart, and so by nobody else while it beats.
-        """
+        """The thread uses *jobs* while it beats; other threads must not."""
         if ttl_ms < BEATS_IN_TTL:
             msg = f"a beat has to hold {BEATS_IN_TTL} ms at least, got {ttl_ms}"
             raise InvalidArgument(msg)
@@ -73,17 +70,17 @@ class HeartbeatThread:
 
     @property
     def number(self) -> int:
-        """Of the newest beat that is surely written; 0 before the first."""
+        """The newest beat that is surely written; 0 before the first."""
         return self._newest.number
 
     @property
     def ended_by(self) -> str:
-        """Who has ended this job, as far as it was heard here; empty while nobody has."""
+        """The job that has ended this one, as far as this process knows; else empty."""
         return self._ended_by
 
     def is_valid(self, now_ms: int | None = None) -> bool:
         """
-        Whether the newest beat still holds, by the clock here.
+        Return whether the newest beat still holds, by the clock here.
 
         That says what others may not have done yet; what they have done, only the store knows.
         """
@@ -96,7 +93,7 @@ class HeartbeatThread:
 
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
         """
-        Beat once; False where somebody has ended the job. Not for two threads at once.
+        Beat once; False where another job has ended this one. Not for two threads at once.
 
         Raises what the store does; the next call then goes on where this one was.
         """
@@ -135,7 +132,7 @@ class HeartbeatThread:
     # ---------------------------------------------------------------------------- the thread
 
     def start(self) -> None:
-        """Beat for the first time, and then again and again. Raises what the store does."""
+        """Beat once, and then regularly in a thread. Raise as the store does."""
         if not self.beat():
             msg = f"another process has the job id {self.job_id}: {self._ended_by}"
             raise InvalidArgument(msg)
@@ -174,10 +171,5 @@ class HeartbeatThread:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -1,5 +1,5 @@
 """
-That a job is alive: its beats, how it stands by them, and the end of one that is overdue.
+Heartbeats: beats of a job, its status by them, and the end of an overdue job.
 
 The newest beat counts. A job that beats removes the one before it, so what was listed may be gone a
 moment later; then it is listed again.
@@ -7,12 +7,15 @@ moment later; then it is listed again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from rlmm.errors import StoreUnavailable
 from spark_tiering.job_registry.job_store import fields_bytes, read_fields
+from spark_tiering.layout.strict_json import JsonFault, plain_values, typed_value
 
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
@@ -28,95 +31,67 @@ _LOOKS_MAX: Final = 20
 
 
 class BeatState(StrEnum):
-    """What a beat says of its job."""
-
     RUNNING = "running"
     ENDED = "ended"
 
 
 class JobStatus(StrEnum):
-    """How a job stands, by its newest beat."""
-
     ALIVE = "alive"
     OVERDUE = "overdue"
     """Its beats have stopped. It may still be paused: only when it was ended is it over."""
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """One sign of life."""
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_MAX)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=NEVER_MS)]
 
+
+class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     number: int
     """From 1, without a gap."""
     state: BeatState
-    expires_at_ms: int
+    expires_at_ms: Number
     """By the clock of *host*; of one that has ended, when that was."""
-    host: str
-    pid: int
-    started_ms: int
-    ended_by: str = ""
+    host: Text
+    pid: Number
+    started_ms: Number
+    ended_by: Text = ""
     """The job that has ended this one; empty where it ended by itself."""
 
     def standing(self, now_ms: int) -> JobStatus:
-        """How the job stands whose newest beat this is."""
         if self.state is BeatState.ENDED:
             return JobStatus.ENDED
         is_overdue = now_ms > self.expires_at_ms + SKEW_MS
         return JobStatus.OVERDUE if is_overdue else JobStatus.ALIVE
 
     def is_of(self, other: Heartbeat) -> bool:
-        """Whether both are of one process."""
         own = (self.host, self.pid, self.started_ms)
         return own == (other.host, other.pid, other.started_ms)
 
 
 def format_beat(beat: Heartbeat) -> bytes:
-    fields: dict[str, Any] = {
-        "number": beat.number,
-        "state": beat.state.value,
-        "expiresAtMs": beat.expires_at_ms,
-        "host": beat.host,
-        "pid": beat.pid,
-        "startedMs": beat.started_ms,
-    }
-    if beat.ended_by:
-        fields["endedBy"] = beat.ended_by
-    return fields_bytes(fields)
+    return fields_bytes(plain_values(beat))
 
 
 def parse_beat(content: bytes, number: int) -> Heartbeat:
-    """The beat that lies under *number*; what is none is taken for one that never expires."""
-    found: dict[str, Any] = {"endedBy": "", **(read_fields(content) or {})}
-    texts = [found.get(name) for name in ("state", "host", "endedBy")]
-    numbers = [found.get(name) for name in ("expiresAtMs", "pid", "startedMs")]
-    is_sound = (
-        found.get("number") == number
-        and all(isinstance(one, str) and len(one) <= TEXT_MAX for one in texts)
-        and texts[0] in set(BeatState)
-        and all(type(one) is int and 0 <= one <= NEVER_MS for one in numbers)
-    )
-    if not is_sound:
+    """Return the beat *number*; an unreadable one is taken for a beat that never expires."""
+    try:
+        beat = typed_value(read_fields(content), Heartbeat)
+    except JsonFault:
+        beat = None
+    if beat is None or beat.number != number:
         return Heartbeat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
-    return Heartbeat(
-        number,
-        BeatState(found["state"]),
-        found["expiresAtMs"],
-        found["host"],
-        found["pid"],
-        found["startedMs"],
-        found["endedBy"],
-    )
+    return beat
 
 
 def read_beat(jobs: JobStore, job_id: str, number: int) -> Heartbeat | None:
-    """One beat; `None` where it is not, or not any more."""
+    """Return one beat; `None` where it is not, or not any more."""
     content = jobs.read(jobs.beat_key(job_id, number))
     return None if content is None else parse_beat(content, number)
 
 
 def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
-    """The beat that counts; `None` for a job that never beat."""
+    """Return the beat that counts; `None` for a job that never beat."""
     folder = jobs.job_key(job_id, "beats/")
     for _ in range(_LOOKS_MAX):
         number = jobs.highest(folder)

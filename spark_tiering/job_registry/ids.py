@@ -19,14 +19,14 @@ _NOT_IN_HOSTS = re.compile(r"[^a-z0-9.-]+")
 
 
 def new_job_id(now_ms: int, host: str, drawn: str | None = None) -> str:
-    """The id of a job that begins now on *host*; *drawn* are its six last digits, for tests."""
+    """Make the id of a job that begins now; *drawn* are its last six digits, for tests."""
     began = datetime.fromtimestamp(now_ms // 1_000, UTC).strftime(_TIME)
     where = _NOT_IN_HOSTS.sub("-", host.lower())[:HOST_CHARACTERS_MAX].strip("-") or "host"
     return f"{began}-{where}-{secrets.token_hex(3) if drawn is None else drawn}"
 
 
 def began_ms(job_id: str) -> int | None:
-    """When the job began, by the clock of its host; `None` for what is no id of a job."""
+    """Return when the job began, by the clock of its host; `None` for what is no id of a job."""
     found = _JOB_ID.fullmatch(job_id)
     if found is None:
         return None

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class JobObjects:
-    """What is listed of one job."""
-
     job_id: str
     names: set[str] = field(default_factory=set)
     receipts: int = 0
@@ -30,14 +28,11 @@ class JobObjects:
 
     @property
     def has_plan(self) -> bool:
-        """Whether it may have published anything."""
         return PLAN in self.names
 
 
 @dataclass(frozen=True, slots=True)
 class JobStanding:
-    """One job, for people."""
-
     job_id: str
     began_ms: int
     standing: JobStatus
@@ -50,7 +45,6 @@ class JobStanding:
 
 
 def listed_jobs(jobs: JobStore) -> list[JobObjects]:
-    """Every job, the newest first, by one listing."""
     found: dict[str, JobObjects] = {}
     folder = jobs.jobs_folder
     for one in jobs.list(folder):
@@ -68,7 +62,6 @@ def listed_jobs(jobs: JobStore) -> list[JobObjects]:
 
 
 def list_jobs(jobs: JobStore, newest_max: int | None = None) -> Iterator[JobStanding]:
-    """How each job stands, the newest first; at most *newest_max* of them."""
     for one in listed_jobs(jobs)[:newest_max]:
         beat = newest_beat(jobs, one.job_id)
         yield JobStanding(
@@ -84,5 +77,4 @@ def list_jobs(jobs: JobStore, newest_max: int | None = None) -> Iterator[JobStan
 
 
 def standing_of(beat: Heartbeat | None, now_ms: int) -> JobStatus:
-    """How a job stands; one that never beat holds nothing, and can be ended by whoever comes."""
     return JobStatus.OVERDUE if beat is None else beat.standing(now_ms)

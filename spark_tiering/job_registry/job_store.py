@@ -1,5 +1,5 @@
 """
-Where jobs keep what they say of themselves: names of objects, and objects written once.
+The store of jobs: names of objects, and objects written once.
 
 Invariant: an object that was written is never written anew, and whoever is told that it has written
 one may rely on nobody else's lying there.
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "rlmm-jobs/"
 SMALL_BYTES_MAX: Final = 64 * 1024
-"""What is larger is neither a beat nor a claim."""
 
 _WRITES_MAX: Final = 4
-"""How often an object is written of which nobody could say whether it was."""
+"""Attempts to write an object while the outcome is unknown."""
 
 
 class JobTopic(NamedTuple):
@@ -66,11 +65,10 @@ class JobStore:
 
     @property
     def jobs_folder(self) -> str:
-        """What all keys of all jobs begin with."""
         return f"{self._folder}jobs/"
 
     def job_key(self, job_id: str, name: str) -> str:
-        """The key of what a job has under *name*; raises `InvalidArgument` for no id of a job."""
+        """Raise `InvalidArgument` for what is no id of a job."""
         if began_ms(job_id) is None:
             msg = f"no job has the id {job_id[:80]!r}"
             raise InvalidArgument(msg)
@@ -80,7 +78,10 @@ class JobStore:
         return self.job_key(job_id, f"beats/{number:020d}.json")
 
     def claims_folder(self, topic: JobTopic) -> str:
-        """What all keys of claims of a topic begin with; raises for a topic that no broker has."""
+        """
+        Return the prefix of a topic's claims. Raise `InvalidArgument` for a topic that no broker
+        has.
+        """
         return f"{self._folder}claims/{_folder_name(topic)}/"
 
     def claim_key(self, topic: JobTopic, generation: int) -> str:
@@ -88,11 +89,9 @@ class JobStore:
 
     @property
     def all_windows_folder(self) -> str:
-        """What all keys of journals of windows begin with, see `spark_tiering.adopt`."""
         return f"{self._folder}adopt/"
 
     def windows_folder(self, topic: JobTopic) -> str:
-        """What all keys of journals of a topic begin with; raises like `claims_folder`."""
         return f"{self.all_windows_folder}{_folder_name(topic)}/"
 
     def window_key(self, topic: JobTopic, generation: int) -> str:
@@ -102,9 +101,9 @@ class JobStore:
 
     def write_once(self, key: str, content: bytes) -> bool:
         """
-        Whether *content*, and nothing else, lies under *key* now.
+        Return whether *content*, and nothing else, lies under *key* now.
 
-        False where something else was there before. Raises `StoreUnavailable` where nobody can say,
+        False where something else was there before. Raises `StoreUnavailable` where it is unknown,
         and what the store raises: then it may be there, or come to be there later.
         """
         for _ in range(_WRITES_MAX):
@@ -124,7 +123,7 @@ class JobStore:
         raise StoreUnavailable(msg)
 
     def read(self, key: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes | None:
-        """The object, cut to *bytes_max*; `None` where there is none."""
+        """Return the object, cut to *bytes_max*; `None` where there is none."""
         got = self._store.get(key, 0, bytes_max - 1)
         if isinstance(got, bytes):
             return got
@@ -133,19 +132,17 @@ class JobStore:
         return None if isinstance(got, ObjectAbsent) else b""
 
     def is_there(self, key: str) -> bool:
-        """Whether there is such an object."""
         return not isinstance(self._store.head(key, is_sum_wanted=False), ObjectAbsent)
 
     def list(self, prefix: str) -> Iterator[ListedObject]:
-        """Every object whose key begins with *prefix*."""
+        """Return every object whose key begins with *prefix*."""
         return self._store.list(prefix)
 
     def remove_beat(self, job_id: str, number: int) -> None:
-        """Take away a beat that a later one has replaced: the only thing that is ever removed."""
         self._store.delete(self.beat_key(job_id, number))
 
     def highest(self, folder: str) -> int:
-        """The highest number of `<number>.json` in *folder*; 0 where there is none."""
+        """Return the highest number of `<number>.json` in *folder*; 0 where there is none."""
         numbers = (number_of(one.key, folder, ".json") for one in self.list(folder))
         return max((number for number in numbers if number is not None), default=0)
 
@@ -156,7 +153,7 @@ def _folder_name(topic: JobTopic) -> str:
 
 
 def number_of(key: str, folder: str, suffix: str) -> int | None:
-    """The number that an object in *folder* has for its name; `None` for another name."""
+    """Return the number that an object in *folder* has for its name; `None` for another name."""
     digits = key.removeprefix(folder).removesuffix(suffix)
     if digits.isascii() and digits.isdigit() and key == f"{folder}{digits}{suffix}":
         return int(digits)
@@ -164,13 +161,13 @@ def number_of(key: str, folder: str, suffix: str) -> int | None:
 
 
 def fields_bytes(fields: Mapping[str, Any]) -> bytes:
-    """An object of JSON on one line; equal fields are equal bytes."""
+    """Return an object of JSON on one line; equal fields are equal bytes."""
     line = json.dumps(dict(fields), separators=(",", ":"), ensure_ascii=False)
     return f"{line}\n".encode()
 
 
 def read_fields(content: bytes | None) -> dict[str, Any] | None:
-    """What an object of JSON says; `None` for what is none, or is not there."""
+    """Return an object of JSON; `None` for other content, and for none."""
     if content is None:
         return None
     try:

@@ -16,7 +16,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.ids import SegmentId
-from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan.document import CopyPlanUnreadable, parse_plan
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import LeftOpen
 from spark_tiering.job_registry.heartbeats import JobStatus, newest_beat
@@ -63,7 +63,6 @@ def evidence(
 def writers_of(
     jobs: JobStore, open_copies: Iterable[SegmentMetadata], own_job_id: str
 ) -> dict[SegmentId, OpenCopyWriter]:
-    """Who started each copy, or deals with it since."""
     sought = {one.id: one for one in open_copies}
     found: dict[SegmentId, OpenCopyWriter] = {}
     for job in listed_jobs(jobs) if sought else ():
@@ -84,13 +83,11 @@ def writers_of(
 
 
 def _was_over(job: JobObjects, sought: Iterable[SegmentMetadata]) -> bool:
-    """Whether the job surely had ended before the last event of every copy that is sought."""
     seen_ms = job.seen_ms + CLOCKS_APART_MS
     return job.seen_ms > 0 and all(one.event_timestamp_ms > seen_ms for one in sought)
 
 
 def _named_by_job(jobs: JobStore, job_id: str) -> tuple[set[SegmentId], set[SegmentId]]:
-    """The same of all plans of a job."""
     all_ours: set[SegmentId] = set()
     all_foreign: set[SegmentId] = set()
     for document in JobRecords(jobs, job_id).plans():
@@ -105,7 +102,6 @@ def _named_by_job(jobs: JobStore, job_id: str) -> tuple[set[SegmentId], set[Segm
 
 
 def _named(plan: CopyPlan) -> tuple[set[SegmentId], set[SegmentId]]:
-    """The copies that a plan deals with, and those that it knows to be somebody else's."""
     ours: set[SegmentId] = set()
     foreign: set[SegmentId] = set()
     for one in plan.partitions:

@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
 PLAN: Final = "plan.json"
 PLANS: Final = "plans/"
-"""Of the second one and all that follow."""
 REPORT: Final = "report.json"
 PAUSE: Final = "pause"
 RECEIPTS: Final = "receipts/"
 RECEIPTS_SUFFIX: Final = ".jsonl"
 BYTES_MAX: Final = DOCUMENT_BYTES_MAX
-"""Of one plan, report or object of receipts."""
 
 
 class JobRecords:
@@ -48,7 +46,6 @@ class JobRecords:
         self._plans = 1
 
     def add_plan(self, document: bytes) -> None:
-        """The same for a job that plans again and again: each plan before its own first event."""
         if not self._plans:
             self.write_plan(document)
             return
@@ -57,11 +54,10 @@ class JobRecords:
         self._plans = number
 
     def plan(self) -> bytes | None:
-        """The document of the first; `None` where there is none (yet)."""
+        """Return the document of the first; `None` where there is none (yet)."""
         return self._jobs.read(self._jobs.job_key(self.job_id, PLAN), BYTES_MAX)
 
     def plans(self) -> Iterator[bytes]:
-        """The documents of all plans, in order."""
         first = self.plan()
         if first is None:
             return
@@ -84,7 +80,7 @@ class JobRecords:
         self._receipts = number
 
     def receipts(self) -> Iterator[dict[str, Any]]:
-        """Every receipt, in the order in which they were kept. Raises `StoreUnsuitable`."""
+        """Return every receipt, in the order in which they were kept. Raises `StoreUnsuitable`."""
         folder = self._jobs.job_key(self.job_id, RECEIPTS)
         numbered = (number_of(one.key, folder, RECEIPTS_SUFFIX) for one in self._jobs.list(folder))
         for number in sorted(number for number in numbered if number is not None):
@@ -104,7 +100,7 @@ class JobRecords:
         self._write(REPORT, f"{text}\n".encode())
 
     def report(self) -> dict[str, Any] | None:
-        """The report; `None` where there is none (yet), or none that can be read."""
+        """Return the report; `None` where there is none (yet), or none that can be read."""
         return read_fields(self._jobs.read(self._jobs.job_key(self.job_id, REPORT), BYTES_MAX))
 
     # ------------------------------------------------------------------------------- stopping
@@ -114,7 +110,7 @@ class JobRecords:
         return self._jobs.job_key(self.job_id, PAUSE)
 
     def ask_to_stop(self, by: str) -> None:
-        """Ask the job to stop between segments, whoever runs it; *by* says who asks."""
+        """Ask the job to stop between segments; *by* names the operator."""
         content = fields_bytes({"by": by, "atMs": self._jobs.now_ms()})
         # Where somebody has asked already, that is enough.
         self._jobs.write_once(self.pause_key, content)

@@ -8,33 +8,30 @@ back and checked. Nothing here does I/O.
 
 By module, bottom up:
 
-    findings             what can be wrong, as values
+    findings             faults of objects and manifests, as values
     frames               one zstd frame at a time
     digests              SHA-256 and CRC-64/NVME of bytes that pass by
     chunk_sizes          sizes of chunks as one text
     chunk_index          where each chunk lies, before and after it was stored
     segment_indexes      where each part lies in the object of indexes
-    manifest             what a manifest says, and its bytes
+    manifest             a manifest, as values
     encryption           data keys opened, and the parts that they seal
     key_ring             private keys by the ids that manifests name
-    json_fields          JSON that somebody else wrote, field by field
-    manifest_reading     a manifest from its bytes
-    custom_metadata      what a broker keeps beside a segment's metadata
+    strict_json          untrusted JSON, read into typed structs in bounded memory
+    manifest_document    the bytes of a manifest, and a manifest from its bytes
+    custom_metadata      the custom metadata that a broker keeps for a segment
     metadata_recovery    a segment's metadata out of its manifest
     object_making        the object of the log and the object of the indexes, from their sources
     range_reading        from bytes of a log to ranges of an object, and back
-    object_verification  what a store has against what manifest and metadata say
-
-The names of the objects, and their order, are in `spark_tiering.layout.object_names`.
+    object_verification  objects of a store against manifest and metadata
+    object_names         names of the objects of one segment, and their order
 
 Invariants:
 
 - What is written, an unmodified plugin reads; what it cannot read is a finding here as well.
-- What is wrong with bytes is a `LayoutFinding`; `InvalidArgument` is for what a caller asks.
+- A fault of bytes is a `LayoutFinding`; `InvalidArgument` is for arguments of a caller.
 - No length in the bytes is believed. Memory is bounded by constants.
 - Equal input becomes equal bytes.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
-
-- `object_names`: Names of the objects of one tiered segment.
 """

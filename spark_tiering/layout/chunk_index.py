@@ -1,5 +1,5 @@
 """
-Where each chunk of a log lies, before and after it was stored. Pure.
+The index of chunks: the place of each chunk, in the log and in the stored object. Pure.
 
 A log is cut into chunks of one size, but for the last; each is stored by itself, as it is or as one
 zstd frame, and stored chunks follow one another with nothing between. An index says how long each
@@ -68,13 +68,11 @@ class FixedChunks:
 
     @property
     def least_stored_chunk_bytes(self) -> int:
-        """Length of the shortest stored chunk."""
         if self.count < 2:
             return self.last_stored_chunk_bytes
         return min(self.stored_chunk_bytes, self.last_stored_chunk_bytes)
 
     def chunk(self, number: int) -> StoredChunk:
-        """The chunk of that number, from 0."""
         is_last = _require_number(number, self.count)
         stored_bytes = self.last_stored_chunk_bytes if is_last else self.stored_chunk_bytes
         start, size = _original(self, number)
@@ -115,11 +113,9 @@ class VariableChunks:
 
     @property
     def least_stored_chunk_bytes(self) -> int:
-        """Length of the shortest stored chunk."""
         return min(self.stored_sizes)
 
     def chunk(self, number: int) -> StoredChunk:
-        """The chunk of that number, from 0."""
         _require_number(number, self.count)
         start, size = _original(self, number)
         return StoredChunk(number, start, size, self._starts[number], self.stored_sizes[number])
@@ -129,14 +125,12 @@ ChunkIndex = FixedChunks | VariableChunks
 
 
 def plain_chunks(original_bytes: int, chunk_bytes: int) -> FixedChunks:
-    """The index of a log that is stored as it is."""
     count = _count(original_bytes, chunk_bytes)
     last_bytes = original_bytes - max(count - 1, 0) * chunk_bytes
     return FixedChunks(chunk_bytes, original_bytes, chunk_bytes, last_bytes)
 
 
 def is_stored_plain(index: ChunkIndex) -> bool:
-    """Whether each chunk is stored with as many bytes as it has."""
     if isinstance(index, FixedChunks):
         return index.count == 0 or (
             (index.count == 1 or index.stored_chunk_bytes == index.original_chunk_bytes)

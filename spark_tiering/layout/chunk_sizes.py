@@ -46,13 +46,12 @@ _WHERE = "transformedChunks"
 
 
 def format_sizes(sizes: Sequence[int]) -> str:
-    """The text for *sizes*; raises `InvalidArgument` for those that no manifest can carry."""
+    """Raise `InvalidArgument` for sizes that no manifest can carry."""
     encoded = encode_sizes(sizes)
     return base64.b64encode(FrameWriter(has_checksum=False).frame(encoded)).decode("ascii")
 
 
 def parse_sizes(text: str) -> array[int] | LayoutFinding:
-    """The sizes that a text stands for, or what is wrong with it."""
     if len(text) > TEXT_CHARACTERS_MAX:
         detail = f"{_WHERE}: {len(text)} characters, at most {TEXT_CHARACTERS_MAX} are read"
         return LayoutFinding(LayoutFault.TOO_LARGE, detail)
@@ -65,7 +64,6 @@ def parse_sizes(text: str) -> array[int] | LayoutFinding:
 
 
 def encode_sizes(sizes: Sequence[int]) -> bytes:
-    """The binary form, before zstd."""
     if len(sizes) > CHUNKS_MAX:
         msg = f"{len(sizes)} chunks, at most {CHUNKS_MAX}"
         raise InvalidArgument(msg)
@@ -85,7 +83,6 @@ def encode_sizes(sizes: Sequence[int]) -> bytes:
 
 
 def decode_sizes(encoded: bytes) -> array[int] | LayoutFinding:
-    """The sizes of a binary form, or what is wrong with it."""
     if len(encoded) < _COUNT.size:
         return _damaged(f"{len(encoded)} bytes")
     (count,) = _COUNT.unpack_from(encoded)
@@ -113,7 +110,6 @@ def decode_sizes(encoded: bytes) -> array[int] | LayoutFinding:
 
 
 def _widened(values: memoryview, width: int, least: int) -> array[int]:
-    """Values of *width* bytes each, on top of *least*."""
     if width == 0:
         return array("q")
     native = bytearray(len(values) // width * _VALUE_BYTES)

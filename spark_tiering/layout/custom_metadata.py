@@ -1,5 +1,5 @@
 """
-What the plugin can have a broker keep beside a segment's metadata: size, prefix, key. Pure.
+Custom metadata that the plugin has a broker keep for a segment: size, prefix, key. Pure.
 
 A section of tagged fields in Kafka's form: count, then by rising tag: tag, length, value; numbers
 are unsigned varints. Fields of other tags are kept as they are. Brokers refuse more than
@@ -46,7 +46,7 @@ def format_custom_metadata(
     custom: CustomMetadata, bytes_max: int = CUSTOM_METADATA_BYTES_MAX
 ) -> bytes | None:
     """
-    The bytes for a record; `None` where there is no field.
+    Return the bytes for a record; `None` where there is no field.
 
     Raises `InvalidArgument` when they are more than the broker would take.
     """
@@ -76,7 +76,7 @@ def format_custom_metadata(
 
 
 def parse_custom_metadata(section: bytes | None) -> CustomMetadata | LayoutFinding:
-    """What a record's custom metadata says; another plugin's is a finding."""
+    """Return the fields of a record's custom metadata; another plugin's is a finding."""
     if not section:
         return CustomMetadata()
     try:
@@ -118,7 +118,6 @@ class _Section:
         )
 
     def long(self) -> int:
-        """A zig-zag number, and nothing behind it."""
         number = self._number(_VARLONG_BYTES_MAX)
         self.require_end()
         found = number >> 1 ^ -(number & 1)
@@ -128,7 +127,6 @@ class _Section:
         return found
 
     def text(self) -> str:
-        """A compact string, and nothing behind it."""
         size = self._number(_VARINT_BYTES_MAX) - 1
         if size < 0:
             msg = "a text that is null"
@@ -141,7 +139,6 @@ class _Section:
             raise _Unreadable(str(error)) from error
 
     def require_end(self) -> None:
-        """Refuse bytes that nobody reads."""
         if self._at != len(self._content):
             msg = f"{len(self._content) - self._at} bytes too many"
             raise _Unreadable(msg)

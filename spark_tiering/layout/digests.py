@@ -1,5 +1,5 @@
 """
-How long something is, and what it is, kept while it passes by: SHA-256 and CRC-64/NVME. Pure.
+Digests of bytes that pass by: length, SHA-256 and CRC-64/NVME. Pure.
 
 SHA-256 says that a copy is the source. CRC-64/NVME is the checksum that object stores check and
 tell without reading: of a whole object, and the same for one written in parts, since the sums of
@@ -23,15 +23,12 @@ CRC64_BYTES = 8
 
 
 class ContentDigest(NamedTuple):
-    """A length with the two sums of so many bytes."""
-
     size_bytes: int
     sha256: bytes
     crc64nvme: int
 
     @property
     def crc64nvme_text(self) -> str:
-        """The sum as S3 writes it: base64 of eight bytes, the most significant first."""
         return crc64nvme_text(self.crc64nvme)
 
 
@@ -49,24 +46,21 @@ class StreamDigest:
         self._crc64nvme = continued_crc64nvme(self._crc64nvme, piece)
 
     def digest(self) -> ContentDigest:
-        """The digest of everything so far."""
         return ContentDigest(self.size_bytes, self._sha256.digest(), self._crc64nvme)
 
 
 def digest_of(content: bytes | memoryview) -> ContentDigest:
-    """The digest of bytes that are all there."""
     stream = StreamDigest()
     stream.add(content)
     return stream.digest()
 
 
 def continued_crc64nvme(crc64nvme: int, piece: bytes | bytearray | memoryview) -> int:
-    """The sum of bytes that have this sum, 0 where there are none, with *piece* behind them."""
+    """Return the sum of bytes with the sum *before*, 0 for none, and *piece* behind them."""
     return checksums.crc64nvme(piece, crc64nvme)
 
 
 def crc64nvme_of_parts(parts: Iterable[tuple[int, int]]) -> int:
-    """The sum of a whole from the (sum, size in bytes) of its parts, in their order."""
     whole = 0
     for crc64nvme, size_bytes in parts:
         whole = checksums.combine_crc64nvme(whole, crc64nvme, size_bytes)
@@ -78,7 +72,7 @@ def crc64nvme_text(crc64nvme: int) -> str:
 
 
 def parse_crc64nvme(text: str) -> int | None:
-    """A sum that S3 wrote; `None` where the text is none."""
+    """Return a sum that S3 wrote; `None` where the text is none."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -44,8 +44,6 @@ _SEALED_KEY: Final = "the sealed data key"
 
 
 class PrivateKey:
-    """One private key for RSA, as a file in PEM has it."""
-
     def __init__(self, pem: bytes, where: str) -> None:
         """*where* names the file. Raises `ConfigError`, with nothing of its content."""
         # Large, and not needed where nothing is encrypted.
@@ -81,7 +79,7 @@ class PrivateKey:
         raise TypeError(msg)
 
     def open(self, sealed_key: bytes) -> bytes | None:
-        """The data key; `None` where it was not sealed for this one."""
+        """Return the data key; `None` where it was not sealed for this one."""
         numbers = self._numbers
         modulus = numbers.public_numbers.n
         sealed = int.from_bytes(sealed_key)
@@ -107,7 +105,6 @@ def _blinding(modulus: int) -> tuple[int, int]:
 
 
 def _unpadded(padded: bytes) -> bytes | None:
-    """What OAEP padded, if that is a data key."""
     seed_mask = _mgf1(padded[1 + _HASH_BYTES :], _HASH_BYTES)
     seed = _xor(padded[1 : 1 + _HASH_BYTES], seed_mask)
     block_mask = _mgf1(seed, len(padded) - 1 - _HASH_BYTES)
@@ -147,7 +144,7 @@ class SegmentCipher:
         raise TypeError(msg)
 
     def open(self, sealed: bytes | memoryview, where: str) -> bytes | LayoutFinding:
-        """What is in one sealed part; *where* names it in a finding."""
+        """Decrypt one sealed part; *where* names it in a finding."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         if len(sealed) < SEALED_BYTES:

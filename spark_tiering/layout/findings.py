@@ -1,4 +1,4 @@
-"""What can be wrong with the objects of a tiered segment. Values only."""
+"""Findings: faults of the objects of a tiered segment. Values only."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LayoutFault(StrEnum):
     INCONSISTENT = "inconsistent"
     """Each value may be, and they contradict each other."""
     ENCRYPTED = "encrypted"
-    """The bytes can be read only with a key, which nobody has here."""
+    """The bytes can be read only with a key, and the key ring lacks it."""
     KEY_WRONG = "key-wrong"
     """There is a key of that name, and it is not the one that sealed this."""
     MISSING = "missing"
     """There is no such object, and there ought to be one."""
     LENGTH = "length"
-    """More or fewer bytes than was told."""
+    """More or fewer bytes than expected."""
     DAMAGED = "damaged"
     """A frame, or an encoded number, that is not what was written."""
 

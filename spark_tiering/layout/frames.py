@@ -35,12 +35,11 @@ class FrameWriter:
         )
 
     def frame(self, content: bytes | bytearray | memoryview) -> bytes:
-        """One whole frame that says how many bytes it holds."""
         return self._compressor.compress(content)
 
 
 def inflate_frame(frame: bytes | memoryview, size_bytes: int, where: str) -> bytes | LayoutFinding:
-    """What one frame holds, which must be *size_bytes*; *where* names it in a finding."""
+    """Inflate one frame, which must hold *size_bytes*; *where* names it in a finding."""
     stated = _stated_size(frame, where)
     if isinstance(stated, LayoutFinding):
         return stated
@@ -53,7 +52,7 @@ def inflate_frame(frame: bytes | memoryview, size_bytes: int, where: str) -> byt
 def inflate_frame_up_to(
     frame: bytes | memoryview, size_bytes_max: int, where: str
 ) -> bytes | LayoutFinding:
-    """What one frame holds; nothing where it says that this is more than *size_bytes_max*."""
+    """Inflate one frame, unless it says that it holds more than *size_bytes_max*."""
     stated = _stated_size(frame, where)
     if isinstance(stated, LayoutFinding):
         return stated
@@ -106,7 +105,7 @@ class ZstdFrameReader:
 
 def _bound(frame: memoryview) -> int | None:
     """
-    The most that a frame can hold, by its blocks; None where the bytes are no such frame.
+    Return the most that a frame can hold, by its blocks; None where the bytes are no such frame.
 
     The library alone does not tell whether something follows the frame.
     """

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
+import msgspec
+
 from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import SegmentCipher
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.json_fields import JsonFault, JsonFields, parse_object
+from spark_tiering.layout.strict_json import JsonFault, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from spark_tiering.layout.encryption import PrivateKey
     from spark_tiering.layout.manifest import Manifest, SegmentEncryption
@@ -27,30 +29,29 @@ FORMAT: Final = "rlmm-key-ring"
 VERSION: Final = 1
 RING_BYTES_MAX: Final = 1024 * 1024
 KEY_BYTES_MAX: Final = 64 * 1024
-"""Of one file in PEM."""
+
+
+class _Ring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: str
+    version: int | str
+    keys: dict[str, str]
 
 
 def parse_key_ring(content: bytes, where: str) -> dict[str, str]:
-    """The files of a ring by the ids of their keys. Raises `ConfigError`."""
+    """Return the files of a ring by the ids of their keys. Raises `ConfigError`."""
     try:
-        fields = JsonFields(parse_object(content, RING_BYTES_MAX))
-        fields.require_only({"format", "version", "keys"})
-        if fields.text("format") != FORMAT:
-            fields.wrong("format", repr(FORMAT))
-        fields.number("version", VERSION, VERSION)
-        named = fields.object("keys")
-        return {key_id: named.text(key_id) for key_id in _ids(fields.mapping("keys"))}
-    except JsonFault as refused:
-        msg = f"{where} is no key ring: {refused.finding}"
-        raise ConfigError(msg) from refused
-
-
-def _ids(keys: Mapping[str, object]) -> Iterator[str]:
-    for key_id in keys:
+        ring = read_json(content, _Ring, bytes_max=RING_BYTES_MAX)
+    except JsonFault as fault:
+        msg = f"{where} is no key ring: {fault.kind}: {fault.detail}"
+        raise ConfigError(msg) from fault
+    if ring.format != FORMAT or ring.version not in (VERSION, str(VERSION)):
+        msg = f"{where} is no key ring: {ring.format[:80]!r}, expected {FORMAT!r} {VERSION}"
+        raise ConfigError(msg)
+    for key_id in ring.keys:
         if not key_id.strip() or ":" in key_id:
-            detail = f"keys: {key_id[:80]!r} is no id of a key"
-            raise JsonFault(LayoutFault.FIELD_WRONG, detail)
-        yield key_id
+            msg = f"{where} is no key ring: keys: {key_id[:80]!r} is no id of a key"
+            raise ConfigError(msg)
+    return ring.keys
 
 
 class KeyRing:
@@ -71,7 +72,6 @@ class KeyRing:
         return frozenset(self._keys)
 
     def cipher(self, encryption: SegmentEncryption) -> SegmentCipher | LayoutFinding:
-        """What opens the parts of a segment, or why they cannot be opened."""
         shown = repr(encryption.key_id[:80])
         key = self._keys.get(encryption.key_id)
         if key is None:
@@ -86,7 +86,7 @@ class KeyRing:
 
 
 def cipher_of(manifest: Manifest, ring: KeyRing | None) -> SegmentCipher | LayoutFinding | None:
-    """What opens the parts of a segment; `None` where it is not encrypted."""
+    """Return the cipher of a segment's parts; `None` where it is not encrypted."""
     if manifest.encryption is None:
         return None
     if ring is None:

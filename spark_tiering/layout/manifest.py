@@ -1,6 +1,5 @@
 """
-The manifest of a tiered segment, version 1: what it says, and its bytes as the plugin writes them.
-Pure.
+The manifest of a tiered segment, version 1, as values; `manifest_document` has its bytes. Pure.
 
 The manifest is written last: where it is, log and indexes are whole. The plugin refuses a manifest
 with a field that it does not know, everywhere but inside `remoteLogSegmentMetadata`, which it
@@ -11,29 +10,20 @@ the segment. Equal manifests have equal bytes.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.layout.chunk_index import FixedChunks, is_stored_plain
-from spark_tiering.layout.chunk_sizes import format_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.chunk_index import ChunkIndex
     from spark_tiering.layout.digests import ContentDigest
     from spark_tiering.layout.findings import LayoutFinding
-    from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
+    from spark_tiering.layout.segment_indexes import SegmentIndexes
 
-VERSION = "1"
-NOTE_FIELD = "rlmm"
-"""What is ours stands under this name, inside `remoteLogSegmentMetadata`."""
 LABEL_CHARACTERS_MAX = 200
 
 _LABEL = re.compile(rf"[A-Za-z0-9 ._:@/+=-]{{1,{LABEL_CHARACTERS_MAX}}}")
@@ -113,12 +103,10 @@ class Manifest:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether a key is needed for more than its sizes."""
         return self.encryption is not None
 
 
 def describe(segment: SegmentMetadata, note: CopyNote | None = None) -> SegmentDescription:
-    """What a manifest says of *segment*."""
     return SegmentDescription(
         segment.id,
         segment.start_offset,
@@ -129,105 +117,3 @@ def describe(segment: SegmentMetadata, note: CopyNote | None = None) -> SegmentD
         tuple(segment.epochs),
         note,
     )
-
-
-def format_manifest(manifest: Manifest) -> bytes:
-    """The bytes of the manifest object; raises `InvalidArgument` for one that we do not write."""
-    is_plain = not manifest.is_compressed and manifest.encryption is None
-    if is_plain and not is_stored_plain(manifest.chunks):
-        msg = f"{manifest.chunks.original_bytes} bytes that are not compressed take as many"
-        raise InvalidArgument(msg)
-    fields: dict[str, Any] = {
-        "version": VERSION,
-        "chunkIndex": _chunk_fields(manifest.chunks),
-        "segmentIndexes": _index_fields(manifest.indexes),
-        "compression": manifest.is_compressed,
-    }
-    if manifest.encryption is not None:
-        fields["encryption"] = _encryption_fields(manifest.encryption)
-    if isinstance(manifest.described, SegmentDescription):
-        fields["remoteLogSegmentMetadata"] = _description_fields(manifest.described)
-    elif manifest.described is not None:
-        msg = f"a description that could not be read: {manifest.described}"
-        raise InvalidArgument(msg)
-    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _chunk_fields(chunks: ChunkIndex) -> Mapping[str, Any]:
-    if isinstance(chunks, FixedChunks):
-        return {
-            "type": "fixed",
-            "originalChunkSize": chunks.original_chunk_bytes,
-            "originalFileSize": chunks.original_bytes,
-            "transformedChunkSize": chunks.stored_chunk_bytes,
-            "finalTransformedChunkSize": chunks.last_stored_chunk_bytes,
-        }
-    return {
-        "type": "variable",
-        "originalChunkSize": chunks.original_chunk_bytes,
-        "originalFileSize": chunks.original_bytes,
-        "transformedChunks": format_sizes(chunks.stored_sizes),
-    }
-
-
-def _index_fields(indexes: SegmentIndexes) -> Mapping[str, Any]:
-    return {
-        "offset": _place_fields(indexes.offset),
-        "timestamp": _place_fields(indexes.timestamp),
-        "producerSnapshot": _place_fields(indexes.producer_snapshot),
-        "leaderEpoch": _place_fields(indexes.leader_epoch),
-        # The plugin asks for the name even where there is nothing.
-        "transaction": None if indexes.transaction is None else _place_fields(indexes.transaction),
-    }
-
-
-def _place_fields(place: IndexPlace) -> Mapping[str, int]:
-    return {"position": place.position, "size": place.size_bytes}
-
-
-def _encryption_fields(encryption: SegmentEncryption) -> Mapping[str, str]:
-    sealed = base64.b64encode(encryption.sealed_key).decode("ascii")
-    return {
-        "dataKey": f"{encryption.key_id}:{sealed}",
-        "aad": base64.b64encode(encryption.aad).decode("ascii"),
-    }
-
-
-def _description_fields(described: SegmentDescription) -> Mapping[str, Any]:
-    partition = described.segment_id.partition
-    fields: dict[str, Any] = {
-        "remoteLogSegmentId": {
-            "topicIdPartition": {
-                "topicId": str(partition.topic_id),
-                "topicPartition": {"topic": partition.topic, "partition": partition.partition},
-            },
-            "id": str(described.segment_id.uuid),
-        },
-        "startOffset": described.start_offset,
-        "endOffset": described.last_offset,
-        "maxTimestampMs": described.max_timestamp_ms,
-        "brokerId": described.broker_id,
-        "eventTimestampMs": described.event_timestamp_ms,
-        "segmentLeaderEpochs": {str(epoch): start for epoch, start in described.epochs},
-    }
-    if described.note is not None:
-        fields[NOTE_FIELD] = _note_fields(described.note)
-    return fields
-
-
-def _note_fields(note: CopyNote) -> Mapping[str, Any]:
-    return {
-        "writer": note.writer,
-        "jobId": note.job_id,
-        "source": _digest_fields(note.source_log),
-        "log": _digest_fields(note.log_object),
-        "indexes": _digest_fields(note.indexes_object),
-    }
-
-
-def _digest_fields(digest: ContentDigest) -> Mapping[str, Any]:
-    return {
-        "size": digest.size_bytes,
-        "sha256": digest.sha256.hex(),
-        "crc64nvme": digest.crc64nvme_text,
-    }

@@ -33,7 +33,7 @@ from spark_tiering.layout.custom_metadata import (
 )
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest_document import parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, main_key
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ class CustomFields(StrEnum):
 
 
 class RecoveredSegment(NamedTuple):
-    """A segment's metadata, and the manifest that it is from."""
-
     segment: SegmentMetadata
     manifest: Manifest
 
@@ -68,7 +66,7 @@ def recover_segment(
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
 ) -> RecoveredSegment | LayoutFinding:
     """
-    The metadata of the finished segment whose manifest has *name* and *content*; or why not.
+    Return the metadata of the finished segment whose manifest has *name* and *content*; or why not.
 
     *prefix* is the one that the key has, for the custom metadata that holds it.
     """
@@ -95,7 +93,7 @@ def recover_from(
     fields: CustomFields = CustomFields.NONE,
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
 ) -> SegmentMetadata | LayoutFinding:
-    """The same for a manifest of *manifest_bytes* bytes that was read before."""
+    """Return the same for a manifest of *manifest_bytes* bytes that was read before."""
     described = manifest.described
     if described is None:
         detail = "remoteLogSegmentMetadata: nothing else tells offsets and leader epochs"
@@ -134,9 +132,7 @@ def custom_metadata_of(
     fields: CustomFields,
     bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
 ) -> bytes | None:
-    """
-    What the plugin would have had a broker keep; raises `InvalidArgument` where that is too much.
-    """
+    """Format it as the plugin does. Raise `InvalidArgument` where it is too long."""
     if fields is CustomFields.NONE:
         return None
     size_bytes = manifest.chunks.stored_bytes + manifest.indexes.size_bytes + manifest_bytes
@@ -147,7 +143,6 @@ def custom_metadata_of(
 
 
 def has_transactions(manifest: Manifest) -> bool:
-    """Whether any transaction was aborted in the segment: its transaction index is not empty."""
     place = manifest.indexes.transaction
     # Each part is sealed by itself, a vector before it and a tag behind it.
     empty_bytes = SEALED_BYTES if manifest.is_encrypted else 0
@@ -155,7 +150,6 @@ def has_transactions(manifest: Manifest) -> bool:
 
 
 def _contradiction(name: ObjectName, described: SegmentDescription) -> str | None:
-    """Where what a manifest says contradicts its key, or itself."""
     if name.kind is not ObjectKind.MANIFEST:
         return f"the key is that of a segment's {name.kind}, and no manifest's"
     for what, says, key_says in (

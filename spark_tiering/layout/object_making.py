@@ -44,8 +44,6 @@ class MadeLog(NamedTuple):
 
 
 class MadeIndexes(NamedTuple):
-    """An object of indexes that is whole."""
-
     places: SegmentIndexes
     stored: ContentDigest
 
@@ -165,9 +163,7 @@ class IndexesObject:
 
 
 class _Measured:
-    """
-    A source held to the size that was told for it: no byte more is given, and fewer are a finding.
-    """
+    """A source of exactly the announced size: fewer bytes are a finding."""
 
     def __init__(self, source: Iterable[bytes], size_bytes: int, name: str) -> None:
         self.digest = StreamDigest()
@@ -194,7 +190,7 @@ class _Measured:
 
 def _cut(pieces: Iterable[bytes], chunk_bytes: int) -> Iterator[memoryview]:
     """
-    The same bytes in chunks of one size, the last one maybe shorter.
+    Return the same bytes in chunks of one size, the last one maybe shorter.
 
     A chunk is memory that the next one is written into: it is used before another is asked for.
     """

@@ -35,8 +35,6 @@ class ObjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """What the name of an object says."""
-
     segment_id: SegmentId
     start_offset: int
     kind: ObjectKind
@@ -60,25 +58,23 @@ def main_key(segment_id: SegmentId, start_offset: int) -> str:
 
 
 def object_key(segment_id: SegmentId, start_offset: int, kind: ObjectKind, prefix: str = "") -> str:
-    """The key of one object; *prefix* is put before it as it is, so it brings its own slash."""
+    """Return the key of one object; *prefix* brings its own slash."""
     return f"{prefix}{main_key(segment_id, start_offset)}.{kind}"
 
 
 def object_keys(
     segment_id: SegmentId, start_offset: int, prefix: str = ""
 ) -> dict[ObjectKind, str]:
-    """The keys of all objects, in the order in which they are written: the manifest is last."""
     main = main_key(segment_id, start_offset)
     return {kind: f"{prefix}{main}.{kind}" for kind in ObjectKind}
 
 
 def partition_folder(partition: TopicIdPartition, prefix: str = "") -> str:
-    """What all keys of a partition begin with, and no other's: to list by."""
     return f"{prefix}{partition.topic}-{partition.topic_id}/{partition.partition}/"
 
 
 def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
-    """What *key* names, `None` where it is not the key of a segment's object under *prefix*."""
+    """Return the name in *key*; `None` where it is no object of a segment under *prefix*."""
     if not key.startswith(prefix):
         return None
     found = _KEY.fullmatch(key, len(prefix))

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class StoredObject(NamedTuple):
-    """What a store tells of one object."""
-
     size_bytes: int
     crc64nvme: int | None = None
 
@@ -31,7 +29,6 @@ class StoredObject(NamedTuple):
 def verify_objects(
     manifest: Manifest, stored: Mapping[ObjectKind, StoredObject]
 ) -> tuple[LayoutFinding, ...]:
-    """What is wrong with log and indexes by their manifest."""
     note = manifest.described.note if isinstance(manifest.described, SegmentDescription) else None
     findings: list[LayoutFinding] = []
     for kind, size_bytes, digest in (

@@ -50,17 +50,15 @@ class ObjectRangeRead:
     first_wanted: int = 0
     last_wanted: int = 0
     is_compressed: bool = True
-    """Of the chunks."""
     cipher: SegmentCipher | None = None
     """What opens each chunk, or the part, where it is sealed."""
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the store has to give."""
         return self.last_byte - self.first_byte + 1
 
     def contents(self, body: bytes | memoryview) -> Iterator[bytes | memoryview | LayoutFinding]:
-        """What is wanted of *body*, in order; nothing follows a finding."""
+        """Yield the wanted bytes of *body*, in order; nothing follows a finding."""
         if len(body) != self.size_bytes:
             detail = f"{len(body)} bytes at {self.first_byte}, expected {self.size_bytes}"
             yield LayoutFinding(LayoutFault.LENGTH, detail)
@@ -83,7 +81,6 @@ class ObjectRangeRead:
     def _original(
         self, stored: memoryview, chunk: StoredChunk, where: str
     ) -> bytes | memoryview | LayoutFinding:
-        """A chunk as it was before it was compressed, and then sealed."""
         opened: bytes | memoryview | LayoutFinding = stored
         if self.cipher is not None:
             opened = self.cipher.open(stored, where)
@@ -151,7 +148,6 @@ def plan_index_fetch(
 
 
 def _refusal(manifest: Manifest, cipher: SegmentCipher | None) -> LayoutFinding | None:
-    """Why a log cannot be read by its manifest here."""
     chunks = manifest.chunks
     if manifest.is_encrypted and cipher is None:
         return _encrypted()
@@ -188,7 +184,6 @@ def _transformed(
     last_byte: int,
     fetch_bytes: int,
 ) -> Iterator[ObjectRangeRead]:
-    """Whole chunks, as many at once as fit."""
     chunks = manifest.chunks
 
     def joined() -> ObjectRangeRead:

@@ -1,5 +1,5 @@
 """
-Where each part lies in the `.indexes` object of a segment. Pure.
+The `.indexes` object of a segment, and the place of each part in it. Pure.
 
 Parts follow one another in one order, whole and as they are: offset index, time index, producer
 snapshot, leader epochs, and the transaction index, which only segments with aborted transactions
@@ -28,8 +28,6 @@ INDEX_PARTS = (
 
 
 class IndexPlace(NamedTuple):
-    """Where one part lies in the object."""
-
     position: int
     size_bytes: int
 
@@ -56,12 +54,10 @@ class SegmentIndexes(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How long the object has to be at least."""
         return max(place.next_position for place in self if place is not None)
 
     @property
     def is_gapless(self) -> bool:
-        """Whether the parts follow one another in order, as every writer writes them."""
         position = 0
         for place in self:
             if place is not None:
@@ -72,7 +68,7 @@ class SegmentIndexes(NamedTuple):
 
 
 def lay_out_indexes(sizes: Mapping[SegmentPart, int]) -> SegmentIndexes:
-    """The places of parts of so many bytes; raises `InvalidArgument` when one is lacking."""
+    """Return the places of parts of so many bytes; raises `InvalidArgument` when one is lacking."""
     position = 0
     places: dict[SegmentPart, IndexPlace] = {}
     for part in INDEX_PARTS:

@@ -1,4 +1,4 @@
-"""What was asked for and is not there, and why; which segments are left out, and why. Pure."""
+"""Gaps: asked offsets that are not there, and segments that are left out, with reasons. Pure."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _INSIDE = (GapReason.BEING_COPIED, GapReason.BEING_DELETED, GapReason.OTHER_LINE
 
 @dataclass(frozen=True, slots=True)
 class RangeHolders:
-    """Who of a partition holds what, apart from what is read."""
-
     log_start: int | None
     tier: Range | None
     """From the first offset that the lineage has in the tier to behind its last."""
@@ -44,7 +42,6 @@ class RangeHolders:
         answers: Sequence[SegmentCoverage],
         log_start: int | None,
     ) -> RangeHolders:
-        """*answers*: of the whole partition, above *log_start*."""
         held: dict[GapReason, list[Range]] = {reason: [] for reason in _INSIDE}
         for segment in segments:
             reason, _ = _STATES.get(segment.state, (GapReason.OTHER_LINEAGE, None))
@@ -53,7 +50,7 @@ class RangeHolders:
         return cls(log_start, tier, {reason: _merged(one) for reason, one in held.items()})
 
     def gaps(self, first: int, behind: int) -> Iterator[PlanGap]:
-        """[first, behind), of which nothing is read, by reason; neighbours of one reason joined."""
+        """Yield the gaps of [first, behind) by reason; neighbours of one reason are joined."""
         places = {first, behind, self.log_start or 0, *(self.tier or ())}
         for ranges in self.by_reason.values():
             at = bisect_right(ranges, first, key=_end)
@@ -73,7 +70,6 @@ class RangeHolders:
             yield found
 
     def _reason(self, offset: int) -> GapReason:
-        """Of one of which all offsets up to the next place have the same."""
         if self.log_start is not None and offset < self.log_start:
             return GapReason.BELOW_LOG_START
         if self.tier is None or offset >= self.tier[1]:
@@ -91,7 +87,6 @@ def _end(found: Range) -> int:
 
 
 def _merged(ranges: list[Range]) -> list[Range]:
-    """The same offsets as ranges that rise and do not touch."""
     merged: list[Range] = []
     for first, behind in sorted(ranges):
         if merged and first <= merged[-1][1]:
@@ -102,7 +97,7 @@ def _merged(ranges: list[Range]) -> list[Range]:
 
 
 def missing_in(answers: Iterable[SegmentCoverage], first: int, behind: int) -> Iterator[Range]:
-    """What of [first, behind) nobody of *answers*, which lie in it and rise, answers for."""
+    """Yield the ranges of [first, behind) for which none of *answers* answers; these rise."""
     reached = first
     for one in answers:
         if one.first > reached:
@@ -119,7 +114,7 @@ def left_out_of(
     asked: Sequence[Range],
     log_start: int | None,
 ) -> Iterator[LeftOutSegment]:
-    """Those of *segments* with offsets in *asked* that are not *read*."""
+    """Return those of *segments* with offsets in *asked* that are not *read*."""
     floor = log_start or 0
     for segment in segments:
         if segment.id.uuid in read:
@@ -139,7 +134,6 @@ def left_out_of(
 
 
 def _why_not_read(segment: SegmentMetadata, history: Epochs) -> LeftOutReason:
-    """A finished one: hidden by others in its own epochs, or of epochs that were replaced."""
     ranges = {
         epoch: (first, history[at + 1][1] if at + 1 < len(history) else INT64_MAX)
         for at, (epoch, first) in enumerate(history)

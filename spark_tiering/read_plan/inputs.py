@@ -1,5 +1,5 @@
 """
-What a plan is made from: per partition a shard that answers for it. Pure.
+Inputs of a plan: for each partition a shard that answers for it. Pure.
 
 Whoever holds the metadata gives shards of its own. Of manifests one is made: each segment as if it
 had been copied when its manifest says so, which gives overlapping copies the order in which the
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionInput:
-    """One user partition."""
-
     partition: TopicIdPartition
     take: Callable[[], Shard | None]
     """Gives a shard that holds at least this partition, None where nothing is known of it after
@@ -38,8 +36,6 @@ class PartitionInput:
 
 @dataclass(frozen=True, slots=True)
 class StateOrigin:
-    """Whose state it is."""
-
     kind: PlanSourceKind
     cluster_id: str = ""
     metadata_topic_id: Uuid | None = None

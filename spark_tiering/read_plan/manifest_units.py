@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.errors import StoreUnavailable
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.findings import LayoutFinding
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import recover_segment
 from spark_tiering.read_plan.progress import ManifestsRead
 from spark_tiering.store_listing.manifests import list_manifests
@@ -36,24 +36,17 @@ _NOT_READ = {ObjectAbsent: "absent", ObjectArchived: "archived", RangeBeyondObje
 
 
 class UnreadableManifest(NamedTuple):
-    """A manifest that tells of no segment, and why."""
-
     key: str
     why: str
 
 
 class ManifestContents(NamedTuple):
-    """What manifests tell."""
-
     segments: list[SegmentMetadata]
     unread: list[UnreadableManifest]
-    """By key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestTask:
-    """One unit: some manifests of a store."""
-
     store: StoreSettings
     prefix: str
     manifests: tuple[ListedManifest, ...]

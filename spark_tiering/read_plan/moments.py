@@ -37,16 +37,12 @@ class PlanMoment(Protocol):
     def identity(self) -> LogIdentity: ...
 
     @property
-    def positions(self) -> Mapping[int, int]:
-        """By metadata partition: the next offset that is not in it."""
-        ...
+    def positions(self) -> Mapping[int, int]: ...
 
-    def partitions(self) -> list[PartitionSummary]:
-        """Every user partition that is wanted."""
-        ...
+    def partitions(self) -> list[PartitionSummary]: ...
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """A shard that holds all of *partition*."""
+        """Return a shard that holds all of *partition*."""
         ...
 
 
@@ -55,18 +51,12 @@ class PlanLog(Protocol):
 
     def identity(self) -> LogIdentity: ...
 
-    def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
-        """What each metadata partition holds."""
-        ...
+    def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]: ...
 
-    def read(self, place: int, position: int, *, bytes_max: int = 1 << 20) -> RecordSet | None:
-        """Record sets from *position* on."""
-        ...
+    def read(self, place: int, position: int, *, bytes_max: int = 1 << 20) -> RecordSet | None: ...
 
 
 class _Awaited:
-    """A log that is asked by plain calls, for who awaits."""
-
     def __init__(self, log: PlanLog) -> None:
         self._log = log
 
@@ -144,7 +134,7 @@ class SteadyMoment:
         return self._replayed[place].state(partition)
 
     def _is_told_of(self, partition: TopicIdPartition, place: int, until: int) -> bool:
-        """Whether any event between the position and *until* is about *partition*."""
+        """Return whether any event between the position and *until* is about *partition*."""
         position = self.positions[place]
         between = PartitionReplay(
             _Awaited(self._log), place, ReplayEnd({place: until - 1}),
@@ -161,12 +151,12 @@ class SteadyMoment:
 
 
 def steady(moment: PlanMoment, log: PlanLog) -> PlanMoment:
-    """*moment* at its positions and nothing newer; *log* is asked where that is not so."""
+    """Return *moment* at its positions and nothing newer; *log* is asked where that is not so."""
     return SteadyMoment(moment, log)
 
 
 def state_of(moment: PlanMoment, partition: TopicIdPartition) -> Shard | None:
-    """The state of *partition*, None where nothing is known of it."""
+    """Return the state of *partition*, None where nothing is known of it."""
     try:
         return moment.state(partition)
     except UnknownPartition:

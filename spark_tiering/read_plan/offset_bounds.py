@@ -1,5 +1,5 @@
 """
-What was asked of one partition, as offsets. Pure.
+Bounds of one partition, as offsets. Pure.
 
 A hole right before the segment that a time is found in may hold records of that time, so what is
 asked begins behind the last segment that is surely older; and a hole is never what an end by time
@@ -25,8 +25,6 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionQuestion:
-    """What is asked of one partition."""
-
     first: int
     next_offset: int
     is_open: bool = False
@@ -79,7 +77,7 @@ def _first(bounds: RecordBounds, answers: Sequence[SegmentCoverage]) -> int | No
 
 
 def _newer(answers: Sequence[SegmentCoverage], time_ms: int) -> int | None:
-    """The first that may have a record of *time_ms* or later."""
+    """Return the first that may have a record of *time_ms* or later."""
     for at, one in enumerate(answers):
         if one.segment.max_timestamp_ms >= time_ms:
             return at

@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_tiering.read_plan.document import DOCUMENT_BYTES_MAX, checksum_of, head_of
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, plan_of_document
-from spark_tiering.read_plan.fields import compact, segment_fields
-from spark_tiering.read_plan.json_values import JsonObject, PlanFault, ReadPlanFault, load, refuse
+from spark_tiering.read_plan.document import (
+    PlanFault,
+    ReadPlanFault,
+    ReadPlanUnreadable,
+    checksum_of,
+    document_of,
+    load_fields,
+    plan_of_document,
+    refuse,
+)
+from spark_tiering.read_plan.question_document import compact
 from spark_tiering.read_plan.tokens import TOKEN_CHARACTERS_MAX
 
 if TYPE_CHECKING:
@@ -59,9 +66,9 @@ _SUMMED = [name for name in SCHEMA.names if name not in {"token", "epochs"}]
 
 
 def format_parquet(plan: FrozenPlan) -> bytes:
-    rows = [segment_fields(one) for one in plan.segments]
-    head = head_of(plan)
-    head["checksum"] = checksum_of({**head, "segments": rows})
+    head = document_of(plan)
+    head["checksum"] = checksum_of(head)
+    rows = head.pop("segments")
     out = BytesIO()
     with pq.ParquetWriter(
         out,
@@ -79,7 +86,7 @@ def format_parquet(plan: FrozenPlan) -> bytes:
 
 
 def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """The plan that a table is; whatever the bytes are."""
+    """Return the plan that a table is; whatever the bytes are."""
     try:
         return plan_of_document(_document(content))
     except ReadPlanFault as refused:
@@ -102,21 +109,19 @@ def _document(content: bytes) -> dict[str, Any]:
         refuse(PlanFault.OTHER_FORMAT, f"a table without {HEAD.decode()} in its metadata")
     if not file.schema_arrow.equals(_as_read(), check_metadata=False):
         refuse(PlanFault.OTHER_FORMAT, f"other columns: {', '.join(file.schema_arrow.names)}")
-    head = JsonObject(load(packed, DOCUMENT_BYTES_MAX), "plan")
+    document = load_fields(packed)
     rows: list[dict[str, Any]] = []
-    token = head.text("token", TOKEN_CHARACTERS_MAX)
+    token = document.get("token")
     for batch in file.iter_batches(_ROWS_AT_ONCE):
         for row in batch.to_pylist():
             if row.pop("token") != token:
                 refuse(PlanFault.CONTRADICTION, "rows of several plans are in one table")
             rows.append(row)
-    document = dict(head.fields)
     checksum = document.pop("checksum", None)
     return {**document, "segments": rows, "checksum": checksum}
 
 
 def _as_read() -> pa.Schema:
-    """The columns as a file without a schema of Arrow's tells them."""
     out = BytesIO()
     pq.write_table(SCHEMA.empty_table(), out, store_schema=False)
     return pq.ParquetFile(out).schema_arrow

@@ -11,7 +11,13 @@ from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_me
 from spark_tiering.layout.object_names import ObjectKind, main_key
 from spark_tiering.read_plan.gaps import RangeHolders, left_out_of, missing_in
 from spark_tiering.read_plan.offset_bounds import asked_of
-from spark_tiering.read_plan.plan import FrozenPartition, FrozenSegment, GapReason, PlanGap
+from spark_tiering.read_plan.plan import (
+    EpochStart,
+    FrozenPartition,
+    FrozenSegment,
+    GapReason,
+    PlanGap,
+)
 from spark_tiering.read_plan.segment_lookup import answers_of, from_offset_on, history_of, within
 from spark_tiering.read_plan.tokens import PlanPosition
 
@@ -56,7 +62,9 @@ def plan_partition(
     holders = RangeHolders.of(segments, answers, log_start)
     gaps = tuple(_gaps_of(asked, read, holders))
     made = FrozenPartition(
-        partition,
+        partition.topic,
+        partition.topic_id,
+        partition.partition,
         one.metadata_partition,
         ranges,
         answers[0].first if answers else None,
@@ -64,14 +72,14 @@ def plan_partition(
         max((part.segment.max_timestamp_ms for part in answers), default=None),
         _next_offset(asked, gaps),
         tuple(history),
-        tuple(
-            _frozen(part, question.prefix, facts.retention_ms.get(partition.topic)) for part in read
-        ),
         gaps,
         tuple(
             left_out_of(
                 segments, {part.segment.id.uuid for part in read}, history, ranges, log_start
             )
+        ),
+        tuple(
+            _frozen(part, question.prefix, facts.retention_ms.get(partition.topic)) for part in read
         ),
     )
     floor = None if before is None else before.floor
@@ -88,7 +96,6 @@ def _is_deleted(shard: Shard, partition: TopicIdPartition) -> bool:
 def _ranges_of(
     asked: PartitionQuestion, lacked: Sequence[Range], answers: Sequence[SegmentCoverage]
 ) -> tuple[Range, ...]:
-    """What is asked for: of what was *lacked* before, as much as is there by now."""
     filled = [
         (part.first, part.last + 1)
         for first, behind in lacked
@@ -100,7 +107,6 @@ def _ranges_of(
 
 
 def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Neighbours as one; *ranges* rise."""
     joined: list[Range] = []
     for first, behind in ranges:
         if joined and joined[-1][1] == first:
@@ -113,7 +119,6 @@ def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
 def _gaps_of(
     asked: PartitionQuestion, read: Iterable[SegmentCoverage], holders: RangeHolders
 ) -> Iterator[PlanGap]:
-    """What is lacked anew; what was lacked before was told then."""
     last: PlanGap | None = None
     inside = [one for one in read if one.first >= asked.first]
     for first, behind in missing_in(inside, asked.first, asked.next_offset):
@@ -143,7 +148,6 @@ def _next_offset(asked: PartitionQuestion, gaps: Sequence[PlanGap]) -> int | Non
 
 
 def _lacked(before: PlanPosition | None) -> list[Range]:
-    """What a plan before this one could not have, and this one may."""
     if before is None or before.next_offset is None:
         return []
     below = [(0, before.floor)] if before.floor else []
@@ -171,7 +175,7 @@ def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) 
 
 
 def without(first: int, behind: int, ranges: Iterable[Range]) -> Iterator[Range]:
-    """What of [first, behind) is in none of *ranges*, which rise."""
+    """Yield the ranges of [first, behind) that are in none of *ranges*, which rise."""
     for low, high in ranges:
         if high <= first or low >= behind:
             continue
@@ -189,7 +193,9 @@ def _frozen(part: SegmentCoverage, prefix: str, retention_ms: int | None) -> Fro
     if retention_ms is not None and retention_ms >= 0 and segment.max_timestamp_ms >= 0:
         expires_at_ms = min(segment.max_timestamp_ms + retention_ms + 1, INT64_MAX)
     return FrozenSegment(
-        segment.id.partition,
+        segment.id.partition.topic,
+        segment.id.partition.topic_id,
+        segment.id.partition.partition,
         segment.id.uuid,
         segment.start_offset,
         segment.last_offset,
@@ -197,17 +203,17 @@ def _frozen(part: SegmentCoverage, prefix: str, retention_ms: int | None) -> Fro
         part.last,
         segment.size_bytes,
         segment.max_timestamp_ms,
-        segment.epochs,
+        expires_at_ms,
         segment.txn_index_empty,
+        tuple(EpochStart(epoch, first) for epoch, first in segment.epochs),
         log,
         indexes,
         manifest,
-        expires_at_ms,
     )
 
 
 def _keys(segment: SegmentMetadata, prefix: str) -> tuple[str, str, str]:
-    """Custom metadata speaks for log and indexes; the manifest is always under *prefix*."""
+    """Custom metadata names log and indexes; the manifest is always under *prefix*."""
     custom = parse_custom_metadata(segment.custom_metadata)
     if not isinstance(custom, CustomMetadata):
         custom = CustomMetadata()  # another plugin's

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rlmm.metadata.ids import SegmentId, TopicIdPartition
+import msgspec
+from msgspec import field
+
+from rlmm.metadata.ids import INT32_MAX, INT64_MIN, SegmentId, TopicIdPartition, Uuid
+from spark_tiering.layout.strict_json import Count32, Count64, Int32, Int64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rlmm.metadata.ids import Uuid
     from rlmm.metadata.segment import Epochs
     from spark_tiering.read_plan.question import Question, QuestionFacts
 
 
 class PlanSourceKind(StrEnum):
-    """What the plan was made of."""
-
     METADATA = "metadata"
     """The metadata topic, whoever keeps it: a service, Kafka or copied folders."""
     MANIFESTS = "manifests"
@@ -26,8 +27,6 @@ class PlanSourceKind(StrEnum):
 
 
 class GapReason(StrEnum):
-    """Why an asked range is not there."""
-
     BELOW_LOG_START = "below-log-start"
     """Deleted by retention, or by `kafka-delete-records`: the log begins behind it."""
     BELOW_TIER = "below-tier"
@@ -43,8 +42,6 @@ class GapReason(StrEnum):
 
 
 class LeftOutReason(StrEnum):
-    """Why a segment that holds asked offsets is not read."""
-
     BEING_COPIED = "being-copied"
     BEING_DELETED = "being-deleted"
     OTHER_LINEAGE = "other-lineage"
@@ -52,8 +49,21 @@ class LeftOutReason(StrEnum):
     """Other copies answer for all its offsets."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenSegment:
+Text = Annotated[str, msgspec.Meta(max_length=2_000)]
+Pair = tuple[Count64, Count64]
+"""Usually [first offset, next offset)."""
+
+
+class PlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of the plan; its fields are those of document and table, in their order."""
+
+
+class EpochStart(PlanRow, frozen=True):
+    epoch: Int32
+    first_offset: Int64
+
+
+class FrozenSegment(PlanRow, frozen=True):
     """
     One range of one segment to be read. All offsets are inclusive.
 
@@ -61,90 +71,103 @@ class FrozenSegment:
     before that range and with what is behind it.
     """
 
-    partition: TopicIdPartition
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    """Of the whole segment."""
-    read_first: int
-    read_last: int
-    """What is to be read of it; whatever else is in it is another segment's, or not asked for."""
-    size_bytes: int
-    """Of the whole log file, as brokers had it."""
-    max_timestamp_ms: int
-    epochs: Epochs
-    txn_index_empty: bool
-    log_key: str
-    indexes_key: str
-    manifest_key: str
-    """Whole keys, with their prefix; empty where the layout has none for such a topic."""
-    expires_at_ms: int | None = None
+    topic: Text
+    topic_id: Uuid
+    number: Count32 = field(name="partition")
+    uuid: Uuid = field(name="segment_id")
+    start_offset: Count64
+    last_offset: Count64
+    read_first: Count64 = field(name="read_first_offset")
+    read_last: Count64 = field(name="read_last_offset")
+    """The range to read; other segments answer for the rest, or it was not asked for."""
+    size_bytes: Int32
+    max_timestamp_ms: Int64
+    expires_at_ms: Count64 | None
     """From when on retention by time deletes it, as far as its retention is known."""
+    txn_index_empty: bool
+    epoch_starts: tuple[EpochStart, ...] = field(name="epochs")
+    log_key: Text
+    indexes_key: Text
+    manifest_key: Text
+    """Whole keys, with their prefix; empty where the layout has none for such a topic."""
+
+    @property
+    def partition(self) -> TopicIdPartition:
+        return TopicIdPartition(self.topic_id, self.topic, self.number)
 
     @property
     def id(self) -> SegmentId:
         return SegmentId(self.partition, self.uuid)
 
     @property
+    def epochs(self) -> Epochs:
+        return tuple((one.epoch, one.first_offset) for one in self.epoch_starts)
+
+    @property
     def is_whole(self) -> bool:
         return (self.read_first, self.read_last) == (self.start_offset, self.last_offset)
 
     def cut(self, first: int, last: int) -> FrozenSegment | None:
-        """The same, of no more than *first* to *last*; None where nothing is left."""
+        """Return the range cut to *first* to *last*; None where nothing is left."""
         first, last = max(first, self.read_first), min(last, self.read_last)
-        return None if last < first else replace(self, read_first=first, read_last=last)
+        if last < first:
+            return None
+        return msgspec.structs.replace(self, read_first=first, read_last=last)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanGap:
-    """A range that was asked for and is not there."""
-
-    first_offset: int
-    next_offset: int | None
-    """Behind it; None where nobody knows: what was asked by time, and is not tiered yet."""
+class PlanGap(PlanRow, frozen=True):
+    first_offset: Count64
+    next_offset: Count64 | None
+    """None is unknown: the range was asked for by time, and is not tiered yet."""
     reason: GapReason
 
     @property
     def offsets(self) -> int | None:
-        """How many; None where nobody knows."""
+        """Return the number of offsets; None is unknown."""
         return None if self.next_offset is None else self.next_offset - self.first_offset
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutSegment:
-    """A segment with asked offsets that is not read."""
-
-    uuid: Uuid
-    start_offset: int
-    last_offset: int
-    size_bytes: int
+class LeftOutSegment(PlanRow, frozen=True):
+    uuid: Uuid = field(name="segment_id")
+    start_offset: Count64
+    last_offset: Count64
+    size_bytes: Int32
     reason: LeftOutReason
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenPartition:
-    """One partition of a plan."""
-
-    partition: TopicIdPartition
-    metadata_partition: int | None
+class PartitionRow(PlanRow, frozen=True):
+    topic: Text
+    topic_id: Uuid
+    number: Count32 = field(name="partition")
+    metadata_partition: Count32 | None
     """None in plans of manifests."""
-    asked: tuple[tuple[int, int], ...]
-    """What was asked for, as [first offset, next offset), rising. One range, or none where nothing
-    can be there; of what is new since another plan several: what that one lacked, and what is
-    behind it."""
-    tier_first: int | None
-    tier_next: int | None
-    """What the tier has in the lineage, from its first offset to behind its last; None of nothing.
+    asked: tuple[Pair, ...]
+    """The asked ranges, rising. One range, or none where nothing can be there; of a plan that
+    begins behind another one several: what that one lacked, and what is behind it."""
+    tier_first: Count64 | None = field(name="tier_first_offset")
+    tier_next: Count64 | None = field(name="tier_next_offset")
+    """The tier's offsets in the lineage, from the first to behind the last; None of nothing.
     Between them there may be gaps."""
-    tiered_until_ms: int | None
+    tiered_until_ms: Int64 | None
     """The newest record that the tier has, by the newest of its segments."""
-    next_offset: int | None
+    next_offset: Count64 | None
     """From where on a later plan finds what is new; None where nothing was ever there."""
-    epochs: tuple[tuple[int, int], ...]
+    epochs: tuple[tuple[Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT32_MAX)], Int64], ...]
     """The lineage: leader epochs with the first offsets that are known of them."""
+    gaps: tuple[PlanGap, ...]
+    left_out: tuple[LeftOutSegment, ...]
+
+    @property
+    def partition(self) -> TopicIdPartition:
+        return TopicIdPartition(self.topic_id, self.topic, self.number)
+
+
+class FrozenPartition(PartitionRow, frozen=True):
     segments: tuple[FrozenSegment, ...] = ()
-    gaps: tuple[PlanGap, ...] = ()
-    left_out: tuple[LeftOutSegment, ...] = ()
+
+    @property
+    def row(self) -> PartitionRow:
+        return PartitionRow(*msgspec.structs.astuple(self)[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,21 +184,22 @@ class FrozenPlan:
     cluster_id: str
     metadata_topic_id: Uuid | None
     partition_count: int | None
-    """Of the metadata topic."""
     positions: Mapping[int, int]
     question: Question
     facts: QuestionFacts
     partitions: tuple[FrozenPartition, ...]
-    """By topic, partition and topic id."""
     warnings: tuple[str, ...] = ()
     since: str = ""
     """The token of the plan behind which this one begins; empty where it begins by itself."""
 
     @property
     def segments(self) -> Iterator[FrozenSegment]:
-        """All of them, by partition and offset."""
         return (segment for one in self.partitions for segment in one.segments)
 
     @property
     def gaps(self) -> Iterator[tuple[TopicIdPartition, PlanGap]]:
         return ((one.partition, gap) for one in self.partitions for gap in one.gaps)
+
+
+def partition_order(partition: TopicIdPartition) -> tuple[str, int, bytes]:
+    return (partition.topic, partition.partition, partition.topic_id)

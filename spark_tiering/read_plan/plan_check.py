@@ -1,5 +1,5 @@
 """
-Which segments of a plan are gone by now, and which are going. Pure.
+The check of a plan: segments that are gone by now, or are being deleted. Pure.
 
 A plan promises nothing about the future: retention goes on. Whoever reads one looks again when it
 is read, and believes of what was read meanwhile only what is still there.
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class PlannedSegmentFate(StrEnum):
-    """What became of a segment since it was planned."""
-
     THERE = "there"
     BEING_DELETED = "being-deleted"
     """Its objects may be gone at any moment."""
@@ -31,21 +29,18 @@ class PlannedSegmentFate(StrEnum):
 
 
 class CheckedRange(NamedTuple):
-    """A range of a plan, and whether it can still be read."""
-
     segment: FrozenSegment
     fate: PlannedSegmentFate
 
 
 def revisit(
-    plan: FrozenPlan, lost_write_state: Callable[[FrozenSegment], PlannedSegmentFate]
+    plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
 ) -> Iterator[CheckedRange]:
-    """Every range, in order; *lost_write_state* asks whoever knows now."""
-    return (CheckedRange(one, lost_write_state(one)) for one in plan.segments)
+    """Return every range, in order; *fate_of* asks the metadata or the store."""
+    return (CheckedRange(one, fate_of(one)) for one in plan.segments)
 
 
 def fate_in_metadata(planned: FrozenSegment, found: SegmentMetadata | None) -> PlannedSegmentFate:
-    """What became of *planned*, of which the metadata says *found* now."""
     if found is None:
         return PlannedSegmentFate.GONE
     if (found.start_offset, found.last_offset, found.size_bytes) != (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
-from spark_tiering.read_plan.json_values import PlanFault
+from spark_tiering.read_plan.document import PlanFault, ReadPlanUnreadable, parse_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +17,7 @@ _BYTES_MAX = 512 * 2**20
 
 
 def read_plan(file: Path) -> FrozenPlan | ReadPlanUnreadable:
-    """The plan in *file*, or why there is none. Raises `ConfigError` for no file to be read."""
+    """Raise `ConfigError` for a file that cannot be read."""
     try:
         with file.open("rb") as opened:
             content = opened.read(_BYTES_MAX + 1)
@@ -37,7 +36,7 @@ def read_plan(file: Path) -> FrozenPlan | ReadPlanUnreadable:
 
 
 def require_plan(file: Path) -> FrozenPlan:
-    """The same; raises `ConfigError` where it is no plan."""
+    """Return the same; raises `ConfigError` where it is no plan."""
     found = read_plan(file)
     if isinstance(found, ReadPlanUnreadable):
         msg = f"{file}: {found}"

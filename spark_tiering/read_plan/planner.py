@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.read_plan.fields import asked_content, digest_of
+from spark_tiering.read_plan.document import digest_of
 from spark_tiering.read_plan.partition_plan import plan_partition, without
-from spark_tiering.read_plan.plan import FrozenPlan
+from spark_tiering.read_plan.plan import FrozenPlan, partition_order
+from spark_tiering.read_plan.question_document import asked_content
 from spark_tiering.read_plan.tokens import DIGEST_BYTES, QUESTION_BYTES_MAX, PlanPosition, PlanToken
 
 if TYPE_CHECKING:
@@ -63,11 +64,6 @@ def make_plan(
     return replace(plan, token=str(_token_of(plan, reached)))
 
 
-def partition_order(partition: TopicIdPartition) -> tuple[str, int, bytes]:
-    """The order of a plan's partitions: by topic, partition, topic id."""
-    return (partition.topic, partition.partition, partition.topic_id)
-
-
 def _require_same_metadata(since: PlanToken, origin: StateOrigin) -> None:
     for what, told, found in (
         ("cluster", since.cluster_id, origin.cluster_id),
@@ -101,7 +97,6 @@ def _warnings(
     partitions: Sequence[FrozenPartition],
     before: Mapping[TopicIdPartition, PlanPosition],
 ) -> Iterator[str]:
-    """What whoever reads the plan has to know, by topic and partition."""
     ids: dict[tuple[str, int], list[str]] = {}
     for one in partitions:
         name = (one.partition.topic, one.partition.partition)

@@ -1,4 +1,4 @@
-"""How far the making of a plan is. Pure but for the clock."""
+"""Progress of making a plan. Pure but for the clock."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ class PlanningProgress(Progress):
 
 
 class PlanMeter:
-    """Tells who listens."""
-
     def __init__(
         self,
         listener: Callable[[Progress], None] = lambda _: None,

@@ -1,5 +1,5 @@
 """
-What a frozen plan is asked for, and what was known of the cluster when it was. Pure.
+The question of a frozen plan, and the facts of the cluster that were known with it. Pure.
 
 Both are part of a plan: with the state of the metadata they decide it wholly. In canonical form
 they are what a token's digest is of.
@@ -74,9 +74,7 @@ class Question:
     pattern: str = ""
     assigned: tuple[tuple[str, tuple[int, ...]], ...] = ()
     bounds: RecordBounds = RecordBounds()
-    """Of every partition that has none of its own."""
     bounds_of: Mapping[tuple[str, int], RecordBounds] = field(default_factory=dict)
-    """By topic and partition."""
     prefix: str = ""
     """Before the keys of objects, as brokers are configured with it."""
     location: str = ""
@@ -100,7 +98,7 @@ class Question:
             raise InvalidArgument(msg) from error
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether *partition* of *topic* is meant."""
+        """Return whether *partition* of *topic* is meant."""
         if any(fnmatchcase(topic, one) for one in self.without_topics):
             return False
         if self.assigned:
@@ -112,7 +110,7 @@ class Question:
         return not self.topics or any(fnmatchcase(topic, one) for one in self.topics)
 
     def unmet(self, known: Collection[tuple[str, int]]) -> Iterator[str]:
-        """What is named, topics by name or pattern and single partitions, and not in *known*."""
+        """Yield names, patterns and partitions of the question that match none of *known*."""
         names = {topic for topic, _ in known}
         yield from (one for one in self.topics if not any(fnmatchcase(name, one) for name in names))
         single = {(topic, number) for topic, numbers in self.assigned for number in numbers}
@@ -120,7 +118,6 @@ class Question:
             yield f"{topic}-{number}"
 
     def bounds_for(self, topic: str, partition: int) -> RecordBounds:
-        """What is asked of one partition."""
         return self.bounds_of.get((topic, partition), self.bounds)
 
 

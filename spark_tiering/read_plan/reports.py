@@ -1,22 +1,81 @@
-"""What `rlmm tier export` found: for people line by line, and as a document. Pure."""
+"""Reports of `rlmm tier export`: lines for people, and documents. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.base.time_text import duration_text, moment_text
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding, of_partition
-from spark_tiering.read_plan.fields import partition_fields, sums_of
+from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.layout.strict_json import plain_values
+from spark_tiering.read_plan.document import sums_of
 from spark_tiering.read_plan.plan_check import PlannedSegmentFate
-from spark_tiering.read_plan.summary import few, gap_text, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.read_plan.manifest_units import UnreadableManifest
-    from spark_tiering.read_plan.plan import FrozenPlan
+    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
     from spark_tiering.read_plan.plan_check import CheckedRange
+
+
+LINES_MAX: Final = 20
+"""Of partitions, of gaps, of warnings: more are counted, and stand in the plan."""
+
+
+def summary(plan: FrozenPlan, now_ms: int) -> Iterator[str]:
+    sums = sums_of(plan)
+    yield (
+        f"plan of {sums['partitions']} partitions: {sums['segments']} segments, "
+        f"{size_text(sums['bytes'])}, {sums['ranges']} ranges of {sums['offsets']} offsets"
+    )
+    yield f"  to read all of it: about {sums['requests']} requests"
+    if plan.since:
+        yield "  what is new since the plan that was named"
+    yield from few([_partition_line(one, now_ms) for one in plan.partitions], "partitions")
+    expiry = min((one.expires_at_ms for one in plan.segments if one.expires_at_ms), default=None)
+    if expiry is not None:
+        when = "is due by now" if expiry <= now_ms else f"at {moment_text(expiry)}"
+        yield f"  the first segment expires: {when}"
+    yield from few([f"  gap: {gap_text(*one)}" for one in plan.gaps], "gaps")
+    left_out = [left for one in plan.partitions for left in one.left_out]
+    for reason in sorted({one.reason for one in left_out}):
+        of_reason = [one for one in left_out if one.reason is reason]
+        size = size_text(sum(one.size_bytes for one in of_reason))
+        yield f"  left out, {reason}: {len(of_reason)} segments, {size}"
+    yield from few([f"  {one}" for one in plan.warnings], "warnings")
+    yield f"  token: {plan.token}"
+
+
+def gap_text(partition: TopicIdPartition, gap: PlanGap) -> str:
+    label = f"{partition.topic}-{partition.partition}"
+    if gap.next_offset is None:
+        return f"{label} from {gap.first_offset} on: {gap.reason}"
+    return f"{label} {gap.first_offset} to {gap.next_offset - 1}: {gap.reason}"
+
+
+def _partition_line(one: FrozenPartition, now_ms: int) -> str:
+    label = f"  {one.partition.topic}-{one.partition.partition}"
+    size = size_text(sum({part.uuid: part.size_bytes for part in one.segments}.values()))
+    read = f"{len(one.segments)} ranges, {size}"
+    if one.tier_next is None:
+        return f"{label}: {read}; nothing is tiered"
+    until = one.tiered_until_ms
+    fresh = ""
+    if until is not None and until >= 0:
+        ago = duration_text(max(0, now_ms - until) / 1_000)
+        fresh = f", time {moment_text(until)} ({ago} ago)"
+    return f"{label}: {read}; tiered up to offset {one.tier_next - 1}{fresh}"
+
+
+def few(lines: Sequence[str], what: str) -> Iterator[str]:
+    yield from lines[:LINES_MAX]
+    if len(lines) > LINES_MAX:
+        yield f"  ... and {len(lines) - LINES_MAX} more {what}"
+
 
 FORMAT: Final = "rlmm-tier-export"
 CHECK_FORMAT: Final = "rlmm-tier-export-check"
@@ -30,8 +89,6 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PlanExportReport:
-    """A plan that was made."""
-
     plan: FrozenPlan
     now_ms: int
     saved: str = ""
@@ -41,13 +98,11 @@ class PlanExportReport:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether anything that was asked for is not there."""
         known = {(one.partition.topic, one.partition.partition) for one in self.plan.partitions}
         is_unmet = any(self.plan.question.unmet(known))
         return is_unmet or any(one.gaps for one in self.plan.partitions)
 
     def findings(self) -> list[Finding]:
-        """Gaps by partition and offset, then manifests by key."""
         gaps = [
             of_partition(
                 kinds.PLAN_GAP,
@@ -62,7 +117,6 @@ class PlanExportReport:
         return gaps + [Finding(kinds.PLAN_UNTOLD, one.key, one.why) for one in self.unread]
 
     def document(self) -> dict[str, Any]:
-        """All but the segments, which are in the plan."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -72,13 +126,12 @@ class PlanExportReport:
             "cluster_id": self.plan.cluster_id,
             "saved": self.saved,
             "sums": sums_of(self.plan),
-            "partitions": [partition_fields(one) for one in self.plan.partitions],
+            "partitions": [plain_values(one.row) for one in self.plan.partitions],
             "warnings": list(self.plan.warnings),
             "findings": [one.view() for one in self.findings()],
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         yield from summary(self.plan, self.now_ms)
         if self.saved:
             yield f"  kept in {self.saved}"
@@ -86,19 +139,15 @@ class PlanExportReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """A plan that was looked at again."""
-
     plan: FrozenPlan
     ranges: tuple[CheckedRange, ...]
     now_ms: int
 
     @property
     def is_fine(self) -> bool:
-        """Whether all of it can still be read."""
         return all(one.fate is PlannedSegmentFate.THERE for one in self.ranges)
 
     def findings(self) -> list[Finding]:
-        """What cannot be read any more, or not for long, in the order of the plan."""
         return [
             of_partition(
                 _KINDS[one.fate],
@@ -115,7 +164,6 @@ class CheckReport:
         ]
 
     def document(self) -> dict[str, Any]:
-        """How much there is, and each range that is not."""
         return {
             "format": CHECK_FORMAT,
             "version": VERSION,
@@ -129,7 +177,6 @@ class CheckReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         there = sum(one.fate is PlannedSegmentFate.THERE for one in self.ranges)
         yield f"{there} of {len(self.ranges)} ranges of the plan can be read"
         expired = sum(

@@ -1,5 +1,5 @@
 """
-Which segment answers for which offsets, by the engine's own look-ups. Pure.
+The segment that answers for an offset, by the engine's own look-ups. Pure.
 
 Within one leader epoch the answer can change only where a finished segment that lists the epoch
 begins or ends in it. So the engine is asked once at each such place, and what it says there holds
@@ -90,14 +90,12 @@ def _in_epoch(
 
 
 def from_offset_on(answers: Iterable[SegmentCoverage], first: int) -> list[SegmentCoverage]:
-    """Without what lies below *first*."""
     return [one._replace(first=max(one.first, first)) for one in answers if one.last >= first]
 
 
 def within(
     answers: Sequence[SegmentCoverage], first: int, behind: int
 ) -> Iterator[SegmentCoverage]:
-    """What of *answers* lies in [first, behind)."""
     at = bisect_left(answers, first, key=attrgetter("last"))
     while at < len(answers) and answers[at].first < behind:
         one = answers[at]

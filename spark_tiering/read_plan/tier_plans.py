@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.errors import DataLost, InvalidArgument, LogError
 from rlmm.inspection.replay import ReplayEnd
 from rlmm.retention.retention import number
-from spark_tiering.read_plan.fields import asked_content
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
 from spark_tiering.read_plan.moments import moment_at, state_of
 from spark_tiering.read_plan.plan import PlanSourceKind
@@ -25,7 +24,7 @@ from spark_tiering.read_plan.plan_check import PlannedSegmentFate, fate_in_metad
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.progress import PlanMeter, PlanningProgress
 from spark_tiering.read_plan.question import QuestionFacts
-from spark_tiering.read_plan.question_reading import asked_of_content
+from spark_tiering.read_plan.question_document import asked_content, asked_of_content
 from spark_tiering.read_plan.tokens import DIGEST_BYTES
 from spark_tiering.store_listing.manifests import partition_manifests
 
@@ -94,7 +93,7 @@ def plan_of_moment(
 
 
 def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition]) -> QuestionFacts:
-    """What the cluster says of *partitions*; of a topic that was made anew, of the new one."""
+    """Ask the cluster for facts of *partitions*; a recreated topic answers for itself alone."""
     wanted = list(partitions)
     topics = cluster.topics(sorted({one.topic for one in wanted}))
     there = [
@@ -114,7 +113,6 @@ def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition
 
 
 def _is_expired(topic: TopicFacts) -> bool:
-    """Whether retention deletes anything of it at all."""
     policy = topic.setting("cleanup.policy")
     return policy is None or "delete" in policy
 
@@ -150,7 +148,7 @@ def remade(
 
 
 def question_of_token(token: PlanToken) -> tuple[Question, QuestionFacts]:
-    """What *token* says was asked. Raises `InvalidArgument` where it does not say it."""
+    """Return question and facts of *token*. Raise `InvalidArgument` where it has none."""
     if token.asked is None:
         msg = (
             "the token has only a digest of what was asked, which was too long for it: name the "
@@ -219,7 +217,7 @@ def plan_of_manifests(
     facts: QuestionFacts | None = None,
     since: PlanToken | None = None,
 ) -> FrozenPlan:
-    """The plan of what manifests tell; those that tell nothing are named in its warnings."""
+    """Return the plan of what manifests tell; those that tell nothing are named in its warnings."""
     warnings = [f"{one.key}: {one.why}" for one in told.unread[:UNREAD_SHOWN_MAX]]
     if len(told.unread) > UNREAD_SHOWN_MAX:
         warnings.append(f"{len(told.unread) - UNREAD_SHOWN_MAX} more manifests tell of no segment")
@@ -249,7 +247,7 @@ def fates_in_moment(
             raise InvalidArgument(msg)
     held: dict[TopicIdPartition, Shard | None] = {}
 
-    def lost_write_state(planned: FrozenSegment) -> PlannedSegmentFate:
+    def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:
         partition = planned.partition
         if partition not in held:
             held.clear()  # ranges come by partition: one at a time is enough
@@ -257,16 +255,16 @@ def fates_in_moment(
         shard = held[partition]
         return fate_in_metadata(planned, None if shard is None else shard.segment(planned.id))
 
-    return lost_write_state
+    return fate_of
 
 
 def fates_in_store(
     store: ObjectStore, prefix: str
 ) -> Callable[[FrozenSegment], PlannedSegmentFate]:
-    """Whether there is the manifest of a range now; nothing else tells without metadata."""
+    """Return whether there is the manifest of a range now; nothing else tells without metadata."""
     held: dict[TopicIdPartition, frozenset[str]] = {}
 
-    def lost_write_state(planned: FrozenSegment) -> PlannedSegmentFate:
+    def fate_of(planned: FrozenSegment) -> PlannedSegmentFate:
         partition = planned.partition
         if partition not in held:
             held.clear()
@@ -278,4 +276,4 @@ def fates_in_store(
             else PlannedSegmentFate.GONE
         )
 
-    return lost_write_state
+    return fate_of

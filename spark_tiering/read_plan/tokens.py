@@ -40,8 +40,6 @@ _KINDS = tuple(PlanSourceKind)
 
 @dataclass(frozen=True, slots=True)
 class PlanPosition:
-    """How far a plan has come in one partition."""
-
     next_offset: int | None
     gaps: tuple[tuple[int, int], ...] = ()
     """What it lacked below, as [first offset, next offset), rising."""
@@ -51,19 +49,14 @@ class PlanPosition:
 
 @dataclass(frozen=True, slots=True)
 class PlanToken:
-    """What a token says."""
-
     kind: PlanSourceKind
     cluster_id: str
     metadata_topic_id: Uuid | None
     partition_count: int | None
     positions: Mapping[int, int]
     asked_digest: bytes
-    """Of question, facts, and what it is new since."""
     asked: bytes | None
-    """The same in canonical form, where it is short."""
     content_digest: bytes
-    """Of the plan without its token."""
     reached: Mapping[TopicIdPartition, PlanPosition] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -98,7 +91,7 @@ class PlanToken:
 
 
 def parse_token(text: str) -> PlanToken:
-    """The token; raises `InvalidArgument` for what is none, or was changed."""
+    """Return the token; raises `InvalidArgument` for what is none, or was changed."""
     said = text.strip()
     if len(said) > TOKEN_CHARACTERS_MAX or _FORM.fullmatch(said) is None:
         msg = f"{said[:60]!r} is no token of a plan: these begin with {PREFIX}"

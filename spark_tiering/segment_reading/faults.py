@@ -1,4 +1,4 @@
-"""What can stand in the way of reading a segment: values, and the exception that carries one."""
+"""Faults of reading a segment: values, and the exception that carries one."""
 
 from __future__ import annotations
 
@@ -88,17 +88,15 @@ _KINDS: Final[Mapping[ReadFault, FindingKind]] = {
 
 
 def finding_kind(fault: ReadFault) -> FindingKind:
-    """The registered kind of finding that a fault is."""
     return _KINDS[fault]
 
 
 def of_finding(where: str, found: LayoutFinding) -> SegmentUnreadable:
-    """A finding of the layout about the object *where*."""
+    """Return a finding of the layout about the object *where*."""
     return SegmentUnreadable(_OF_LAYOUT[found.kind], where, found.detail)
 
 
 def of_manifest(where: str, found: LayoutFinding) -> SegmentUnreadable:
-    """A finding about the manifest itself, of whatever kind: nobody can read by it."""
     return SegmentUnreadable(ReadFault.MANIFEST, where, str(found))
 
 
@@ -107,6 +105,5 @@ def missing(where: str) -> SegmentUnreadable:
 
 
 def archived(found: ObjectArchived) -> SegmentUnreadable:
-    """It has to be restored first."""
     detail = f"it lies in {found.storage_class}, and must be restored to be read"
     return SegmentUnreadable(ReadFault.ARCHIVED, found.key, detail)

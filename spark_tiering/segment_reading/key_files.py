@@ -1,6 +1,4 @@
-"""
-A key ring from its files: what travels to workers is the path, and each process reads them itself.
-"""
+"""A key ring from its files. Workers get the path, and each process reads the files itself."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ class KeyRingSettings:
 
 def read_key_ring(settings: KeyRingSettings) -> KeyRing:
     """
-    The ring and all its keys. Files that it names without a folder lie beside it.
+    Return the ring and all its keys. Files that it names without a folder lie beside it.
 
     Raises `ConfigError` for what cannot be read, is no ring or no key, and for a file that every
     user of the machine may read.
@@ -39,9 +37,7 @@ def read_key_ring(settings: KeyRingSettings) -> KeyRing:
 
 
 def process_key_ring(settings: KeyRingSettings | None) -> KeyRing | None:
-    """
-    The ring of this process, read anew when its file is another one: keys are added while jobs run.
-    """
+    """The ring of this process, read again when its file has changed."""
     if settings is None:
         return None
     with _lock:

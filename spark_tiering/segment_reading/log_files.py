@@ -53,16 +53,14 @@ class FolderSegment:
 
     @property
     def where(self) -> str:
-        """The name of the log's file."""
         return self.listed.file(LOG)
 
     @property
     def log_bytes(self) -> int:
-        """How long the log was when the folder was looked at."""
         return self._log_bytes
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """The bytes of a range of the log; see `SegmentBytes.pieces`."""
+        """Return the bytes of a range of the log; see `SegmentBytes.pieces`."""
         require_range(first_byte, last_byte)
         behind = self._log_bytes if last_byte is None else min(last_byte + 1, self._log_bytes)
         position, piece_bytes = first_byte, piece_bytes_of(self._files)
@@ -76,7 +74,7 @@ class FolderSegment:
             position += asked
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """One of the files beside the log; see `SegmentBytes.index`."""
+        """Return one of the files beside the log; see `SegmentBytes.index`."""
         name = self._name_of(part)
         facts = None if name is None else self._facts.get(name)
         if name is None or facts is None:
@@ -92,7 +90,7 @@ class FolderSegment:
         return found
 
     def _name_of(self, part: SegmentPart) -> str | None:
-        """The file of a part; an active segment has no state behind it yet."""
+        """Return the file of a part; an active segment has no state behind it yet."""
         if part is SegmentPart.LEADER_EPOCHS:
             return EPOCH_CHECKPOINT
         if part is SegmentPart.PRODUCER_SNAPSHOT:
@@ -107,7 +105,6 @@ class FolderSegment:
         return self.listed.file(suffixes[part])
 
     def _cut(self, name: str, content: bytes) -> bytes:
-        """The check point as a copy of the segment carries it: up to its end."""
         found = epochs_of_file(name, content)
         if isinstance(found, SegmentFinding):
             raise SegmentUnreadable(ReadFault.DAMAGED, name, found.detail)
@@ -116,6 +113,5 @@ class FolderSegment:
 
 
 def _trimmed(content: bytes, entry_bytes: int) -> bytes:
-    """Without the entries of zeros at the end, which were allocated and not written."""
     used = len(content.rstrip(b"\0"))
     return content[: -(-used // entry_bytes) * entry_bytes]

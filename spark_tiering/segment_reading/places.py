@@ -37,14 +37,13 @@ class KeyPlaces:
 
     @property
     def count(self) -> int:
-        """How many prefixes there are."""
         return len(self._prefixes)
 
     def candidates(
         self, segment_id: SegmentId, start_offset: int, custom_metadata: bytes | None = None
     ) -> list[Keys]:
         """
-        The keys of all objects, the likeliest first; each key once for each kind.
+        Return the keys of all objects, the likeliest first; each key once for each kind.
 
         Raises `SegmentUnreadable` for a segment whose objects can have no key: no store has it.
         """
@@ -68,7 +67,6 @@ class KeyPlaces:
         return found
 
     def found(self, keys: Keys) -> None:
-        """Where the last one was, the next one is looked for first."""
         for prefix in self._prefixes:
             if parse_object_key(keys[ObjectKind.MANIFEST], prefix) is not None:
                 self._prefixes.remove(prefix)
@@ -77,7 +75,6 @@ class KeyPlaces:
 
 
 def _keys(content: str, manifest: str) -> Keys:
-    """The keys of log and indexes in one place, and that of the manifest in another."""
     return {
         kind: f"{manifest if kind is ObjectKind.MANIFEST else content}.{kind}"
         for kind in ObjectKind

@@ -17,22 +17,21 @@ class SegmentBytes(Protocol):
     """One segment. Every method may raise `SegmentUnreadable`."""
 
     @property
-    def where(self) -> str:
-        """What the log is called where it lies: a key, or the name of a file."""
+    def where(self) -> str: ...
 
     @property
     def log_bytes(self) -> int: ...
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
         """
-        The bytes [first_byte, last_byte] of the log in order, in pieces of any size.
+        Return the bytes [first_byte, last_byte] of the log in order, in pieces of any size.
 
         None from the log's end on; an end beyond it is cut to it. Raises `InvalidArgument` for an
         end before the start.
         """
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """One of its indexes, whole; `None` where it has none, as without aborted transactions."""
+        """Return one of its indexes, whole; `None` where it has none."""
 
 
 class ObjectReader(Protocol):
@@ -41,4 +40,4 @@ class ObjectReader(Protocol):
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent: ...
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """The bytes of a range, both ends inclusive."""
+        """Return the bytes of a range, both ends inclusive."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import cipher_of
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.range_reading import FETCH_BYTES, plan_index_fetch, plan_log_fetches
 from spark_tiering.segment_reading.faults import (
@@ -51,7 +51,7 @@ def open_tiered(
     ring: KeyRing | None = None,
 ) -> TieredSegment:
     """
-    The segment by its manifest, under the first of *prefixes* where there is one.
+    Return the segment by its manifest, under the first of *prefixes* where there is one.
 
     Raises `SegmentUnreadable` where no manifest is there, or none that says the log's size.
     """
@@ -67,7 +67,7 @@ def open_tiered(
 def find_manifest(
     store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces
 ) -> tuple[Keys, Manifest]:
-    """Where a segment's objects are, and its manifest. Raises `SegmentUnreadable`."""
+    """Find a segment's objects and its manifest. Raise `SegmentUnreadable`."""
     candidates = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)
     for keys in candidates:
         key = keys[ObjectKind.MANIFEST]
@@ -112,12 +112,10 @@ class TieredSegment:
 
     @property
     def log_bytes(self) -> int:
-        """How long the log is, as the broker had it."""
         return self.manifest.chunks.original_bytes
 
     @property
     def cipher(self) -> SegmentCipher | None:
-        """What opens its parts; `None` where they are not encrypted."""
         if not self._is_cipher_known:
             found = cipher_of(self.manifest, self._ring)
             if isinstance(found, LayoutFinding):
@@ -126,7 +124,7 @@ class TieredSegment:
         return self._cipher
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """The bytes of a range of the log; see `SegmentBytes.pieces`."""
+        """Return the bytes of a range of the log; see `SegmentBytes.pieces`."""
         require_range(first_byte, last_byte)
         if first_byte >= self.log_bytes:
             return
@@ -143,7 +141,7 @@ class TieredSegment:
             yield from self._contents(self.where, fetch)
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """One of its indexes; see `SegmentBytes.index`."""
+        """Return one of its indexes; see `SegmentBytes.index`."""
         place = self.manifest.indexes.place(part)
         if place is None:
             return None
@@ -187,7 +185,6 @@ class TieredSegment:
 
 
 def require_range(first_byte: int, last_byte: int | None) -> None:
-    """Refuse ranges that nobody can mean."""
     if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
         msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
         raise InvalidArgument(msg)

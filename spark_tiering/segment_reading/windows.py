@@ -42,7 +42,7 @@ def batch_windows(
     window_bytes: int = WINDOW_BYTES,
 ) -> Iterator[BatchWindow]:
     """
-    The range, which begins with a batch, in windows.
+    Return the range, which begins with a batch, in windows.
 
     Raises `SegmentUnreadable` with `DAMAGED` for a length that no batch has; windows before it are
     right. A range that ends within a batch ends with a window that has a *tail*.
@@ -67,7 +67,7 @@ def batch_windows(
 
 
 def _taken(held: bytearray, size: int) -> bytes:
-    """The first *size* bytes, which are not held any more."""
+    """Return the first *size* bytes, which are not held any more."""
     with memoryview(held) as whole, whole[:size] as wanted:
         taken = bytes(wanted)
     del held[:size]
@@ -75,7 +75,7 @@ def _taken(held: bytearray, size: int) -> bytes:
 
 
 def _whole_bytes(held: bytearray, window_bytes: int, where: str, position: int) -> int:
-    """How many bytes at the start of *held* are whole batches, up to a window; 0: not even one."""
+    """Return the length of the whole batches at the start of *held*, up to a window; 0 for none."""
     size = 0
     while len(held) - size >= LENGTH_FROM:
         (length,) = _LENGTH.unpack_from(held, size + _LENGTH_AT)

@@ -1,6 +1,6 @@
 """
-Where segments come from: folders that this process sees, or the sidecars of broker hosts; and what
-only the cluster can tell of them.
+Sources of segments: folders that this process sees, or the sidecars of broker hosts; and facts that
+only the cluster has.
 
     with TierCluster("broker:9092", "client.properties") as cluster:
         facts = cluster.partition_facts(wants_topic)
@@ -9,26 +9,24 @@ only the cluster can tell of them.
 
 By module, bottom up:
 
-    protocol           what a source gives: partitions by their identity, files to read them by
-    settings           what a source is opened by: plain values
-    logdir             brokers' log folders, or copies of them
-    sidecar            folders that a broker host's sidecar serves
-    opening            from settings to their source
-    replica_agreement  how far a replica's log is the leader's
-    survey             from a source and the cluster's facts to what a plan is made from
-    client_settings    how a client gets into the cluster
-    cluster            the cluster, for who may wait: facts, offsets, settings of topics
+    protocol         the protocol of sources: partitions by their identity, with their files
+    settings         settings of a source, as plain values
+    logdir           brokers' log folders, or copies of them
+    sidecar_http     requests to a sidecar by HTTP, for driver and executors
+    sidecar          folders that a broker host's sidecar serves
+    opening          from settings to their source
+    survey           from a source and the cluster's facts to the inputs of a plan
+    client_settings  settings of a Kafka client
+    cluster          the cluster, by blocking calls: facts, offsets, settings of topics
 
 Invariants:
 
 - A partition is known by its topic's id: a folder that lacks it is of use only where the cluster
   tells which topic has the name, and one whose id is not the cluster's is of none.
-- What is not known is not guessed: no last stable offset, no copy.
-- What only one replica has is never taken for the partition's.
-- Kafka's own topics, the metadata topic among them, are nobody's to tier.
-- Nothing here writes, but for the settings of a topic that somebody has changed on purpose.
+- The survey guesses nothing: without a last stable offset there is no copy.
+- Records of one replica alone are never taken for the partition's.
+- Kafka's own topics, the metadata topic among them, are never tiered.
+- Nothing here writes, except the settings of a topic that an operator asks to change.
 
 May be imported by `rlmm.cli`, `spark_tiering.copy_job`, `spark_tiering.data_source`.
-
-- `sidecar_http`: Requests to a sidecar by HTTP, for driver and executors.
 """

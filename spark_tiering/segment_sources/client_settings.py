@@ -1,4 +1,4 @@
-"""How a client gets into the cluster: read from what Java's own tools are given."""
+"""Settings of a Kafka client, read from a Java `client.properties`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def client_settings(
     timeout_s: float,
 ) -> KafkaSettings:
     """
-    The settings of a client of the cluster behind *bootstrap_servers*, `host:port` each.
+    Return the settings of a client of the cluster behind *bootstrap_servers*, `host:port` each.
 
     *command_config* is the path of a `client.properties`, or single properties. Raises
     `ConfigError` for what can neither be taken over nor left out, such as a keystore of a type that

@@ -9,8 +9,9 @@ before the high watermark.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
@@ -36,7 +37,6 @@ from spark_tiering.segment_sources.survey import ClusterPartition
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.kafka_messages.cluster import TopicMetadata
@@ -68,11 +68,11 @@ class TopicSettingInForce(NamedTuple):
     """A setting in force; *is_explicit* where it is set on the topic itself."""
 
     value: str | None
-    """None for a secret, which no broker tells."""
+    """None for a secret."""
     is_explicit: bool
 
 
-class TierCluster:
+class TierCluster(ClosedByWith):
     """
     A cluster by the addresses of some brokers. Asked as soon as it is made; to be closed.
 
@@ -162,13 +162,12 @@ class TierCluster:
     def last_stable_offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> dict[TopicIdPartition, int]:
-        """The offsets below which all is replicated and no transaction is open; see `offsets`."""
+        """Return last stable offsets; see `offsets`."""
         return _single(self._ends(partitions, LAST_STABLE))
 
     def _ends_if_known(
         self, partitions: Collection[TopicIdPartition], *asked: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-        """Nothing, where a leader is too old for one of the questions."""
         try:
             return self._ends(partitions, *asked)
         except UnsupportedVersion:
@@ -177,7 +176,6 @@ class TierCluster:
     def _ends(
         self, partitions: Collection[TopicIdPartition], *asked: LogEnd
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-        """The ends of each partition that its leader tells, in the order in which it is asked."""
         return self._thread.wait(ends_of(self._asked, partitions, *asked))
 
     def epoch_ends(
@@ -247,7 +245,7 @@ class TierCluster:
         raise error_for(where, outcome.code, "ALTER_CONFIGS of the topic")
 
     def why_too_old(self) -> str:
-        """Why a broker cannot tell what its tier has (`offsets`), empty where all can."""
+        """Return why a broker cannot answer for its tier (`offsets`); empty where all can."""
         nothing = ListOffsetsRequest({}, LATEST_TIERED)
         return self._thread.wait(self._asked.why_too_old(nothing))
 
@@ -264,20 +262,9 @@ class TierCluster:
             self._thread.wait(topics.close())
         self._thread.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def _leaders(topics: Sequence[TopicMetadata]) -> dict[TopicIdPartition, int]:
-    """Every partition of *topics*, with the broker that leads it."""
+    """Return every partition of *topics*, with the broker that leads it."""
     return {
         TopicIdPartition(topic.topic_id, topic.name, one.partition): one.leader
         for topic in topics

@@ -112,7 +112,7 @@ def _look_at(folder: Path) -> _Broker:
 def _partition(
     path: Path, name: TopicPartition, broker: _Broker
 ) -> FoundPartition | UnusablePlace | None:
-    """One partition's folder; None for what is no user's."""
+    """Return one partition's folder; None for what is no user's."""
     if not is_user_topic(name.topic):
         return None
     try:
@@ -137,7 +137,7 @@ def _partition(
 
 
 def _properties(folder: Path) -> dict[str, str] | None:
-    """Of `meta.properties`, empty where it is damaged; None without that file."""
+    """Read `meta.properties`: empty where it is damaged; None without that file."""
     content = _read(folder / META_PROPERTIES, _SMALL_BYTES_MAX)
     if content is None:
         return None
@@ -149,15 +149,13 @@ def _properties(folder: Path) -> dict[str, str] | None:
 
 
 def _high_watermarks(folder: Path) -> Mapping[TopicPartition, int]:
-    """What the broker had last noted; nothing where it cannot be read, for it is no more than
-    a help."""
+    """Read the high watermarks as the broker last wrote them; nothing where that fails."""
     content = _read(folder / HIGH_WATERMARKS, _CHECKPOINT_BYTES_MAX)
     noted = parse_offsets(content) if content is not None else {}
     return {} if isinstance(noted, CheckpointFault) else noted
 
 
 def _names(folder: Path) -> list[str]:
-    """What is in *folder*, by name."""
     try:
         return sorted(entry.name for entry in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -168,7 +166,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _read(path: Path, bytes_max: int) -> bytes | None:
-    """A small file, no more of it than *bytes_max*; None where there is none."""
+    """Return a small file, no more of it than *bytes_max*; None where there is none."""
     try:
         with path.open("rb") as file:
             return file.read(bytes_max)

@@ -14,7 +14,7 @@ SourceSettings = LogDirSettings | SidecarSourceSettings
 
 
 def open_source(settings: SourceSettings) -> SegmentSource:
-    """The source that *settings* name, to be closed by who opened it."""
+    """Return the source that *settings* name; the caller closes it."""
     if isinstance(settings, LogDirSettings):
         return LogDirSource(settings)
     # Needs TLS and HTTP, which folders do not.

@@ -1,6 +1,5 @@
 """
-What a source of segments gives: whole partitions, by their identity, and files to read each by. No
-I/O here.
+The protocol of segment sources: whole partitions, by identity, with their files. No I/O here.
 
 A source is asked by the driver alone; the files of a partition are a picklable value and go to
 whoever reads them.
@@ -32,7 +31,6 @@ OWN_TOPICS = frozenset(
 
 
 def is_user_topic(name: str) -> bool:
-    """Whether a topic of that name is a user's."""
     return name not in OWN_TOPICS
 
 
@@ -40,9 +38,7 @@ class ReplicaOrigin(NamedTuple):
     """Where a replica was found, and whose it is as far as the place tells."""
 
     place: str = ""
-    """For messages: a path, or an address."""
     node_id: int | None = None
-    """Of the broker whose replica it is."""
     cluster_id: str = ""
 
 
@@ -61,8 +57,6 @@ class FoundPartition(NamedTuple):
 
 
 class UnusablePlace(NamedTuple):
-    """A place of which nothing can be taken, and why."""
-
     place: str
     why: str
 
@@ -75,7 +69,7 @@ class StableOffsetFiles(Protocol):
     """Files that are served by somebody who asks the cluster how far they are stable."""
 
     def last_stable_offset(self) -> int | None:
-        """The last stable offset of the partition; None where nobody tells it."""
+        """Return the last stable offset of the partition; None where it is unknown."""
         ...
 
 

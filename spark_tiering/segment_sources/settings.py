@@ -1,4 +1,4 @@
-"""What a source is opened by: values that can be sent anywhere, with no secret among them."""
+"""Settings of a source: plain values without secrets."""
 
 from __future__ import annotations
 

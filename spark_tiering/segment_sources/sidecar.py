@@ -50,7 +50,7 @@ class SidecarFiles:
 
     def facts(self) -> dict[str, SourceFileFacts]:
         """
-        Every file by its name, as it is now, those that may not be read among them.
+        Return every file by its name, as it is now, those that may not be read among them.
 
         Raises `ConfigError` when there is no such folder any more.
         """
@@ -64,7 +64,10 @@ class SidecarFiles:
         }
 
     def last_stable_offset(self) -> int | None:
-        """The last stable offset as the sidecar has it from the cluster; None where it has none."""
+        """
+        Return the last stable offset as the sidecar has it from the cluster; None where it has
+        none.
+        """
         found = self._told().get("last_stable_offset")
         return found if type(found) is int else None
 
@@ -111,7 +114,7 @@ class SidecarSegmentSource:
     """Every partition that some sidecars serve, each as it is when it is asked for."""
 
     def __init__(self, settings: SidecarSourceSettings) -> None:
-        """Raises `ConfigError` for what is no address; nobody is asked yet."""
+        """Raise `ConfigError` for what is no address; this asks no sidecar."""
         addresses = dict.fromkeys(address.rstrip("/") for address in settings.addresses)
         self._endpoints = [Endpoint(address, settings) for address in addresses]
         for endpoint in self._endpoints:
@@ -138,7 +141,7 @@ class SidecarSegmentSource:
         return found, unusable + away
 
     def close(self) -> None:
-        """Nothing is held: connections are each thread's, and end with it."""
+        """Do nothing: each thread holds its own connections, and they end with it."""
 
 
 def _partitions(endpoint: Endpoint) -> tuple[list[FoundPartition], list[UnusablePlace]]:
@@ -188,7 +191,7 @@ def _partition(endpoint: Endpoint, one: dict[str, Any]) -> TopicIdPartition:
 def _answer(
     endpoint: Endpoint, name: str, parameters: dict[str, object], **options: Any
 ) -> SidecarResponse:
-    """What the sidecar says; raises `LogUnavailable` where it cannot say anything."""
+    """Ask the sidecar. Raise `LogUnavailable` where it cannot answer."""
     answer = ask(endpoint, _PATH + name, parameters, **options)
     if isinstance(answer, SidecarFault):
         why = answer.detail
@@ -200,7 +203,6 @@ def _answer(
 
 
 def _part(endpoint: Endpoint, answer: SidecarResponse, start: int, size: int) -> bytes:
-    """The bytes of a part, which has to be the one that was asked for."""
     told, end = answer.headers.get("content-range", ""), start + len(answer.body)
     if not told.startswith(f"bytes {start}-{end - 1}/") or end > start + size:
         raise _nonsense(endpoint, f"Content-Range {told!r} for {len(answer.body)} bytes at {start}")
@@ -208,7 +210,6 @@ def _part(endpoint: Endpoint, answer: SidecarResponse, start: int, size: int) ->
 
 
 def _refusal(endpoint: Endpoint, answer: SidecarResponse) -> RlmmError:
-    """What an answer that is no success means."""
     code, message = _code(answer), _message(answer)
     if code == _NOT_SEALED:
         return LogUnavailable(f"{endpoint.address}: {message}")
@@ -231,7 +232,7 @@ def _object(endpoint: Endpoint, answer: SidecarResponse) -> dict[str, Any]:
 
 
 def _field(endpoint: Endpoint, told: Any, name: str, kind: type[T]) -> T:
-    """A field that has to be there; a truth value is no number."""
+    """Return a field that has to be there; a truth value is no number."""
     value = told.get(name) if isinstance(told, dict) else None
     if type(value) is not kind:
         raise _nonsense(endpoint, f"its answer has no {name}")
@@ -248,7 +249,6 @@ def _message(answer: SidecarResponse) -> str:
 
 
 def _error(answer: SidecarResponse) -> dict[str, Any]:
-    """What an answer says as an error; nothing where it is none of ours."""
     if answer.status < 400:
         return {}
     try:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("spark_tiering.sources.sidecar_http")
 
 JSON_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Of one listing: a million files and more."""
 _TOKEN_BYTES_MAX: Final = 8 * 1024
 _BUSY: Final = frozenset({429, 500, 503, 504})
 """Statuses after which the same question may be answered."""
@@ -50,7 +49,7 @@ class Endpoint:
     settings: SidecarSourceSettings
 
     def place(self) -> tuple[str, str, int]:
-        """Scheme, host and port; raises `ConfigError` for what is no address."""
+        """Return scheme, host and port. Raise `ConfigError` for what is no address."""
         try:
             parts = urlsplit(self.address)
             host, port = parts.hostname, parts.port
@@ -64,8 +63,6 @@ class Endpoint:
 
 
 class SidecarResponse(NamedTuple):
-    """What a sidecar said."""
-
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -243,7 +240,6 @@ def _token(path: str) -> str:
 
 
 def _tls_context(settings: SidecarSourceSettings) -> ssl.SSLContext:
-    """Made for each connection, so that files that were replaced are heeded."""
     try:
         context = ssl.create_default_context(cafile=settings.ca_file or None)
         if settings.certificate_file:
@@ -272,7 +268,6 @@ class _Connection:
         )
 
     def close(self) -> None:
-        """Close it, whatever it is in the middle of."""
         with suppress(OSError):
             self.made.close()
 
@@ -289,7 +284,7 @@ class _Kept(threading.local):
         self._connections: dict[Endpoint, _Connection] = {}
 
     def take(self, endpoint: Endpoint) -> _Connection | None:
-        """The connection to *endpoint*, if there is one."""
+        """Return the connection to *endpoint*, if there is one."""
         if self._pid != os.getpid():
             # Forked off: these are the other process's, which goes on to use them.
             self._pid, self._connections = os.getpid(), {}

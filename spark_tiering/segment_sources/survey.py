@@ -21,7 +21,6 @@ from spark_tiering.segment_sources.protocol import (
     StableOffsetFiles,
     UnusablePlace,
 )
-from spark_tiering.segment_sources.replica_agreement import ReplicaAgreement
 from spark_tiering.segments.companions import StoredFiles
 from spark_tiering.segments.findings import SegmentFinding
 from spark_tiering.segments.segment_inspection import USUAL_RULES, InspectionRules
@@ -42,13 +41,44 @@ if TYPE_CHECKING:
     """Asks leaders where one epoch of each partition ends, see `TierCluster.epoch_ends`."""
 
 
+class ReplicaAgreement:
+    """
+    One replica's *history* held to its leader's, question by question.
+
+    While `asks` is an epoch, the leader is to be asked for its end, and `hear` told the answer.
+    Then `next_offset` is where both begin to differ, None where that could not be found.
+    """
+
+    def __init__(self, history: Epochs) -> None:
+        self.asks: int | None = history[-1][0] if history else None
+        self.next_offset: int | None = None
+        self._history = history
+
+    def hear(self, epoch: int, next_offset: int) -> None:
+        """
+        Take the answer: the largest epoch of the leader's that is not above the one asked for, and
+        the offset behind its last record; -1 where the leader has none.
+        """
+        asked, self.asks = self.asks, None
+        if asked is None or not 0 <= epoch <= asked or next_offset < 0:
+            return
+        # What was written under an epoch that the leader never had is nobody else's.
+        above = [start for own, start in self._history if own > epoch]
+        below = [own for own, _ in self._history if own <= epoch]
+        if not below:
+            self.next_offset = above[0]
+        elif below[-1] != epoch:
+            self.asks = below[-1]  # the leader has had one that this replica never heard of
+        else:
+            self.next_offset = min([next_offset, *above[:1]])
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterPartition:
     """What the cluster tells of a partition; None for what nobody could tell."""
 
     is_tiered: bool
     log_start: int | None
-    """Of the whole log, the tier's part included."""
     last_stable_offset: int | None
     high_watermark: int | None
     retention_ms: int | None
@@ -143,7 +173,6 @@ def _by_name(partition: TopicIdPartition) -> tuple[str, int, Uuid]:
 def _identified(
     found: FoundPartition, ids: Mapping[tuple[str, int], Uuid] | None, cluster_id: str
 ) -> TopicIdPartition | UnusablePlace:
-    """Which partition of the cluster it is; *ids* None is offline."""
     partition = found.partition
     topic, number, own_id = partition.topic, partition.partition, partition.topic_id
     of_cluster = found.origin.cluster_id
@@ -169,7 +198,6 @@ def _identified(
 def _chosen(
     partition: TopicIdPartition, found: Iterable[FoundPartition], leader: int | None
 ) -> tuple[_Replica | None, list[UnusablePlace]]:
-    """The replica to take, if one can be read, and those that cannot."""
     unusable: list[UnusablePlace] = []
     readable: list[_Replica] = []
     # Of several from one node, as of a folder and its copy, the one that reaches furthest counts.
@@ -187,7 +215,6 @@ def _chosen(
 
 
 def _reach(replica: _Replica) -> tuple[int, int]:
-    """How far a log goes: its active segment's base offset, and how much there is of that."""
     active = replica.segments[-1]
     return active.listed.base_offset, active.size_bytes
 
@@ -212,7 +239,7 @@ def _listed(partition: TopicIdPartition, found: FoundPartition) -> _Replica | Un
 def _agreed(
     replicas: Iterable[_Replica], epoch_ends: EpochEnds
 ) -> dict[TopicIdPartition, int | None]:
-    """Where each replica begins to differ from its leader's log; None where nobody could tell."""
+    """Compare each replica with its leader's log; None where no broker could answer."""
     agreements = {one.partition: ReplicaAgreement(one.history or ()) for one in replicas}
     while asked := {
         partition: one.asks for partition, one in agreements.items() if one.asks is not None
@@ -251,7 +278,6 @@ def _surveyed(
 
 
 def _rules(facts: ClusterPartition | None, *, with_compacted: bool) -> InspectionRules:
-    """What the segments of a partition are held to."""
     if facts is None:
         return InspectionRules(allows_holes=with_compacted)
     interval_bytes = facts.index_interval_bytes
@@ -261,10 +287,6 @@ def _rules(facts: ClusterPartition | None, *, with_compacted: bool) -> Inspectio
 
 
 def _stable(found: FoundPartition, rules: InspectionRules) -> int | None:
-    """
-    Offline: by the word of who serves the files, as far as their broker knew of it, or by the files
-    alone.
-    """
     if isinstance(found.files, StableOffsetFiles):
         told = found.files.last_stable_offset()
         if told is None or found.high_watermark is None:

@@ -9,22 +9,21 @@ Segments of a broker's log as input of copies: read, checked, and completed wher
 
 What a segment is made of, and how each of its files is judged and made anew, by module, bottom up:
 
-    findings            the parts of a segment, and what can be wrong with one, as values
+    findings            the parts of a segment, and faults of a part, as values
     partition_files     the protocol by which files are read, and streams of them
     log_folder          that protocol over a folder that this process sees
-    segment_listing     which segments a folder holds, and where each of them ends
+    segment_listing     the segments of a folder, each with its end
     log_walk            the batches of a log file, every CRC checked
-    index_entries       the entries of an index file, one after another
-    indexes             offset index and time index: judged against the log
+    indexes             offset index and time index: entries, judged against the log
     producer_state      producer snapshots: the format, and the state that batches lead to
     transactions        transaction indexes: the format, and a file judged against the log
     producer_snapshots  a producer snapshot judged against the state that the log leads to
-    leader_epochs       leader epochs: what is known, whether the log agrees, the cut to carry
-    segment_parts       what a copy takes for each part, and the report on a segment
+    leader_epochs       leader epochs: known ones, agreement with the log, the cut to carry
+    segment_parts       the parts of a copy, and the report on a segment
     companions          the files beside a log as they lie in the folder
     log_pass            one pass over a log that judges all files and makes all of them anew
     settlement          after the pass, for each part: the file as it is, or the one that was made
-    segment_inspection  one segment, by these: what a task of a copy job calls
+    segment_inspection  one segment, by these: a task of a copy job calls it
     state_before        the state before a segment, and the last stable offset, from files alone
 
 Invariants:

@@ -28,7 +28,7 @@ def content_of(
 ) -> bytes | SegmentFinding:
     """
     The bytes of a part beside the log, as a report has it; a finding where the file is another one
-    by now. The log itself is streamed by who copies it.
+    by now. The copier streams the log itself.
     """
     if isinstance(content, RebuiltPart):
         return content.content
@@ -43,12 +43,12 @@ class StoredFiles:
         self.facts: Mapping[str, SourceFileFacts] = files.facts()
 
     def stream(self, name: str, part: SegmentPart) -> FileStream | None:
-        """A stream of a file; None where there is no such file."""
+        """Return a stream of a file; None where there is no such file."""
         facts = self.facts.get(name)
         return None if facts is None else FileStream(self.source, name, facts.size_bytes, part)
 
     def snapshot(self, offset: int) -> dict[int, ProducerEntry] | SegmentFinding:
-        """The producers below *offset* as their snapshot has them, or what is wrong with it."""
+        """Read the producers below *offset* from their snapshot."""
         part, name = SegmentPart.PRODUCER_SNAPSHOT, segment_file(offset, SNAPSHOT)
         content = self._whole(name, part, SNAPSHOT_BYTES_MAX)
         if isinstance(content, SegmentFinding):
@@ -59,7 +59,6 @@ class StoredFiles:
         return entries
 
     def epochs(self) -> Epochs | SegmentFinding:
-        """The partition's leader epochs as their check point has them, or what is wrong with it."""
         part, name = SegmentPart.LEADER_EPOCHS, EPOCH_CHECKPOINT
         content = self._whole(name, part, CHECKPOINT_BYTES_MAX)
         return content if isinstance(content, SegmentFinding) else epochs_of_file(name, content)

@@ -46,7 +46,7 @@ class SegmentFindingKind(StrEnum):
     WRONG = "wrong"
     """Sound in itself, and contradicted by the log."""
     UNKNOWN = "unknown"
-    """It depends on what came before the segment, and nothing that is here tells that."""
+    """It depends on the log before the segment, which is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

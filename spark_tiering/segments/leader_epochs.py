@@ -48,13 +48,13 @@ def epochs_of_file(name: str, content: bytes) -> Epochs | SegmentFinding:
 
 
 def epochs_until(epochs: Epochs, next_offset: int) -> Epochs:
-    """The history that a segment carries which ends below *next_offset*."""
+    """Return the history that a segment carries which ends below *next_offset*."""
     return tuple(entry for entry in epochs if entry[1] < next_offset)
 
 
 def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs | None:
     """
-    The epochs of the offsets [base_offset, next_offset), the first of them beginning there.
+    Return the epochs of the offsets [base_offset, next_offset), the first of them beginning there.
 
     None when it is not known which epoch wrote the first of them.
     """

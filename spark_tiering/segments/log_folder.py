@@ -19,7 +19,7 @@ class PartitionFolder:
 
     def facts(self) -> dict[str, SourceFileFacts]:
         """
-        Every file by its name, as it is now; those that vanish meanwhile are left out.
+        Return every file by its name, as it is now; those that vanish meanwhile are left out.
 
         Raises `ConfigError` when there is no such folder.
         """
@@ -42,7 +42,10 @@ class PartitionFolder:
         return found
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes [start, start + size) of a file; fewer where it ends, none where it is gone."""
+        """
+        Return the bytes [start, start + size) of a file; fewer where it ends, none where it is
+        gone.
+        """
         path = Path(self.path, name)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

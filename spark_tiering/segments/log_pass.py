@@ -57,7 +57,6 @@ class OffsetOrder:
         return None
 
     def finish(self) -> tuple[SegmentFindingKind, str] | None:
-        """Say what is missing behind the last batch."""
         wanted = self._segment.next_offset
         if wanted is None or self.next_offset == wanted or self._allows_holes:
             return None
@@ -107,7 +106,7 @@ class CompanionsOfLog:
 
     @property
     def epochs(self) -> Epochs | None:
-        """The leader epochs up to here; None where those before are not known."""
+        """Return the leader epochs up to here; None where those before are not known."""
         return self._epochs.entries
 
 
@@ -139,7 +138,6 @@ class SegmentPass:
         self._epochs = epochs
 
     def run(self, name: str, walk: LogWalk) -> None:
-        """Read the log to its end, or to what is wrong with it."""
         self._run(name, walk)
         self.log_finding = walk.finding or self.log_finding
         if self.log_finding is None:

@@ -106,14 +106,12 @@ class LogWalk:
                     yield large
 
     def _end(self, held: bytes) -> None:
-        """Nothing more comes: what is *held* is no whole batch."""
         if self._stream.finding is not None:
             self.finding = self._stream.finding
         elif held:
             self._found(SegmentFindingKind.TORN, f"the last {len(held)} bytes are no whole batch")
 
     def _judge(self, found: DamagedBatch | PartialTail) -> None:
-        """What is no batch: damage, zeros to the end, or one that is not read whole yet."""
         if isinstance(found, DamagedBatch):
             is_old = found.reason is DamageReason.OLD_FORMAT
             kind = SegmentFindingKind.OLD_FORMAT if is_old else SegmentFindingKind.DAMAGED
@@ -134,7 +132,6 @@ class LogWalk:
             self._found(SegmentFindingKind.UNTRIMMED, f"the last {size} bytes are zeros")
 
     def _claimed_bytes(self, held: bytes) -> int:
-        """How many bytes the batch at the start of *held* says it has, if it can have as many."""
         if len(held) < self._stream.piece_bytes and self._stream.left:
             # Either it is whole with the next piece, or there is enough of it to be judged then.
             return 0
@@ -144,7 +141,6 @@ class LogWalk:
         return LENGTH_FROM + length
 
     def _large_batch(self, held: bytes) -> LogBatch | None:
-        """A batch larger than a piece, whose header was judged: its CRC piece by piece."""
         header = HEADER.unpack_from(held)
         size = LENGTH_FROM + header[1]
         if header[3] != MAGIC:

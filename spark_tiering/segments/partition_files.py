@@ -1,5 +1,5 @@
 """
-How the files of one partition are read, wherever they lie, and streams of them. No I/O here.
+The protocol of a partition's files, and streams of them. No I/O here.
 
 A source keeps nothing open between calls and is made of plain values, so that it can be sent to
 other processes; who reads 2 GB through it holds a few pieces of `PIECE_BYTES` at a time.
@@ -24,8 +24,6 @@ REMOTE_PIECE_BYTES = 4 * 1024 * 1024
 
 
 class SourceFileFacts(NamedTuple):
-    """What a source says of a file before it is read."""
-
     size_bytes: int
     modified_ms: int
 
@@ -39,9 +37,7 @@ class PartitionFiles(Protocol):
     says so as `piece_bytes`.
     """
 
-    def facts(self) -> Mapping[str, SourceFileFacts]:
-        """Every file by its name, as it is now."""
-        ...
+    def facts(self) -> Mapping[str, SourceFileFacts]: ...
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """
@@ -80,11 +76,10 @@ class FileStream:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been read."""
         return self.size - self.position
 
     def next_piece(self) -> bytes:
-        """The next bytes; none at the end, and none after a finding."""
+        """Return the next bytes; none at the end, and none after a finding."""
         if self.finding is not None:
             return b""
         asked = min(self.piece_bytes, self.left)
@@ -108,7 +103,6 @@ class FileStream:
 
 
 def piece_bytes_of(files: PartitionFiles) -> int:
-    """How much of a file is read at once."""
     piece_bytes: int = getattr(files, "piece_bytes", PIECE_BYTES)
     return piece_bytes
 
@@ -116,7 +110,7 @@ def piece_bytes_of(files: PartitionFiles) -> int:
 def read_whole(
     files: PartitionFiles, name: str, size: int, part: SegmentPart, bytes_max: int
 ) -> bytes | SegmentFinding:
-    """A small file at once; one that is larger than *bytes_max* is not read."""
+    """Return a small file at once; one that is larger than *bytes_max* is not read."""
     if size > bytes_max:
         detail = f"{name}: {size} bytes, at most {bytes_max} are read"
         return SegmentFinding(part, SegmentFindingKind.TOO_LARGE, detail)

@@ -46,7 +46,6 @@ def judge_snapshot(
 
 
 def _as_far_as_seen(entry: ProducerEntry, other: ProducerEntry, base_offset: int) -> ProducerEntry:
-    """*entry*, with what the segment alone cannot know taken from *other*."""
     if entry.last_offset < base_offset:
         entry = entry._replace(
             last_sequence=other.last_sequence,
@@ -61,7 +60,7 @@ def _as_far_as_seen(entry: ProducerEntry, other: ProducerEntry, base_offset: int
 
 
 def _meaning(entry: ProducerEntry) -> tuple[int, ...]:
-    """What decides whether a broker takes the next batch; times decide only when to forget."""
+    """Times are left out: brokers only forget producers by them."""
     return (
         entry.producer_epoch,
         entry.last_sequence,

@@ -91,7 +91,7 @@ def format_snapshot(entries: Mapping[int, ProducerEntry]) -> bytes:
 
 
 def _bucket(producer_id: int, table: int) -> int:
-    """Where a `HashMap` of *table* buckets has a Long; one bucket keeps the order of adding."""
+    """Return the bucket of a Long in a `HashMap` of *table* buckets; one bucket keeps the order."""
     bits = producer_id & (2**64 - 1)
     hashed = (bits ^ bits >> 32) & (2**32 - 1)
     return (hashed ^ hashed >> 16) & (table - 1)
@@ -117,14 +117,12 @@ class ProducerState:
         """First offset -> producer, of the open transactions; rising, as they are begun."""
 
     def copy(self) -> ProducerState:
-        """The same state, that goes on by itself."""
         twin = ProducerState(self.entries)
         twin.fault = self.fault
         return twin
 
     @property
     def first_open_offset(self) -> int | None:
-        """Where the oldest open transaction begins; None when there is none."""
         return next(iter(self._open), None)
 
     def note(self, batch: LogBatch) -> EndedTransaction | None:
@@ -194,7 +192,7 @@ class ProducerState:
 
 
 def _sequence_after(base_sequence: int, delta: int) -> int:
-    """The sequence *delta* records on; it begins anew at 0 behind the largest int32."""
+    """Return the sequence *delta* records on; it begins anew at 0 behind the largest int32."""
     if base_sequence == _NO_SEQUENCE:
         return _NO_SEQUENCE
     if base_sequence > _INT32_MAX - delta:

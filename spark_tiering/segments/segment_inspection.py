@@ -36,15 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InspectionRules:
-    """How a segment is inspected."""
-
     index_interval_bytes: int = 4096
     """The topic's `index.interval.bytes`: how far entries of indexes made here lie apart."""
     allows_holes: bool = False
     """Offsets without a batch are normal in a compacted topic, and a loss in any other."""
 
     def __post_init__(self) -> None:
-        """Refuse what no topic can be set to."""
         if not 0 <= self.index_interval_bytes < 2**31:
             msg = f"index interval must be 0 to 2^31 - 1 bytes, got {self.index_interval_bytes}"
             raise InvalidArgument(msg)
@@ -53,7 +50,6 @@ class InspectionRules:
 USUAL_RULES = InspectionRules()
 NOTHING_KNOWN = StateBefore()
 NOTHING_BEFORE = StateBefore(ProducerState(), ())
-"""What is known at the very start of a log."""
 
 
 def inspect_segment(
@@ -116,7 +112,6 @@ def inspect_segment(
 
 
 def _unread(segment: ListedSegment, size_bytes: int, finding: SegmentFinding) -> SegmentReport:
-    """Without a sound log nothing else can be judged, and nothing is known behind it."""
     return SegmentReport(segment, (finding,), {}, (), size_bytes, -1, NOTHING_KNOWN)
 
 
@@ -129,7 +124,6 @@ def _judged(
     *,
     is_whole: bool,
 ) -> SegmentPass:
-    """A pass with a judge for every file that is there."""
     base_offset = segment.base_offset
     offsets = stored.stream(segment.file(OFFSET_INDEX), SegmentPart.OFFSET_INDEX)
     times = stored.stream(segment.file(TIME_INDEX), SegmentPart.TIME_INDEX)

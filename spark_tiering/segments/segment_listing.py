@@ -1,4 +1,4 @@
-"""Which segments a partition's folder holds, and where each of them ends. Pure."""
+"""The listing of segments in a partition's folder, each with its end. Pure."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ class ListedSegment(NamedTuple):
 
     @property
     def is_rolled(self) -> bool:
-        """Whether another segment follows, so that this one never grows again."""
+        """Return whether another segment follows, so that this one never grows again."""
         return self.next_offset is not None
 
     def file(self, suffix: str) -> str:
-        """The name of one of its files."""
         return segment_file(self.base_offset, suffix)
 
 
 def list_segments(names: Iterable[str]) -> list[ListedSegment]:
     """
-    The segments whose `.log` is among *names*, in order; the last is the active one.
+    Return the segments whose `.log` is among *names*, in order; the last is the active one.
 
     Files in other forms, as of segments that are being deleted or swapped, are none of a log.
     """
@@ -42,7 +41,7 @@ def list_segments(names: Iterable[str]) -> list[ListedSegment]:
 
 
 def snapshot_offsets(names: Iterable[str]) -> list[int]:
-    """The offsets that have a producer snapshot, rising; its state is that below the offset."""
+    """Return the offsets of producer snapshots, rising; each has the state below its offset."""
     return sorted(_offsets(names, SNAPSHOT))
 
 

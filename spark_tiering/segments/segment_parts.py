@@ -1,4 +1,4 @@
-"""What a copy takes for each part of a segment, and what is known before one. Values only."""
+"""Parts of a segment as a copy takes them, and the report on a segment. Values only."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SegmentReport:
 
     @property
     def txn_index_empty(self) -> bool:
-        """Whether no transaction was aborted in the segment; its metadata says so."""
+        """Return whether no transaction was aborted in the segment; its metadata says so."""
         return SegmentPart.TXN_INDEX not in self.parts
 
     @property

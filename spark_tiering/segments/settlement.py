@@ -1,5 +1,5 @@
 """
-What a copy takes for each part, once the log was read: the file as it is, or what was made. Pure.
+The settlement of each part once the log was read: the file as it is, or one made anew. Pure.
 
 A part that is wrong is made anew where the log and what is known before it suffice; where they do
 not, the finding `UNKNOWN` says what is not known, and the part is lacking.
@@ -62,7 +62,7 @@ class PartSettlement:
 
     @property
     def own_epochs(self) -> Epochs:
-        """The epochs of the segment's own offsets; none where they are not known."""
+        """Return the epochs of the segment's own offsets; none where they are not known."""
         if self.epochs is None:
             return ()
         return epochs_within(self.epochs, self._segment.base_offset, self._next_offset) or ()
@@ -89,7 +89,6 @@ class PartSettlement:
             self.parts[part] = RebuiltPart(content())
 
     def _settle_transactions(self, name: str) -> None:
-        """A file that is absent or empty says that nothing was aborted, which is judged too."""
         part, made = SegmentPart.TXN_INDEX, self._made
         facts, wrong = self._stored.facts.get(name), self._wrong(part)
         size = 0 if facts is None else facts.size_bytes

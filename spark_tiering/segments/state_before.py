@@ -80,7 +80,7 @@ def last_stable_offset(
     allows_holes: bool = False,
 ) -> LastStable:
     """
-    The offset below which no transaction is open, from files alone: for copied folders, and
+    Return the offset below which no transaction is open, from files alone: for copied folders, and
     brokers that are down. A running cluster is asked instead.
 
     Files do not tell which records are replicated: without *high_watermark* the answer is right
@@ -109,7 +109,6 @@ def last_stable_offset(
 def _starts(
     stored: StoredFiles, segments: Sequence[ListedSegment], limit: int | None, *, is_whole: bool
 ) -> Iterator[tuple[int, ProducerState]]:
-    """Where a replay can begin, with the producers there: the newest snapshot first."""
     for offset in reversed(snapshot_offsets(stored.facts)):
         if limit is not None and offset > limit:
             continue

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.records.control import ControlType
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind
-from spark_tiering.segments.index_entries import IndexEntries
+from spark_tiering.segments.indexes import IndexEntries
 
 if TYPE_CHECKING:
     from spark_tiering.segments.log_walk import LogBatch
@@ -33,7 +33,6 @@ _VERSION = 0
 
 
 def format_aborted(ended: EndedTransaction) -> bytes:
-    """The entry of one aborted transaction."""
     return _ENTRY.pack(
         _VERSION,
         ended.producer_id,
@@ -57,7 +56,6 @@ class TxnIndexJudge:
         self._is_whole = is_whole
 
     def note(self, batch: LogBatch, ended: EndedTransaction | None) -> None:
-        """Take in the next batch, and the transaction that it ended."""
         if batch.marker is None or batch.marker.kind is not ControlType.ABORT:
             return
         entry = self._entries.current

@@ -1,5 +1,5 @@
 """
-What lies in a store: by listing it, or by the inventory that the store makes of itself.
+The objects of a store, listed by requests or read from an inventory of the store.
 
     for manifest in list_manifests(store, prefix, wants_topic):      # of `manifests`
         manifest.name.segment_id, manifest.name.start_offset, manifest.key
@@ -10,25 +10,23 @@ What lies in a store: by listing it, or by the inventory that the store makes of
 
 By module, bottom up:
 
-    key_names       what a key is: an object of a segment, a job's own, another layout's, nobody's
-    rows            objects in few bytes, so that millions may wait on a disk or travel
-    sets            the objects of each segment together, from rows in any order
-    inventory       what an inventory says of itself: its manifest, its files, its columns
-    inventory_rows  the rows of one file of an inventory: CSV, Parquet or ORC
-    inventory_files files of an inventory, fetched from where they are and checked
-    folder_survey   what is to be listed, by folder
-    listing_tasks   a unit of work: some folders listed, or one file of an inventory read
-    manifests       topics, partitions and manifests of a store, one after the other
-    spill           rows of many units, on disk, parted by segment
+    key_names        a key as an object of a segment, of a job, of another layout, or as unknown
+    rows             objects in few bytes, so that millions may wait on a disk or travel
+    sets             the objects of each segment together, from rows in any order
+    inventory        an inventory: its manifest, its files, its columns
+    inventory_rows   the rows of one file of an inventory: CSV, Parquet or ORC
+    inventory_files  files of an inventory, fetched and checked
+    folder_survey    folders that have to be listed
+    listing_tasks    a unit of work: some folders listed, or one file of an inventory read
+    manifests        topics, partitions and manifests of a store, one after the other
+    spill            rows of many units, on disk, divided by segment
 
 Invariants:
 
 - An object is counted once, under the longest of the prefixes that it is under.
-- A key that is not understood is counted, and never taken for something else.
+- An unknown key is counted, and never taken for something else.
 - Nothing is changed here. Memory is bounded by what one unit holds.
 
 May be imported by `spark_tiering.data_source`, `spark_tiering.maintenance`,
 `spark_tiering.read_plan`.
-
-- `inventory_files`: Files of an inventory, fetched from where they are and checked.
 """

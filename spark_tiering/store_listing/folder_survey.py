@@ -1,4 +1,4 @@
-"""What is to be listed of a store, by folder, so that many may do it at once. A few requests."""
+"""The survey of a store's folders, so that many units can list them at once. A few requests."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ UNKNOWN_OBJECTS: Final = 10_000
 
 
 class FolderToList(NamedTuple):
-    """A folder to be listed as a whole."""
-
     prefix: int
     """Which of the prefixes it is under."""
     folder: str
     objects: int
-    """As many are expected."""
 
 
 class FolderSurvey:
@@ -46,7 +43,6 @@ class FolderSurvey:
         self._large = large
 
     def found(self) -> Iterator[FolderToList | ListedObject]:
-        """Folders to be listed, and objects that lie between them."""
         for number, prefix in enumerate(self._sorting.prefixes.all):
             yield from self._below(number, prefix)
 
@@ -71,7 +67,6 @@ class FolderSurvey:
             yield FolderToList(number, key, UNKNOWN_OBJECTS if expected is None else expected)
 
     def _is_left_out(self, number: int, key: str) -> bool:
-        """Another prefix, what jobs keep, and topics that are not wanted."""
         prefixes = self._sorting.prefixes
         if key in prefixes.all or prefixes.read(f"{key}x") is OtherKey.JOBS:
             return True

@@ -1,5 +1,5 @@
 """
-What an inventory of a bucket says of itself: its manifest, its files, its columns. Pure.
+The manifest of a bucket's inventory: its files and its columns. Pure.
 
 S3 writes `manifest.json`, which names data files with their MD5 sums, and `manifest.checksum`, the
 MD5 of the manifest. Files are CSV (compressed with gzip, keys encoded as in URLs), Parquet or ORC.
@@ -27,8 +27,6 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class InventoryFormat(StrEnum):
-    """What the files are."""
-
     CSV = "csv"
     PARQUET = "parquet"
     ORC = "orc"
@@ -36,8 +34,6 @@ class InventoryFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InventoryFile:
-    """One file of an inventory."""
-
     key: str
     size_bytes: int
     md5: str
@@ -48,7 +44,6 @@ class Inventory:
     """What a manifest says; *columns* in the form of `column_name`, and of CSV alone in order."""
 
     bucket: str
-    """That was looked through."""
     created_ms: int
     """When that began: what was written later need not be in it."""
     format: InventoryFormat
@@ -57,7 +52,7 @@ class Inventory:
 
 
 def column_name(text: str) -> str:
-    """One form for `LastModifiedDate` and `last_modified_date`."""
+    """Return one form for `LastModifiedDate` and `last_modified_date`."""
     return text.strip().replace("_", "").lower()
 
 
@@ -75,7 +70,7 @@ def md5_of(content: bytes) -> str:
 
 
 def parse_inventory(where: str, content: bytes) -> Inventory:
-    """What the manifest at *where* says. Raises `ConfigError` for what is none."""
+    """Raise `ConfigError` for what is no manifest of an inventory."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InventoryPlace:
-    """Where an inventory is: a store, and the key of its manifest."""
-
     store: StoreSettings
     key: str
 
@@ -70,7 +68,7 @@ def place_of(address: str, template: StoreSettings | None = None) -> InventoryPl
 
 
 def read_inventory(place: InventoryPlace) -> Inventory:
-    """What the manifest says, checked where its sum is beside it. Raises `ConfigError`."""
+    """Read the manifest, and check the sum beside it. Raise `ConfigError`."""
     with open_store(place.store) as store:
         content = _small(store, place.key)
         if content is None:
@@ -95,7 +93,7 @@ def _small(store: ObjectStore, key: str) -> bytes | None:
 @contextmanager
 def fetched(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> Iterator[Path]:
     """
-    The file on this machine's disk, for as long as the block runs.
+    Return the file on this machine's disk, for as long as the block runs.
 
     Raises `ConfigError` where it is not there, or is not the one that the manifest names.
     """

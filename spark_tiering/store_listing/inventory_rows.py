@@ -23,8 +23,6 @@ csv.field_size_limit(1 << 20)
 
 
 class InventoryRow(NamedTuple):
-    """One version of an object."""
-
     key: str
     size_bytes: int
     modified_ms: int
@@ -40,7 +38,7 @@ def read_rows(
     file: Path, kind: InventoryFormat, columns: Sequence[str], name: str
 ) -> Iterator[InventoryRow]:
     """
-    The rows of *file*, which is told as *name*; *columns* are those of CSV, in order.
+    Return the rows of *file*, which is told as *name*; *columns* are those of CSV, in order.
 
     Raises `ConfigError` for what is no such file, is cut, or lacks a column.
     """

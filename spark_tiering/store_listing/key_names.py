@@ -1,5 +1,5 @@
 """
-What a key is, where several prefixes are in use. Pure.
+Names in keys, where several prefixes are in use. Pure.
 
 A broker writes under one prefix. Where that was changed, what was written before lies under the old
 one: it is named beside the current one, and each key belongs to the longest prefix that it is under
@@ -35,8 +35,6 @@ _FOLDERS_KEPT_MAX = 100_000
 
 
 class OtherKey(StrEnum):
-    """What a key is that names no object of a segment."""
-
     JOBS = "jobs"
     """Kept by copy jobs of this project, see `spark_tiering.job_registry`."""
     LOCAL_TIERED = "local-tiered-storage"
@@ -47,8 +45,6 @@ class OtherKey(StrEnum):
 
 
 class SegmentKey(NamedTuple):
-    """An object of a segment, by its key."""
-
     prefix: int
     """Which of the prefixes, 0 for the current one."""
     partition: TopicIdPartition
@@ -73,11 +69,10 @@ class Prefixes:
         self._folders: dict[str, TopicIdPartition | None] = {}
 
     def __reduce__(self) -> tuple[type[Prefixes], tuple[str, tuple[str, ...]]]:
-        """What was remembered stays behind."""
         return Prefixes, (self.all[0], self.all[1:])
 
     def read(self, key: str) -> SegmentKey | OtherKey:
-        """What *key* is. Equal to `parse_object_key`, and several times as fast."""
+        """Read *key* as `parse_object_key` does, several times as fast."""
         other = OtherKey.OUTSIDE
         for number, prefix in self._longest_first:
             if not key.startswith(prefix):
@@ -94,7 +89,6 @@ class Prefixes:
         return other
 
     def owner(self, key: str) -> int | None:
-        """Of which prefix it is to be counted; None where it is under none."""
         found = self.read(key)
         if isinstance(found, SegmentKey):
             return found.prefix
@@ -131,6 +125,5 @@ def check_prefixes(prefixes: tuple[str, ...]) -> None:
 
 
 def shown(key: str) -> str:
-    """A key as one safe line, whatever is in it."""
     plain = "".join(one if one.isprintable() else repr(one)[1:-1] for one in key)
     return plain if len(plain) <= 200 else f"{plain[:200]}..."

@@ -48,8 +48,6 @@ class ListTask:
 
 @dataclass(frozen=True, slots=True)
 class InventoryTask:
-    """One file of an inventory."""
-
     place: InventoryPlace
     inventory: Inventory
     file: InventoryFile
@@ -81,9 +79,7 @@ class ListingResult:
     """What one unit found; *fault* is what kept it from looking, by the code of its error."""
 
     blobs: dict[int, bytes] = field(default_factory=dict)
-    """By shard: rows of objects."""
     objects: int = 0
-    """Of segments that are wanted."""
     others: dict[OtherKey, UnrecognizedKeys] = field(default_factory=dict)
     noncurrent: UnrecognizedKeys = field(default_factory=UnrecognizedKeys)
     """Versions that others have followed: no reader sees them, and they are paid for."""

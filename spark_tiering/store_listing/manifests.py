@@ -49,7 +49,7 @@ def every_topic(topic: str) -> bool:
 def topic_folders(
     store: ObjectStore, prefix: str = "", wants_topic: Callable[[str], bool] = every_topic
 ) -> Iterator[TopicFolder]:
-    """The folders of topics under *prefix*, in no order; what else lies there is left out."""
+    """Return the folders of topics under *prefix*, in no order."""
     for one in store.level(prefix):
         found = read_topic_folder(one.key, prefix) if isinstance(one, ListedFolder) else None
         if found is not None and wants_topic(found.topic):
@@ -57,7 +57,7 @@ def topic_folders(
 
 
 def read_topic_folder(key: str, prefix: str = "") -> TopicFolder | None:
-    """The topic whose folder *key* is, None where it is none's."""
+    """Return the topic whose folder *key* is, None where it is none's."""
     # As of an object that may be in there: names are judged in one place.
     name = parse_object_key(f"{key}0/{0:020d}-{'A' * 22}.{ObjectKind.MANIFEST}", prefix)
     if name is None or partition_folder(name.segment_id.partition, prefix) != f"{key}0/":
@@ -67,7 +67,6 @@ def read_topic_folder(key: str, prefix: str = "") -> TopicFolder | None:
 
 
 def partition_folders(store: ObjectStore, folder: TopicFolder) -> Iterator[TopicIdPartition]:
-    """The partitions of a topic of which there is a folder, in no order."""
     for one in store.level(folder.key):
         if isinstance(one, ListedFolder):
             number = one.key.removeprefix(folder.key).removesuffix("/")
@@ -76,7 +75,6 @@ def partition_folders(store: ObjectStore, folder: TopicFolder) -> Iterator[Topic
 
 
 def is_partition(text: str) -> bool:
-    """Whether a folder's name is the number of a partition, as it is written."""
     uuid = Uuid(bytes(16))
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) < 2**31):
         return False
@@ -87,14 +85,13 @@ def is_partition(text: str) -> bool:
 def partition_manifests(
     store: ObjectStore, partition: TopicIdPartition, prefix: str = ""
 ) -> Iterator[ListedManifest]:
-    """The manifests of one partition; by rising start offset where the store lists by name."""
+    """List the manifests of a partition; by start offset where the store lists by name."""
     return _manifests(store, partition_folder(partition, prefix), prefix)
 
 
 def list_manifests(
     store: ObjectStore, prefix: str = "", wants_topic: Callable[[str], bool] = every_topic
 ) -> Iterator[ListedManifest]:
-    """Every manifest of every topic that is wanted, a topic after the other."""
     for folder in topic_folders(store, prefix, wants_topic):
         yield from _manifests(store, folder.key, prefix)
 

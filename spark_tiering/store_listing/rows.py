@@ -25,8 +25,6 @@ _LEVEL: Final = 1
 
 
 class ObjectRow(NamedTuple):
-    """One object of a segment."""
-
     partition: TopicIdPartition
     start_offset: int
     uuid: bytes
@@ -59,7 +57,7 @@ class ObjectRows:
         self.count = 0
 
     def add(self, row: ObjectRow) -> None:
-        """One more; of more than 256 storage classes the rest have none."""
+        """Add one; of more than 256 storage classes the rest have none."""
         number = self._classes(row.storage_class)
         self._rows += _OBJECT.pack(
             self._partitions(row.partition),
@@ -79,15 +77,13 @@ class ObjectRows:
 
 
 def make_blob(partitions: NumberedNames, rows: bytes | bytearray, **more: Any) -> bytes:
-    """A blob of rows that name *partitions* by number."""
+    """Return a blob of rows that name *partitions* by number."""
     named = [[one.topic, str(one.topic_id), one.partition] for one in partitions.of]
     head = json.dumps({"partitions": named, **more}, separators=(",", ":")).encode()
     return b"".join((_HEAD.pack(len(head)), head, zlib.compress(rows, _LEVEL)))
 
 
 class RowBlob:
-    """What a blob holds."""
-
     def __init__(self, blob: bytes) -> None:
         (size,) = _HEAD.unpack_from(blob)
         self.head: dict[str, Any] = json.loads(blob[_HEAD.size : _HEAD.size + size])
@@ -98,11 +94,10 @@ class RowBlob:
         ]
 
     def rows(self) -> bytes:
-        """The rows, as they were put together."""
         return zlib.decompress(self._packed)
 
     def objects(self) -> Iterator[ObjectRow]:
-        """The same as rows of `ObjectRows`."""
+        """Return the same as rows of `ObjectRows`."""
         classes = [*self.head["classes"], *[""] * 256]
         for partition, start, uuid, prefix, kind, at, size, modified in _OBJECT.iter_unpack(
             self.rows()
@@ -127,6 +122,5 @@ class ShardPlaces:
 
 
 def shards_for(objects: int, each: int, most: int) -> ShardPlaces:
-    """So many that each has about *each* of so many objects."""
     count = max(1, min(most, -(-objects // each)))
     return ShardPlaces(count, max(1, count // 8))

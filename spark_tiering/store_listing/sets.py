@@ -19,8 +19,6 @@ WHOLE = frozenset((LOG, INDEXES, MANIFEST))
 
 
 class SeenObject(NamedTuple):
-    """One object of a set."""
-
     size_bytes: int
     modified_ms: int
     storage_class: str
@@ -38,22 +36,18 @@ class ObjectSet(NamedTuple):
 
     @property
     def segment_id(self) -> SegmentId:
-        """Whose objects they are, by their names."""
         return SegmentId(self.partition, Uuid(self.uuid))
 
     @property
     def is_whole(self) -> bool:
-        """Whether all three are there."""
         return len(self.objects) == len(WHOLE)
 
     @property
     def has_manifest(self) -> bool:
-        """Whether the last object is there: it was whole once."""
         return MANIFEST in self.objects
 
     @property
     def lacking(self) -> list[ObjectKind]:
-        """Kinds of which there is no object, in the order in which they are written."""
         return [kind for number, kind in enumerate(KINDS) if number not in self.objects]
 
     @property
@@ -62,7 +56,6 @@ class ObjectSet(NamedTuple):
 
     @property
     def modified_ms(self) -> int:
-        """When the youngest was written."""
         return max(one.modified_ms for one in self.objects.values())
 
     def keys(self, prefix: str) -> dict[int, str]:
@@ -73,7 +66,6 @@ class ObjectSet(NamedTuple):
 
 
 def gather(rows: Iterable[ObjectRow]) -> dict[bytes, list[ObjectSet]]:
-    """All sets, by the segment's id: under several names where one id has them."""
     found: dict[bytes, list[ObjectSet]] = {}
     for row in rows:
         sets = found.setdefault(row.uuid, [])

@@ -7,41 +7,28 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlmm.base.closing import ClosedByWith
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
-    from typing import Self
 
 _SIZE = struct.Struct(">Q")
 
 
-class RowSpill:
+class RowSpill(ClosedByWith):
     """A folder of its own, removed at the end. A part's blobs are files of one name each."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rlmm-audit-")
         self.size_bytes = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         self._folder.cleanup()
 
     def file(self, name: str) -> Path:
-        """The path of a file in here."""
         return Path(self._folder.name) / name
 
     def add(self, name: str, blobs: Mapping[int, bytes]) -> None:
-        """Put each blob behind those of its shard."""
         for shard, blob in blobs.items():
             with self.file(f"{name}-{shard}").open("ab") as file:
                 file.write(_SIZE.pack(len(blob)))
@@ -49,7 +36,7 @@ class RowSpill:
             self.size_bytes += _SIZE.size + len(blob)
 
     def read(self, name: str, shard: int) -> Iterator[bytes]:
-        """The blobs of a shard; none where there are none."""
+        """Return the blobs of a shard; none where there are none."""
         path = self.file(f"{name}-{shard}")
         if not path.exists():
             return
@@ -58,5 +45,4 @@ class RowSpill:
                 yield file.read(_SIZE.unpack(head)[0])
 
     def remove(self, name: str, shard: int) -> None:
-        """What has been read is not needed any more."""
         self.file(f"{name}-{shard}").unlink(missing_ok=True)

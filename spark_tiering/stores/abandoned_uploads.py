@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 def left_behind(store: ObjectStore, prefix: str, began_before_ms: int) -> Iterator[OpenUpload]:
     """
-    The uploads under *prefix* that began before a moment.
+    Return the uploads under *prefix* that began before a moment.
 
-    Of one that is at work nothing tells that somebody is: choose a moment that no writer outlasts.
+    An upload does not show that its writer is at work: choose a moment that no writer outlasts.
     """
     return (upload for upload in store.open_uploads(prefix) if upload.began_ms < began_before_ms)
 
 
 def sweep(store: ObjectStore, prefix: str, began_before_ms: int) -> tuple[OpenUpload, ...]:
-    """End them, and give those that were ended."""
     found = tuple(left_behind(store, prefix, began_before_ms))
     for upload in found:
         store.abort_upload(upload)

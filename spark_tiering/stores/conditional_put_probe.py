@@ -16,12 +16,10 @@ SECOND = BytesContent(b"rlmm writes this to see whether a second writer is refus
 
 
 def probe_key(prefix: str) -> str:
-    """A key that nobody else has, and whose name says what it is for."""
     return f"{prefix}rlmm-probe-{uuid.uuid4().hex}"
 
 
 def refuses_second_put(store: ObjectStore, prefix: str) -> bool:
-    """Whether the second of two contents for one key is refused."""
     key = probe_key(prefix)
     try:
         first = store.put(key, FIRST)

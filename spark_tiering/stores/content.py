@@ -1,5 +1,5 @@
 """
-What is to be written: contents, which can be sent again, and streams, which pass by once.
+Contents of writes, which can be sent again, and streams, which pass by once.
 
 A content tells its length and checksum beforehand, and is held to both while it is sent. A stream
 tells them when it has ended, or that it did not become whole and must not be kept.
@@ -30,12 +30,10 @@ class ObjectContent(Protocol):
     def sum(self) -> ContentSum: ...
 
     def pieces(self) -> Iterator[Piece]:
-        """All bytes from the beginning; an `OSError` says that the source failed."""
+        """Return all bytes from the beginning; an `OSError` says that the source failed."""
 
 
 class BytesContent:
-    """A content that is in memory."""
-
     def __init__(self, content: Piece) -> None:
         self._content = content
         self.sum = ContentSum(len(content), continued_crc64nvme(0, content))
@@ -49,14 +47,12 @@ class FileContent:
     """A file that does not change; one that does all the same is noticed while it is sent."""
 
     def __init__(self, path: Path, expected: ContentSum | None = None) -> None:
-        """
-        Where *expected* is not known, the file is read once for it, and raises what that raises.
-        """
+        """Where *expected* is not known, read the file once for it."""
         self._path = path
         self.sum = sum_of(self.pieces()) if expected is None else expected
 
     def pieces(self) -> Iterator[bytes]:
-        """The file, a piece at a time; it is closed when the walk is given up."""
+        """Return the file, a piece at a time; it is closed when the walk is given up."""
         with self._path.open("rb", buffering=0) as file:
             while piece := file.read(PIECE_BYTES):
                 yield piece
@@ -105,7 +101,7 @@ class MeasuredPieces:
         return ContentSum(self._size_bytes, self._crc64nvme)
 
     def judge(self, expected: ContentSum | None) -> PutRefused | None:
-        """Why what has passed must not be kept; `None` where it is what it ought to be."""
+        """Return why the bytes must not be kept; `None` where they are the expected ones."""
         if self._failure:
             return PutRefused(PutRefusal.SOURCE, self._failure)
         if expected is None:
@@ -117,7 +113,7 @@ class MeasuredPieces:
 
 
 def sum_of(pieces: Iterable[Piece]) -> ContentSum:
-    """Length and checksum of everything that *pieces* gives; raises what it raises."""
+    """Return length and checksum of all *pieces*. Raise as *pieces* do."""
     size_bytes = crc64nvme = 0
     for piece in pieces:
         size_bytes += len(piece)
@@ -126,17 +122,14 @@ def sum_of(pieces: Iterable[Piece]) -> ContentSum:
 
 
 def stream_of(content: ObjectContent) -> ContentStream:
-    """A content as a stream of one walk."""
     return ContentStream(walk(content), lambda: content.sum)
 
 
 def walk(content: ObjectContent) -> Iterator[Piece]:
-    """The pieces of a content, which is first asked for them when the walk begins."""
     yield from content.pieces()
 
 
 def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
-    """Walk a stream for its sum alone."""
     measured = MeasuredPieces(stream.pieces)
     for _ in measured:
         pass
@@ -145,7 +138,7 @@ def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
 
 def cut(pieces: Iterable[Piece], part_bytes: int) -> Iterator[memoryview]:
     """
-    The same bytes in parts of one size, the last one shorter; none where there are no bytes.
+    Return the same bytes in parts of one size, the last one shorter; none where there are no bytes.
 
     A part is memory that the next one is written into: it is used before another is asked for.
     """

@@ -33,7 +33,7 @@ from spark_tiering.stores.local_files import (
     sync_folder,
 )
 from spark_tiering.stores.object_reading import compare
-from spark_tiering.stores.protocol import RESERVED, check_key, check_range
+from spark_tiering.stores.protocol import RESERVED, OpenedStore, check_key, check_range
 from spark_tiering.stores.results import (
     ObjectAbsent,
     ObjectFacts,
@@ -48,8 +48,6 @@ from spark_tiering.stores.results import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
-    from typing import NoReturn, Self
 
     from spark_tiering.stores.content import ContentStream, ObjectContent
     from spark_tiering.stores.local_settings import LocalSettings
@@ -65,7 +63,7 @@ WRITING = f"{RESERVED}writing"
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
 
 
-class LocalStore:
+class LocalStore(OpenedStore):
     """
     The objects in one folder. It is made where its parent exists, else `StoreAbsent`; for settings
     that make none, that is raised when the folder is used.
@@ -97,23 +95,7 @@ class LocalStore:
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"
 
-    def __reduce__(self) -> NoReturn:
-        msg = "stores are not sent to other processes: send the settings and open one there"
-        raise TypeError(msg)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Nothing is held open between calls."""
+    def close(self) -> None: ...
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
         """Write *content* where nothing is yet; see `ObjectStore.put`."""
@@ -121,14 +103,14 @@ class LocalStore:
         return self._write(key, stream_of(content)) if isinstance(there, ObjectAbsent) else there
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """The same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        """Return the same for bytes that pass by once; see `ObjectStore.put_stream`."""
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return self._write(key, stream)
         passed = walk_through(stream)
         return passed if isinstance(passed, PutRefused) else self._compared(key, passed)
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """Length and time of a file; its checksum is computed from what lies there now."""
+        """Return length and time of a file; its checksum is computed from the file."""
         check_key(key)
         path = self._root / key
         try:
@@ -143,7 +125,7 @@ class LocalStore:
         return ObjectFacts(found.st_size, crc64nvme, found.st_mtime_ns // 1_000_000)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """The bytes of a range; see `ObjectStore.get`."""
+        """Return the bytes of a range; see `ObjectStore.get`."""
         check_key(key)
         check_range(first_byte, last_byte)
         path = self._root / key
@@ -156,7 +138,7 @@ class LocalStore:
         return RangeBeyondObject(key, first_byte) if found is None else found
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Every object whose key begins with *prefix*, in the order of the keys' bytes."""
+        """Return every object whose key begins with *prefix*, in the order of the keys' bytes."""
         self._absent(prefix)
         try:
             yield from list_keys(self._root, prefix, RESERVED)
@@ -164,7 +146,6 @@ class LocalStore:
             raise_store_error("list", self._root, error)
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
-        """What lies right behind *prefix*; see `ObjectStore.level`."""
         self._absent(prefix)
         try:
             yield from list_level(self._root, prefix, RESERVED)
@@ -185,7 +166,7 @@ class LocalStore:
             self._absent(key)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """Every unfinished write of a key that begins with *prefix*, those at work included."""
+        """List unfinished writes of keys under *prefix*, those at work included."""
         self._absent(prefix)
         try:
             folders = sorted(self._writing.iterdir()) if self._writing.is_dir() else []
@@ -207,12 +188,10 @@ class LocalStore:
             raise_store_error("abort", self._writing, error)
 
     def probe(self, prefix: str) -> StoreTraits:
-        """Whether the folder's file system keeps the first of two writers' files."""
         is_refused = refuses_second_put(self, prefix)
         return StoreTraits(is_refused, is_refused, checks_sums=True, tells_sums=True)
 
     def _absent(self, key: str) -> ObjectAbsent:
-        """That there is no such object, unless the whole store is gone."""
         if not self._root.is_dir():
             msg = f"the folder {self._root} of the store is not there"
             raise StoreAbsent(msg)
@@ -225,7 +204,6 @@ class LocalStore:
         return there
 
     def _write(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Write under a reserved name, then give the file its own, if that is free."""
         path, written = self._root / key, self._writing / uuid.uuid4().hex / key
         try:
             made = self._fill(written, stream)
@@ -274,7 +252,6 @@ class LocalStore:
         return ObjectWritten(made.size_bytes, made.crc64nvme)
 
     def _forget(self, written: Path) -> None:
-        """Take an unfinished file away, with the folders that were made for it."""
         written.unlink(missing_ok=True)
         for folder in written.parents:
             if folder == self._writing:

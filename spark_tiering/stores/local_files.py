@@ -25,7 +25,6 @@ REFUSALS = {
     errno.EISDIR: PutRefusal.KEY,
     errno.EEXIST: PutRefusal.KEY,
 }
-"""What concerns one object alone."""
 NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 """No object is where the system says this."""
 
@@ -39,7 +38,7 @@ def raise_store_error(operation: str, path: Path, error: OSError) -> NoReturn:
 
 
 def refused_or_raise(operation: str, path: Path, error: OSError) -> PutRefused:
-    """The refusal where an error concerns one object; else it is raised for the store."""
+    """Return the refusal where an error concerns one object; else it is raised for the store."""
     reason = REFUSALS.get(error.errno or 0)
     if reason is None:
         raise_store_error(operation, path, error)
@@ -68,7 +67,7 @@ def make_folders(folder: Path, root: Path, *, is_synced: bool) -> None:
 
 
 def read_range(path: Path, first_byte: int, last_byte: int) -> bytes | None:
-    """The bytes of a range, cut to what there is; `None` where it begins behind the end."""
+    """Return the bytes of a range, cut to what there is; `None` where it begins behind the end."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         found = os.fstat(descriptor)
@@ -91,7 +90,7 @@ def read_range(path: Path, first_byte: int, last_byte: int) -> bytes | None:
 
 def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[ListedObject]:
     """
-    Every file below *root* whose path begins with *prefix*, in the order of the keys' bytes.
+    Return every file below *root* whose path begins with *prefix*, in the order of the keys' bytes.
 
     Names in *root* that begin with *reserved* are left out. One folder at a time is in memory.
     """
@@ -100,7 +99,6 @@ def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[ListedObject]:
 
 
 def list_level(root: Path, prefix: str, reserved: str) -> Iterator[ListedObject | ListedFolder]:
-    """Files right behind *prefix*, and folders there, empty ones included."""
     above, _, _ = prefix.rpartition("/")
     try:
         with os.scandir(root / above) as entries:
@@ -138,7 +136,6 @@ def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[Liste
 
 
 def _listed(entry: os.DirEntry[str], key: str) -> Iterator[ListedObject]:
-    """The file, unless it went away."""
     with suppress(FileNotFoundError):
         facts = entry.stat(follow_symlinks=False)
         yield ListedObject(key, facts.st_size, facts.st_mtime_ns // 1_000_000)

@@ -1,4 +1,4 @@
-"""What can be said of a folder as a store."""
+"""Settings of a folder as a store."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path  # noqa: TC003 - settings are read by their annotations
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """A folder as a store."""
-
     folder: Path
     """Made where its parent exists: a whole path that is missing is more likely not mounted."""
     is_synced: bool = True

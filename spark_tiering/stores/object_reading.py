@@ -27,7 +27,7 @@ def read_whole(
     store: ObjectStore, key: str, size_bytes: int, *, window_bytes: int = WINDOW_BYTES
 ) -> Iterator[bytes]:
     """
-    The *size_bytes* bytes of an object, a window at a time.
+    Return the *size_bytes* bytes of an object, a window at a time.
 
     Raises an `OSError` where it lacks some, so that an object may be the source of another one.
     """
@@ -43,7 +43,7 @@ def read_whole(
 
 def compare(store: ObjectStore, key: str, expected: ContentSum) -> Found:
     """
-    Whether what lies under *key* is what is expected, by its length and checksum.
+    Return whether what lies under *key* is what is expected, by its length and checksum.
 
     Where the store does not tell the checksum, the object is read for it; `PutUnknown` where that
     cannot be done, because it is archived or went away.

@@ -30,7 +30,7 @@ _open: dict[tuple[int, int, StoreSettings], ObjectStore] = {}
 
 def parse_store(address: str, template: S3Settings | None = None) -> tuple[StoreSettings, str]:
     """
-    The store that *address* names, and the prefix of keys behind its bucket.
+    Return the store that *address* names, and the prefix of keys behind its bucket.
 
     What else is to be said of a bucket is taken from *template*. Raises `ConfigError` for what is
     no store.
@@ -53,7 +53,6 @@ def parse_store(address: str, template: S3Settings | None = None) -> tuple[Store
 
 
 def open_store(settings: StoreSettings) -> ObjectStore:
-    """A store of one's own, to be closed by who opened it."""
     if isinstance(settings, LocalSettings):
         return LocalStore(settings)
     # Large, and not needed for a folder.
@@ -64,7 +63,7 @@ def open_store(settings: StoreSettings) -> ObjectStore:
 
 def process_store(settings: StoreSettings) -> ObjectStore:
     """
-    The store of this process for *settings*, opened at the first call and kept.
+    Return the store of this process for *settings*, opened at the first call and kept.
 
     A process that was forked opens its own, and each thread has its own: connections are not
     shared.

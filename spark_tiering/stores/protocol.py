@@ -1,5 +1,5 @@
 """
-What every store does. The contract suite in `tests/conformance/stores` is its other half.
+The protocol of stores. The contract suite in `tests/conformance/stores` is its other half.
 
 Every call may raise `StoreUnavailable`, `StoreAbsent`, `StoreNotPermitted`, `CredentialsAbsent` and
 `StoreUnsuitable`, which say something of the store as a whole, and `InvalidArgument` for a key or a
@@ -9,8 +9,9 @@ range that nobody can mean. A store is used by one thread at a time and closed b
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -50,23 +51,23 @@ class ObjectStore(Protocol):
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """
-        The same for bytes that pass by once, in memory for one part.
+        Return the same for bytes that pass by once, in memory for one part.
 
         Where something is there already, the stream is walked to its end to be compared.
         """
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """What is told of an object; its checksum only where that is wanted and known."""
+        """Look at an object; the checksum is there only where it is wanted and known."""
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
         """
-        The bytes of a range, both ends inclusive; an end beyond the object is cut to it.
+        Return the bytes of a range, both ends inclusive; an end beyond the object is cut to it.
 
         Raises `InvalidArgument` for an end before the start. All of it is in memory.
         """
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Every object whose key begins with *prefix*, once, in an order of the store's own."""
+        """List objects whose keys begin with *prefix*, in an order of the store's own."""
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """
@@ -79,7 +80,7 @@ class ObjectStore(Protocol):
         """Take the object away; one that is not there is no failure."""
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """Every unfinished write of a key that begins with *prefix*, those at work included."""
+        """List unfinished writes of keys under *prefix*, those at work included."""
 
     def abort_upload(self, upload: OpenUpload) -> None:
         """End an unfinished write and free its room; one that has ended is no failure."""
@@ -87,8 +88,7 @@ class ObjectStore(Protocol):
     def probe(self, prefix: str) -> StoreTraits:
         """See what the store really does, with objects under *prefix* that are taken away again."""
 
-    def close(self) -> None:
-        """Let go of connections. The store is not used any more."""
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self: ...
 
@@ -98,6 +98,14 @@ class ObjectStore(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+class OpenedStore(ClosedByWith):
+    """A store of one process: its settings are pickled, the store is not."""
+
+    def __reduce__(self) -> NoReturn:
+        msg = "stores are not sent to other processes: send the settings and open one there"
+        raise TypeError(msg)
 
 
 def check_key(key: str) -> None:

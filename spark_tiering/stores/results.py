@@ -1,5 +1,5 @@
 """
-What became of a call on a store, as values. Pure.
+Results of calls on a store, as values. Pure.
 
 Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. What
 concerns one object is a value, so that one segment's trouble is not the others'.
@@ -15,8 +15,6 @@ from spark_tiering.layout.object_verification import StoredObject
 
 
 class ContentSum(NamedTuple):
-    """How long something is, and its CRC-64/NVME."""
-
     size_bytes: int
     crc64nvme: int
 
@@ -26,8 +24,6 @@ class ContentSum(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """What a store tells of an object that is there."""
-
     size_bytes: int
     crc64nvme: int | None
     """`None`: the store does not tell, or was not asked."""
@@ -38,7 +34,6 @@ class ObjectFacts:
 
     @property
     def stored(self) -> StoredObject:
-        """What the layout's own judgement needs to know."""
         return StoredObject(self.size_bytes, self.crc64nvme)
 
 
@@ -99,7 +94,7 @@ class PutRefusal(StrEnum):
     """Why an object was surely not written. A closed list."""
 
     SOURCE = "source"
-    """The source failed, or gave other bytes than were told."""
+    """The source failed, or gave other bytes than announced."""
     CHECKSUM = "checksum"
     """What arrived at the store, again and again, was not what was sent."""
     NO_ROOM = "no-room"
@@ -108,7 +103,7 @@ class PutRefusal(StrEnum):
     KEY = "key"
     """The store cannot have such a key, or not beside the keys that it has."""
     SWEPT = "swept"
-    """Somebody ended the unfinished upload."""
+    """Another process ended the unfinished upload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +124,6 @@ GetOutcome = bytes | ObjectAbsent | ObjectArchived | RangeBeyondObject
 
 
 class ListedObject(NamedTuple):
-    """An object in a listing."""
-
     key: str
     size_bytes: int
     modified_ms: int
@@ -152,12 +145,9 @@ class OpenUpload(NamedTuple):
 
 
 class StoreTraits(NamedTuple):
-    """What a store was seen to do, whatever it says."""
-
     refuses_second_put: bool
     """A key that exists is not written anew, also by two writers at once."""
     refuses_second_upload: bool
-    """The same for objects that are written in parts."""
     checks_sums: bool
     """Bytes that do not have the checksum that they came with are refused."""
     tells_sums: bool
@@ -165,7 +155,6 @@ class StoreTraits(NamedTuple):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is missing, for the report of a run; none where all is well."""
         missing = {
             "conditional puts are ignored: two writers may overwrite each other": (
                 self.refuses_second_put

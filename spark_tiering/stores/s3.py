@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_tiering.layout.digests import parse_crc64nvme
 from spark_tiering.stores.content import stream_of, walk_through
 from spark_tiering.stores.object_reading import compare
-from spark_tiering.stores.protocol import check_key, check_range
+from spark_tiering.stores.protocol import OpenedStore, check_key, check_range
 from spark_tiering.stores.results import (
     ListedFolder,
     ListedObject,
@@ -29,8 +29,6 @@ from spark_tiering.stores.s3_writing import SinglePut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
-    from typing import NoReturn, Self
 
     from boto3 import S3Client
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 RESTORED = 'ongoing-request="false"'
 
 
-class S3Store:
+class S3Store(OpenedStore):
     """The objects in one bucket. Opening it asks nothing of the store yet."""
 
     def __init__(self, settings: S3Settings, repeats: S3Retries | None = None) -> None:
@@ -53,23 +51,7 @@ class S3Store:
     def __repr__(self) -> str:
         return f"S3Store({self._settings.address!r})"
 
-    def __reduce__(self) -> NoReturn:
-        msg = "stores are not sent to other processes: send the settings and open one there"
-        raise TypeError(msg)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Close the connections. The store is not used any more."""
         self._calls.close()
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
@@ -86,7 +68,7 @@ class S3Store:
         return SinglePut(self._calls, self._look, key, content).run()
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """The same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        """Return the same for bytes that pass by once; see `ObjectStore.put_stream`."""
         self._see_bucket()
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return put_parts(self._calls, self._look, key, stream)
@@ -99,7 +81,6 @@ class S3Store:
         return found
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
-        """What is told of an object; see `ObjectStore.head`."""
         check_key(key)
         mode = {"ChecksumMode": "ENABLED"} if is_sum_wanted else {}
         answer = self._calls.ask(
@@ -112,7 +93,7 @@ class S3Store:
         return _facts(answer)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """The bytes of a range; see `ObjectStore.get`."""
+        """Return the bytes of a range; see `ObjectStore.get`."""
         check_key(key)
         check_range(first_byte, last_byte)
         answer = self._calls.ask(
@@ -133,12 +114,11 @@ class S3Store:
         )
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Every object whose key begins with *prefix*, each once."""
+        """Return every object whose key begins with *prefix*, each once."""
         for page in self._pages({**self._asking(), "Prefix": prefix}):
             yield from map(_listed, page.get("Contents", ()))
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
-        """What lies right behind *prefix*; see `ObjectStore.level`."""
         request = {**self._asking(), "Prefix": prefix, "Delimiter": "/"}
         for page in self._pages(request):
             for found in page.get("CommonPrefixes", ()):
@@ -155,7 +135,7 @@ class S3Store:
             self._calls.give_up(answer)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """Every unfinished write of a key that begins with *prefix*, those at work included."""
+        """List unfinished writes of keys under *prefix*, those at work included."""
         request = {**self._asking(), "Prefix": prefix}
         while True:
             page = self._page("ListMultipartUploads", request)
@@ -182,7 +162,6 @@ class S3Store:
             self._calls.give_up(answer)
 
     def probe(self, prefix: str) -> StoreTraits:
-        """See what the endpoint really does, with objects that are taken away again."""
         self._see_bucket()
         return probe_bucket(self._calls, prefix, self._tells_sum)
 
@@ -194,12 +173,12 @@ class S3Store:
         return compare(self, key, expected)
 
     def _absent(self, key: str) -> ObjectAbsent:
-        """That there is no such object; an answer without words may mean the bucket instead."""
+        """An answer without words may mean the bucket instead of the object."""
         self._see_bucket()
         return ObjectAbsent(key)
 
     def _see_bucket(self) -> None:
-        """Raise `StoreAbsent`, before some store makes the bucket because somebody writes to it."""
+        """Raise `StoreAbsent`, before a write makes some stores create the bucket."""
         if not self._is_bucket_seen:
             self._calls.check_bucket()
             self._is_bucket_seen = True
@@ -209,7 +188,6 @@ class S3Store:
         return {**self._calls.place, **payer}
 
     def _pages(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Every page of a listing of objects."""
         while True:
             page = self._page("ListObjectsV2", request)
             yield page
@@ -232,7 +210,6 @@ class S3Store:
 def _fetch(
     client: S3Client, place: dict[str, Any], first_byte: int, last_byte: int
 ) -> bytes | S3Fault:
-    """One range, checked to be the one that was asked for, and whole."""
     answer = client.get_object(**place, Range=f"bytes={first_byte}-{last_byte}")
     asked_bytes = last_byte - first_byte + 1
     with closing(answer["Body"]) as body:

@@ -49,18 +49,17 @@ class RequestBody:
         return self._size_bytes
 
     def tell(self) -> int:
-        """The position of the next byte."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to the beginning or, to measure, to the end; nobody needs another place."""
+        """Go to the beginning or, to measure, to the end."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size_bytes}[whence]
         if base + offset != self._position:
             self._begin(base + offset)
         return self._position
 
     def read(self, size_bytes: int = -1) -> bytes | memoryview:
-        """Some bytes, at most so many; none at the end."""
+        """Read at most so many bytes; none at the end."""
         if self._position >= self._size_bytes:
             return b""
         if self._pieces is None:

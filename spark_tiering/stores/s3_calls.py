@@ -38,14 +38,13 @@ class S3Calls:
         self._client = _open_client(settings)
 
     def once(self, operation: str, call: Callable[[S3Client], T | S3Fault]) -> T | S3Fault:
-        """What *call* gives, or the fault that it ended with."""
+        """Call, and return a fault as a value."""
         try:
             return call(self._client)
         except SORTED as error:
             return sort_fault(operation, error)
 
     def ask(self, operation: str, call: Callable[[S3Client], T | S3Fault]) -> T | S3Fault:
-        """The same, tried again as often as the fault is worth it."""
         return self.repeats.run(lambda: self.once(operation, call))
 
     def give_up(self, fault: S3Fault) -> NoReturn:
@@ -67,16 +66,13 @@ class S3Calls:
 
     @property
     def place(self) -> dict[str, Any]:
-        """What every request says of the bucket."""
         return {"Bucket": self.settings.bucket}
 
     def at(self, key: str) -> dict[str, Any]:
-        """What every request about an object says."""
         payer = {"RequestPayer": "requester"} if self.settings.is_requester_pays else {}
         return {**self.place, "Key": key, **payer}
 
     def making(self, key: str) -> dict[str, Any]:
-        """What a request says that makes an object."""
         settings = self.settings
         said = self.at(key)
         if settings.encryption is not BucketEncryption.OF_BUCKET:
@@ -88,7 +84,6 @@ class S3Calls:
         return said
 
     def if_absent(self) -> dict[str, Any]:
-        """The condition under which a key is written."""
         return {"IfNoneMatch": "*"} if self.settings.has_conditional_puts else {}
 
 

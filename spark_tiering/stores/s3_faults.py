@@ -66,7 +66,7 @@ class S3FaultKind(StrEnum):
 
 
 UNCERTAIN: Final = frozenset((S3FaultKind.TIMED_OUT, S3FaultKind.CUT, S3FaultKind.SERVER))
-"""After these nobody knows whether the request was carried out."""
+"""After these it is unknown whether the store carried out the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,6 @@ class S3Fault:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether the request may have been carried out all the same."""
         return self.kind in UNCERTAIN
 
     def __str__(self) -> str:
@@ -188,11 +187,9 @@ _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], S3FaultKind],
     ((aws.BotoCoreError, ValueError), S3FaultKind.WRONG_SETTING),
 )
 SORTED: Final = (aws.ClientError, aws.BotoCoreError, ResponseParserError, OSError, ValueError)
-"""What a request may raise."""
 
 
 def sort_fault(operation: str, error: Exception) -> S3Fault:
-    """What an exception of the client library means for one request."""
     if isinstance(error, aws.ClientError):
         return _sort_answer(operation, error)
     detail = f"{operation}: {error}"

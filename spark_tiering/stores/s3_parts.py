@@ -86,8 +86,6 @@ def _begin(calls: S3Calls, key: str) -> str:
 
 
 class _PartsWrite:
-    """One upload that was begun."""
-
     def __init__(self, calls: S3Calls, look: Look, key: str, upload_id: str) -> None:
         self._calls = calls
         self._look = look
@@ -124,7 +122,6 @@ class _PartsWrite:
         return None
 
     def complete(self, whole: ContentSum) -> PutOutcome:
-        """Make the object of the parts, where nothing is yet."""
         self._whole = whole
         outcome: PutOutcome | S3Fault = self._calls.repeats.run(self._attempt)
         if not isinstance(outcome, S3Fault):
@@ -158,7 +155,6 @@ class _PartsWrite:
         return answer
 
     def _end_uncertain(self, uncertain: S3Fault) -> PutOutcome:
-        """After the end of the upload the key says what became of it."""
         is_ended = end_upload(self._calls, self._key, self._upload_id)
         try:
             found = self._found()

@@ -1,5 +1,5 @@
 """
-What is tried again, and how: by the class of the fault and nothing else.
+Policies of repeats, by the class of the fault and nothing else.
 
 Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
 same moment. What is not named here is not tried again. Invariant: what is given at the end is the
@@ -28,14 +28,11 @@ T = TypeVar("T")
 
 
 class S3RetryPolicy(NamedTuple):
-    """How often, and with what pauses."""
-
     attempts_max: int
     first_s: float
     last_s: float
 
     def pause_s(self, attempts: int) -> float:
-        """The longest pause after so many attempts that failed."""
         return float(min(self.first_s * 2.0 ** min(attempts - 1, 32), self.last_s))
 
 
@@ -60,7 +57,7 @@ class S3Retries:
         self._sleep = sleep
 
     def run(self, attempt: Callable[[], T | S3Fault]) -> T | S3Fault:
-        """What *attempt* gives at last; a fault only where no further attempt is worth it."""
+        """Repeat *attempt*; return a fault only where no further attempt is worth it."""
         retrying = Retrying(
             sleep=self._sleep,
             retry=retry_if_result(_is_repeated),

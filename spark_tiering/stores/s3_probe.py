@@ -1,5 +1,5 @@
 """
-What an endpoint really does with conditions and checksums, seen with objects of our own.
+The probe of an endpoint: its real behaviour with conditions and checksums.
 
 Endpoints that ignore either answer as if all were well, so each is tried with what must be refused.
 The requests are made as the settings say, with the condition in any case.

@@ -58,8 +58,6 @@ ARCHIVE_CLASSES = frozenset(("GLACIER", "DEEP_ARCHIVE"))
 
 
 class BucketEncryption(StrEnum):
-    """How the bucket is asked to encrypt what is written."""
-
     OF_BUCKET = ""
     """As the bucket does by itself."""
     S3 = "AES256"
@@ -79,8 +77,6 @@ class BodySigning(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class S3Settings:
-    """A bucket as a store."""
-
     bucket: str
     endpoint: str = ""
     """Of a store that is not Amazon's; empty: `AWS_ENDPOINT_URL_S3`, else the region's own."""
@@ -142,7 +138,7 @@ class S3Settings:
         return next((text for text, is_wrong in checks.items() if is_wrong), "")
 
     def is_body_signed(self, endpoint: str) -> bool:
-        """Whether bodies are signed that go to *endpoint*, which may come from elsewhere."""
+        """Return whether bodies are signed that go to *endpoint*, which may come from elsewhere."""
         if self.signing is not BodySigning.AUTO:
             return self.signing is BodySigning.ALWAYS
         address = urlsplit(endpoint)
@@ -151,5 +147,4 @@ class S3Settings:
 
     @property
     def address(self) -> str:
-        """How the store is called in messages."""
         return f"s3://{self.bucket}" + (f" at {self.endpoint}" if self.endpoint else "")

@@ -41,7 +41,6 @@ REFUSALS = {
 
 
 def summed(expected: ContentSum) -> dict[str, str]:
-    """What a request says of the checksum of its body."""
     # Some stores keep a sum only where its algorithm is named as well.
     return {
         "ChecksumAlgorithm": "CRC64NVME",
@@ -50,8 +49,6 @@ def summed(expected: ContentSum) -> dict[str, str]:
 
 
 class SinglePut:
-    """One write of one content, in one request and its repeats."""
-
     def __init__(self, calls: S3Calls, look: Look, key: str, content: ObjectContent) -> None:
         self._calls = calls
         self._look = look
@@ -60,7 +57,7 @@ class SinglePut:
         self._uncertain: S3Fault | None = None
 
     def run(self) -> PutOutcome:
-        """What became of it; raises for what is the store's as a whole, or the source's own."""
+        """Raise faults that concern the whole store, and those of the source."""
         outcome: PutOutcome | S3Fault = self._calls.repeats.run(self._attempt)
         if not isinstance(outcome, S3Fault):
             return outcome
@@ -122,7 +119,7 @@ def outcome_of(
 
 
 def refused_or_raise(calls: S3Calls, fault: S3Fault) -> PutRefused:
-    """The refusal where a fault concerns one object; else it is raised for the store."""
+    """Return the refusal where a fault concerns one object; else it is raised for the store."""
     reason = REFUSALS.get(fault.kind)
     if reason is None:
         calls.give_up(fault)

@@ -333,6 +333,7 @@ def test_archived_object_when_read_is_a_finding_of_its_own(
     assert not restored.is_archived
 
 
+@pytest.mark.usefixtures("credentials")
 def test_store_when_nobody_listens_is_unavailable() -> None:
     """An address without a store is one error after a bounded number of attempts."""
     (port,) = free_ports(1)

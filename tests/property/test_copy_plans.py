@@ -16,8 +16,7 @@ from rlmm.metadata.segment import SegmentState
 from rlmm_conformance.model import CacheModel
 from rlmm_conformance.steps import SegmentFields, UpdateFields
 from spark_tiering.copy_plan.coverage import Coverage, spans_of
-from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan.document import CopyPlanUnreadable, format_plan, parse_plan
 from spark_tiering.copy_plan.inputs import (
     OpenCopyEvidence,
     OpenCopyWriter,

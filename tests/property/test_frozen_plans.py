@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.read_plan.document import format_plan
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
+from spark_tiering.read_plan.document import ReadPlanUnreadable, format_plan, parse_plan
 from spark_tiering.read_plan.inputs import inputs_of_segments
 from spark_tiering.read_plan.parquet import format_parquet, parse_parquet
 from spark_tiering.read_plan.plan import GapReason, PlanSourceKind

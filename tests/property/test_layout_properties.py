@@ -22,8 +22,8 @@ from spark_tiering.layout.custom_metadata import (
 )
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.frames import inflate_frame, inflate_frame_up_to
-from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentDescription
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.object_making import LogObject
 from spark_tiering.layout.range_reading import plan_log_fetches
 from tests.support.stores.recorded_manifests import plain_manifest, recorded, zstd_manifest

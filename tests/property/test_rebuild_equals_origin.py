@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.findings import LayoutFinding
-from spark_tiering.layout.manifest import describe, format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import describe
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.metadata_recovery import CustomFields, recover_from
 from spark_tiering.layout.object_names import ObjectKind, ObjectName
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for

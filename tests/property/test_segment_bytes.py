@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import Manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest_document import parse_manifest
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS

@@ -47,8 +47,13 @@ from rlmm.errors import ConfigError
 from spark_tiering.adopt.adoption import windows
 from spark_tiering.copy_job.job import make_job_plan, run_job
 from spark_tiering.copy_job.wiring import open_surroundings
-from spark_tiering.copy_plan.document import DOCUMENT_BYTES_MAX, fingerprint, format_plan
-from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan.document import (
+    DOCUMENT_BYTES_MAX,
+    CopyPlanUnreadable,
+    fingerprint,
+    format_plan,
+    parse_plan,
+)
 from spark_tiering.copy_plan.summary import summary, time_text
 from spark_tiering.job_registry.heartbeats import JobStatus
 from spark_tiering.job_registry.job_list import list_jobs

@@ -294,12 +294,12 @@ def _check(
         raise ConfigError(msg)
     plan = require_plan(file)
     with quiet_log(), open_tier(request) as tier:
-        lost_write_state: Callable[[FrozenSegment], PlannedSegmentFate]
+        fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
         if flags["from_manifests"]:
-            lost_write_state = fates_in_store(tier.store, plan.question.prefix)
+            fate_of = fates_in_store(tier.store, plan.question.prefix)
         else:
-            lost_write_state = fates_in_moment(tier.moment(), plan)
-        report = CheckReport(plan, tuple(revisit(plan, lost_write_state)), tier.now_ms())
+            fate_of = fates_in_moment(tier.moment(), plan)
+        report = CheckReport(plan, tuple(revisit(plan, fate_of)), tier.now_ms())
     told_and_kept(report.lines(), report.document(), output, report_file)
     if not report.is_fine:
         click.get_current_context().exit(EXIT_FOUND)

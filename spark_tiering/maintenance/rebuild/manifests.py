@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rlmm.errors import RlmmError
 from rlmm.findings import tier_findings as kinds
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.metadata_recovery import CustomFields, recover_from
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.object_verification import StoredObject, verify_objects

@@ -21,7 +21,6 @@ KINDS = ("in-process", "threads", *ON_SPARK)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark takes its time to start."""
     for item in items:
         if "conformance/engines" in item.nodeid:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
@@ -35,14 +34,12 @@ def engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
 
 @pytest.fixture(params=ON_SPARK)
 def spark_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
-    """One of every kind whose units run in other processes."""
     with made(request, request.param) as engine:
         yield engine
 
 
 @pytest.fixture
 def rdd_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
-    """The engine of a classic session."""
     with made(request, "rdd") as engine:
         yield engine
 
@@ -56,7 +53,6 @@ def dying_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
 
 @pytest.fixture(params=[ON_SPARK[0], ON_SPARK[2]])
 def early_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
-    """One of every kind that hears of outcomes while its job runs."""
     with made(request, request.param) as engine:
         yield engine
 

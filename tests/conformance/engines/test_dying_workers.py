@@ -116,7 +116,6 @@ def test_call_when_it_is_interrupted_then_no_worker_goes_on(
 
 @pytest.fixture
 def not_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no worker can be at work there is nothing to wait for."""
     monkeypatch.setattr(rounds, "NOTICE_S", 0.0)
 
 
@@ -124,7 +123,6 @@ def not_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def of_the_driver_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[object], object]:
-    """A function in a module that only the driver can import."""
     (tmp_path / "of_the_driver_alone.py").write_text("def do(unit):\n    return unit\n")
     monkeypatch.syspath_prepend(tmp_path)
     do: Callable[[object], object] = __import__("of_the_driver_alone").do

@@ -32,7 +32,6 @@ KINDS = ("folder", "stub", "moto", "seaweedfs")
 
 @pytest.fixture(autouse=True)
 def only_these_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The environment says who asks, and nothing else of the machine does."""
     known_as(ACCESS, SECRET, tmp_path, monkeypatch)
 
 
@@ -63,13 +62,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 @pytest.fixture(params=KINDS[1:])
 def bucket(request: pytest.FixtureRequest) -> Bucket:
-    """One of every kind that is asked over a connection."""
     return bucket_of(request, request.param)
 
 
 @pytest.fixture
 def seaweedfs_bucket(seaweedfs: Server) -> Bucket:
-    """The bucket that looks at rights and checksums, in a process of its own."""
     return server_bucket(seaweedfs)
 
 
@@ -91,5 +88,4 @@ def store(place: Place) -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def prefix() -> str:
-    """Keys of one test: servers are shared."""
     return f"{uuid.uuid4().hex}/"

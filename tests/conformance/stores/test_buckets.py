@@ -30,7 +30,6 @@ class Pattern:
         self.sum = sum_of(self.pieces())
 
     def pieces(self) -> Iterator[bytes]:
-        """One piece, again and again."""
         return (self._piece for _ in range(self._count))
 
 

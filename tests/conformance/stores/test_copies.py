@@ -41,7 +41,6 @@ FORMS = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 
 
 def large_partition() -> MemoryFiles:
-    """A segment of random bytes, and an active one."""
     rng = random.Random(3)
     log = b"".join(
         forge(rng.randbytes(MIB), 10, base_offset=10 * number) for number in range(LARGE_MIB)

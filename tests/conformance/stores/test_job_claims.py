@@ -24,8 +24,6 @@ WAIT_S = 60
 
 
 class Told(NamedTuple):
-    """What a job was told."""
-
     number: int
     outcome: TopicsClaimed | TopicsBusy
     has_it: bool

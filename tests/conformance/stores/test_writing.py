@@ -36,8 +36,6 @@ SIZE_NAMES = ("empty", "byte", "piece", "request", "parts")
 
 
 class Lying:
-    """A content that gives other than it tells."""
-
     def __init__(self, given: BytesContent, told: ContentSum) -> None:
         self._given = given
         self.sum = told
@@ -47,8 +45,6 @@ class Lying:
 
 
 class Failing:
-    """A content whose source fails in the middle."""
-
     def __init__(self, given: BytesContent, error: Exception, *, is_begun: bool = True) -> None:
         self._given = given
         self._is_begun = is_begun
@@ -69,7 +65,6 @@ def read(store: ObjectStore, key: str) -> bytes:
 
 
 def assert_nothing_is_left(store: ObjectStore, prefix: str) -> None:
-    """Neither an object nor an unfinished one."""
     assert list(store.list(prefix)) == []
     assert list(store.open_uploads(prefix)) == []
 

@@ -11,7 +11,8 @@ import pytest
 
 from rlmm.metadata.segment import SegmentMetadata
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
-from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.manifest import Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segment_reading.tiered import open_tiered

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.layout.manifest import Manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest_document import parse_manifest
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings

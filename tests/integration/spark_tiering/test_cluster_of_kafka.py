@@ -43,14 +43,12 @@ TIERING = {
 
 @pytest.fixture
 def cluster(kafka_broker: TieredKafka) -> Iterator[TierCluster]:
-    """A client of the shared broker."""
     with TierCluster(kafka_broker.bootstrap) as opened:
         yield opened
 
 
 @contextlib.asynccontextmanager
 async def open_transaction(login: Login, topic: str) -> AsyncIterator[None]:
-    """A transaction with one record in it, as long as it lasts."""
     producer = AIOKafkaProducer(**login.for_aiokafka(), transactional_id=f"{topic}-writer")
     async with producer:
         await producer.begin_transaction()
@@ -181,7 +179,6 @@ async def test_kafka_when_it_is_started_anew_then_is_asked_as_before(
 
 
 def explicit(cluster: TierCluster, topic: str) -> dict[str, str | None]:
-    """What is set on a topic itself."""
     (settings,) = cluster.topic_settings([topic], None).values()
     return {name: one.value for name, one in settings.items() if one.is_explicit}
 
@@ -288,7 +285,6 @@ def surveyed(
 
 
 def properties_of(login: Login) -> dict[str, str]:
-    """What Java's own tools would be given for a login."""
     found = {"security.protocol": login.protocol}
     if login.mechanism is not None:
         module = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -27,7 +27,6 @@ LONG = [
 
 
 def copied(address: str, log_bytes: int, form: str, single_put_bytes: int = 2**30) -> int:
-    """The memory that a copy took above the baseline."""
     said = subprocess.run(
         [
             sys.executable,

@@ -45,12 +45,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def now_ms() -> int:
-    """Older batches would let the broker forget their producers."""
     return time.time_ns() // 1_000_000
 
 
 async def send(producer: AIOKafkaProducer, topic: str, rng: random.Random, count: int) -> None:
-    """Records of all kinds, some of them in one batch."""
     sent = []
     for _ in range(count):
         headers = [
@@ -165,8 +163,6 @@ def tiered(folder: Path, store: LocalStore) -> int:
 
 
 class Truth(NamedTuple):
-    """What a consumer got of a topic, by isolation level."""
-
     rows: dict[str, list[Row]]
     tier_end: int
     log_end: int
@@ -222,13 +218,11 @@ async def test_data_source_when_a_consumer_and_sparks_own_source_read_as_well_th
 
 
 def readable_end(options: dict[str, str]) -> int:
-    """Behind the last offset that a query of everything covers."""
     shares, _ = planned(options)
     return max(piece.extent.next_offset for share in shares for piece in share)
 
 
 def both(topic: str, bootstrap: str, place: dict[str, str]) -> list[Query]:
-    """The same read of a tier and of a broker, for both isolation levels."""
     queries = []
     for level in LEVELS:
         options = {**place, "subscribe": topic, "isolationLevel": level}

@@ -24,9 +24,6 @@ from tests.support.datasource.readable_tiers import (
     PREFIX,
     embedded,
     path_of,
-    store_in,
-    tier_in,
-    usual_log,
 )
 from tests.support.stores.encrypted_segments import IDS, KeyFiles, seal_segment
 
@@ -35,22 +32,6 @@ if TYPE_CHECKING:
 
     from spark_tiering.stores.local import LocalStore
     from tests.support.partitions.written_logs import WrittenLog
-
-
-@pytest.fixture
-def log() -> WrittenLog:
-    return usual_log()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return store_in(tmp_path)
-
-
-@pytest.fixture
-def tier(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
-    """The options of a tier that has all of the log."""
-    return tier_in(tmp_path, log)
 
 
 # ------------------------------------------------------------------------------- what is lost
@@ -151,7 +132,6 @@ def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(tier: dict[str, 
 
 
 def damage(tier: dict[str, str], log: WrittenLog, what: str) -> None:
-    """Do something to the second segment."""
     segment, other = log.tiered[1], log.tiered[2]
     path = path_of(tier, segment, ObjectKind.LOG)
     content = bytearray(path.read_bytes())

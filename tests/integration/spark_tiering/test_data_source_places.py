@@ -33,9 +33,6 @@ from tests.support.datasource.readable_tiers import (
     frozen,
     path_of,
     publish,
-    store_in,
-    tier_in,
-    usual_log,
 )
 from tests.support.partitions.written_logs import WrittenLog
 from tests.support.server.memory_service import ServedMetadata
@@ -44,22 +41,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.stores.local import LocalStore
-
-
-@pytest.fixture
-def log() -> WrittenLog:
-    return usual_log()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> LocalStore:
-    return store_in(tmp_path)
-
-
-@pytest.fixture
-def tier(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
-    """The options of a tier that has all of the log."""
-    return tier_in(tmp_path, log)
 
 
 def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(

@@ -40,7 +40,6 @@ WAIT_S = 200
 
 @pytest.fixture(scope="module")
 def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
-    """The session of all tests, as a program of its own would have set it."""
     assert spark_session.conf.get(PUSHDOWN) == "true", "sessions of ours take filters"
     before = spark_session.conf.get("spark.sql.session.timeZone")
     spark_session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -51,7 +50,6 @@ def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def log() -> WrittenLog:
-    """A log of some segments, with everything in it."""
     log = WrittenLog(11)
     log.fill(60)
     return log
@@ -71,13 +69,11 @@ def frame(spark: SparkSession, options: dict[str, str], schema: str = "") -> Dat
 
 
 def rows_of(found: DataFrame) -> list[Row]:
-    """All rows, by partition and offset: tasks end in any order."""
     rows = [row_of(one) for one in found.toArrow().to_pylist()]
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
 
 
 def told(call: Any) -> str:
-    """What Spark says of a query that fails."""
     with pytest.raises(Exception) as failed:  # noqa: PT011 - Spark has many classes for it
         call()
     return str(failed.value)
@@ -273,14 +269,12 @@ def test_cause_when_a_query_fails_then_it_is_our_message_alone() -> None:
 
 
 def stream(spark: SparkSession, options: dict[str, str], folder: Path) -> StreamingQuery:
-    """A query that writes everything that is there, and ends."""
     found = spark.readStream.format("rlmm").options(**options).load()
     writer = found.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
     return writer.trigger(availableNow=True).start(str(folder / "rows"), format="parquet")
 
 
 def run_stream(spark: SparkSession, options: dict[str, str], folder: Path) -> list[dict[str, Any]]:
-    """Its batches that had rows, each as (rows, offsets it ended at)."""
     query = stream(spark, options, folder)
     assert query.awaitTermination(WAIT_S)
     assert query.exception() is None

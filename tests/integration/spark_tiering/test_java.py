@@ -40,8 +40,6 @@ echo 'java version "1.8.0_402"' >&2
 
 @pytest.fixture
 def install(tmp_path: Path) -> Callable[..., Path]:
-    """Puts a Java into a folder of its own and gives its home."""
-
     def installed(name: str, script: str, version: str = "17.0.15") -> Path:
         java = tmp_path / name / "bin" / "java"
         java.parent.mkdir(parents=True)
@@ -52,8 +50,7 @@ def install(tmp_path: Path) -> Callable[..., Path]:
     return installed
 
 
-def nowhere() -> None:
-    """No Java was installed by pip."""
+def nowhere() -> None: ...
 
 
 def test_java_when_java_home_is_set_then_is_that_one(

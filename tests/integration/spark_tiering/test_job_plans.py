@@ -16,8 +16,7 @@ from rlmm.partition_log.checkpoints import format_offsets
 from rlmm.partition_log.names import TopicPartition
 from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.report import CopyFate
-from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.document_reading import parse_plan
+from spark_tiering.copy_plan.document import format_plan, parse_plan
 from spark_tiering.copy_plan.plan import CopyPlan
 from spark_tiering.copy_plan.reasons import CopyMode, StaleReason
 from spark_tiering.copy_plan.rules import Budgets

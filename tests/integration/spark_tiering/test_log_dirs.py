@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def log_dir(tmp_path: Path) -> Path:
-    """A log folder of broker 1 without a partition."""
     return make_log_dir(tmp_path / "logs", high_watermarks={TopicPartition("orders", 3): 200})
 
 
 def look(*folders: Path) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-    """What a source of these folders gives."""
     return open_source(LogDirSettings(tuple(str(folder) for folder in folders))).partitions()
 
 

@@ -29,7 +29,6 @@ MEMORY_BYTES_MAX = 100 * MIB
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A partition's folder with the example in it."""
     place = tmp_path / "orders-3"
     place.mkdir()
     for name, content in example_partition().contents.items():

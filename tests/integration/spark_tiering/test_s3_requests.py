@@ -27,13 +27,11 @@ SENDING = ("PutObject", "UploadPart")
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake does not look at them."""
     known_as("somebody", SECRET, tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """The store that keeps what it was asked."""
     with ObjectStub() as stub:
         yield stub
 
@@ -44,7 +42,6 @@ def bucket(stub: ObjectStub) -> Bucket:
 
 
 def do_everything(bucket: Bucket, **settings: Any) -> None:
-    """Every kind of request at least once."""
     with bucket.opened(**settings) as store:
         store.put("one", content(10))
         given = content(11 * MIB)

@@ -42,12 +42,10 @@ PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
 
 
 def _now_ms() -> int:
-    """Older batches would let the broker forget their producers."""
     return time.time_ns() // 1_000_000
 
 
 async def write(login: Login, rng: random.Random, **options: object) -> None:
-    """Records of many sizes, in batches of a few, by a producer of its own."""
     producer = AIOKafkaProducer(**login.for_aiokafka(), **options)
     async with producer:
         for number in range(12):
@@ -60,7 +58,6 @@ async def write(login: Login, rng: random.Random, **options: object) -> None:
 
 
 async def write_transactions(login: Login, rng: random.Random, count: int) -> None:
-    """Transactions of two producers that overlap, ended one way or the other."""
     first, second = (
         AIOKafkaProducer(**login.for_aiokafka(), transactional_id=f"{name}-{rng.random()}")
         for name in ("a", "b")
@@ -97,7 +94,6 @@ async def write_everything(node: Node, seed: int) -> None:
 
 
 def write_as_java_does(node: Node) -> None:
-    """Transactions of Java's producer, whose epoch rises with each in their second version."""
     node.tools.run(FEATURES, "upgrade", "--feature", "transaction.version=2")
     node.tools.run(
         PERFORMANCE,
@@ -147,7 +143,6 @@ async def test_rebuilt_files_of_kafka_segments_equal_the_brokers(fresh_kafka: Fr
 
 
 def different_parts(report: SegmentReport, files: MemoryFiles) -> set[SegmentPart]:
-    """The parts made from the log alone that are not, byte for byte, what the broker has."""
     next_offset = report.segment.next_offset
     assert next_offset is not None
     epochs = StoredFiles(files).epochs()
@@ -167,7 +162,6 @@ def different_parts(report: SegmentReport, files: MemoryFiles) -> set[SegmentPar
 
 
 def assert_shows_something(reports: list[SegmentReport], files: MemoryFiles) -> None:
-    """The log has what the comparison is about: epochs, aborts, and transactions over segments."""
     assert len(reports) >= 8
     assert {1, 2} <= {len(report.epochs) for report in reports}
     assert any(not report.txn_index_empty for report in reports)

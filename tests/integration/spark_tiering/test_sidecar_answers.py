@@ -110,7 +110,6 @@ def files_of(server: ScriptedServer, **options: int) -> SidecarFiles:
 
 
 async def read_of(server: ScriptedServer, **options: int) -> bytes:
-    """Ten bytes of a file, from the fourth on."""
     return await asyncio.to_thread(files_of(server, **options).read, LOG, 4, 10)
 
 

@@ -42,7 +42,6 @@ VALUES = [b"%d" % number + b"x" * 500 for number in range(120)]
 async def sidecar_beside(
     node: Node, folder: Path, *arguments: str
 ) -> AsyncIterator[SidecarSegmentSource]:
-    """A service beside a broker, with that broker's folder, and a source that asks it."""
     options = (
         *("--http-listen", "127.0.0.1:0", "--log-kind", "memory", "--log-num-partitions", "1"),
         *("--broker-log-folders", str(node.data), "--broker-log-stable-age-ms-max", "100"),
@@ -57,7 +56,6 @@ async def sidecar_beside(
 
 
 def files_of(source: SidecarSegmentSource, topic: str) -> SidecarFiles:
-    """The files of the topic's only partition."""
     found, _ = source.partitions()
     (files,) = [one.files for one in found if one.partition.topic == topic]
     assert isinstance(files, SidecarFiles)
@@ -70,7 +68,6 @@ def served_of(files: SidecarFiles) -> dict[ListedSegment, bool]:
 
 
 def given(files: SidecarFiles, segment: ListedSegment) -> bool:
-    """Whether the log of a segment is given."""
     try:
         return len(files.read(segment.file(".log"), 0, 1)) == 1
     except LogUnavailable as error:
@@ -78,7 +75,6 @@ def given(files: SidecarFiles, segment: ListedSegment) -> bool:
 
 
 async def until_stable(files: SidecarFiles, offset: int) -> None:
-    """Ask until that much is stable: markers of a commit are written behind its answer."""
     async with asyncio.timeout(DEADLINE_S):
         while (await asyncio.to_thread(files.last_stable_offset) or 0) < offset:
             pass

@@ -33,7 +33,6 @@ LOG = f"{SECOND}.log"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A broker's folder with the example in it."""
     return write_example(tmp_path / "kafka-logs")
 
 

@@ -55,13 +55,11 @@ LOG = f"{SECOND}.log"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A broker's folder with the example in it."""
     return write_example(tmp_path / "kafka-logs")
 
 
 @pytest.fixture
 def token_file(tmp_path: Path) -> str:
-    """Where the token lies on this host."""
     return write_token(tmp_path / "reading.token", READING)
 
 
@@ -129,7 +127,6 @@ async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder
 
 
 def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
-    """What a task on an executor does."""
     files = pickle.loads(sent)
     return files.read(LOG, 5, 10), os.getpid()
 

@@ -91,7 +91,6 @@ def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[ObjectStore]:
-    """The store of the benchmark, as jobs use it."""
     with environment(), fast_store() as endpoint, open_store(store_settings(endpoint)) as opened:
         yield opened
 

@@ -95,7 +95,6 @@ def test_session_when_it_was_given_then_outlives_its_engine(spark_session: Spark
 
 @pytest.fixture
 def path_without_java(tmp_path: Path) -> str:
-    """All programs of this machine but Java."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for place in ("/usr/local/bin", "/usr/bin", "/bin"):
@@ -192,7 +191,6 @@ def test_session_when_spark_submit_started_us_and_it_cannot_be_then_one_line_say
 
 
 def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """The same program by spark-submit."""
     return subprocess.run(
         [spark_program("spark-submit"), f"--master={master}", *options, units_program.__file__],
         env={**os.environ, "PYTHONPATH": python_path(), "PYSPARK_PYTHON": sys.executable},

@@ -88,8 +88,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * TIMEOUT_S)]
 
 
 class Cluster(NamedTuple):
-    """A master, and what a program needs that is sent to it."""
-
     master: str
     folder: Path
     python: Path
@@ -131,7 +129,6 @@ class Cluster(NamedTuple):
         )
 
     def executors(self) -> list[int]:
-        """Processes of executors that work in a worker's folder."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):  # it has ended, or is not ours
@@ -143,7 +140,6 @@ class Cluster(NamedTuple):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A master and two workers of one core, on loopback."""
     folder = tmp_path_factory.mktemp("standalone")
     port, *ports = free_ports(3)
     starter = str(spark_program("spark-class"))
@@ -166,7 +162,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def python_without_us(folder: Path) -> Path:
-    """An environment that has what is installed here, but for what this tree is installed as."""
     venv.create(folder / "env", symlinks=True, with_pip=False)
     (place,) = (folder / "env" / "lib").glob("python*/site-packages")
     installed = [path for path in sys.path if path.endswith("site-packages")]
@@ -175,7 +170,6 @@ def python_without_us(folder: Path) -> Path:
 
 
 def packed(folder: Path) -> Path:
-    """Our packages as one archive."""
     archive = folder / "rlmm.zip"
     with zipfile.ZipFile(archive, "w") as file:
         for path in tree.files():

@@ -18,7 +18,8 @@ from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.layout.chunk_index import plain_chunks
-from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.manifest import Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart

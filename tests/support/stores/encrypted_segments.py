@@ -25,13 +25,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from spark_tiering.layout.chunk_index import FixedChunks, VariableChunks
 from spark_tiering.layout.encryption import SEALED_BYTES
-from spark_tiering.layout.manifest import (
-    Manifest,
-    SegmentDescription,
-    SegmentEncryption,
-    format_manifest,
-)
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentDescription, SegmentEncryption
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import INDEX_PARTS, lay_out_indexes
 from spark_tiering.segment_reading.key_files import KeyRingSettings

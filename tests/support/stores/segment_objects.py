@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.layout.chunk_index import plain_chunks
-from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.manifest import Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.maintenance.rebuild.object_sets import ListedSet

@@ -19,7 +19,8 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.layout.chunk_index import FixedChunks
-from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.manifest import Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions

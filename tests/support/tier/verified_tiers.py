@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.events import SegmentUpdate
-from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentDescription
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.verify.settings import VerifyOptions

@@ -18,8 +18,7 @@ from spark_tiering.adopt.safety import (
     moved_starts,
     why_not_enabled,
 )
-from spark_tiering.copy_plan.document import format_plan
-from spark_tiering.copy_plan.document_reading import parse_plan
+from spark_tiering.copy_plan.document import format_plan, parse_plan
 from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.reasons import CopyMode, EndReason, LeftOpen
 from tests.support.builders import tp

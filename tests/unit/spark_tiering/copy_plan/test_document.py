@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.copy_plan import document, fields
-from spark_tiering.copy_plan.document import fields_of, fingerprint, format_plan
-from spark_tiering.copy_plan.document_reading import CopyPlanUnreadable, parse_plan
+from spark_tiering.copy_plan import document
+from spark_tiering.copy_plan.document import (
+    CopyPlanUnreadable,
+    fields_of,
+    fingerprint,
+    format_plan,
+    parse_plan,
+)
 from spark_tiering.copy_plan.plan import CopyPlan
 from spark_tiering.copy_plan.totals import total_sums
 from tests.support.tier.copy_plans import example_plan
@@ -26,7 +31,6 @@ ORDERS = 1
 
 
 def rewritten(change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The document after a change, with the fingerprint that the changed content has."""
     loaded = json.loads(format_plan(PLAN))
     change(loaded)
     said = {name: value for name, value in loaded.items() if name != "fingerprint"}
@@ -117,7 +121,7 @@ def test_fingerprint_when_positions_were_told_in_another_order_then_is_the_same(
         pytest.param(b'{"a": 1, "a": 1}', "twice", id="name twice"),
         pytest.param(b'{"format": NaN}', "no number", id="NaN"),
         pytest.param(b'{"format": 1' + b"0" * 5000 + b"}", "not JSON", id="digits"),
-        pytest.param(b"{}", "no such field", id="empty"),
+        pytest.param(b"{}", "expected rlmm-copy-plan", id="empty"),
         pytest.param(b'{"format": "x", "version": 1}', "expected rlmm-copy-plan", id="other"),
         pytest.param(format_plan(PLAN)[:-9], "not JSON", id="cut"),
         pytest.param(
@@ -152,8 +156,8 @@ COPY = ("partitions", ORDERS, "copies", 1)
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        pytest.param(set_at("more", value=1), "'more'", id="field unknown"),
-        pytest.param(lambda found: found.pop("sums"), "'sums'", id="field missing"),
+        pytest.param(set_at("more", value=1), "plan.more", id="field unknown"),
+        pytest.param(lambda found: found.pop("sums"), "plan.sums", id="field missing"),
         pytest.param(set_at("mode", value="destroy"), "plan.mode", id="mode"),
         pytest.param(set_at("mode", value=["archive"]), "plan.mode", id="mode no text"),
         pytest.param(set_at("madeAtMs", value="5"), "madeAtMs", id="number as text"),
@@ -215,10 +219,10 @@ def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
 ) -> None:
     """Memory is bounded on both sides."""
     content = format_plan(PLAN)
-    monkeypatch.setattr(fields, "DOCUMENT_BYTES_MAX", 1000)
+    monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)
     assert "at most 1000" in refusal(content)
     monkeypatch.undo()
-    monkeypatch.setattr(fields, "VALUES_MAX", 100)
+    monkeypatch.setattr(document, "VALUES_MAX", 100)
     assert "at most 100 are read" in refusal(content)
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)
     with pytest.raises(InvalidArgument, match="plan less"):

@@ -42,7 +42,6 @@ OPEN_TO_160 = copied("open", 100, 160, STARTED)
 
 
 def fates(plan: PartitionCopyPlan) -> dict[str, str]:
-    """What becomes of each open copy: what is done, why it is ended, or why it is left."""
     found = {str(one.uuid): one.action.value for one in plan.copies}
     found |= {str(one.uuid): f"ended: {one.reason}" for one in plan.ends}
     found |= {str(one.uuid): f"open: {one.reason}" for one in plan.left_open}

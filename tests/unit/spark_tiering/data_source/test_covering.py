@@ -32,7 +32,6 @@ def never(_: PartitionListing, __: int) -> int | None:
 
 
 def covered(first: int, behind: int) -> tuple[list[tuple[int, int]], list[tuple[int, int, str]]]:
-    """The offsets that are read, and those that are lost and why."""
     found = cover(OffsetRange(PARTITION, first, behind), PARTITION.next_offset)
     return (
         [(one.first_offset, one.next_offset) for one in found.extents],

@@ -41,7 +41,6 @@ def aborted(first: int, last: int, stable: int | None = None) -> AbortedTransact
 
 
 def three(**of_each: bool) -> tuple[ReadExtent, ReadExtent, ReadExtent]:
-    """Segments of 100 offsets each."""
     return (
         extent(0, 100, **of_each),  # type: ignore[arg-type]
         extent(100, 200, **of_each),  # type: ignore[arg-type]

@@ -6,15 +6,16 @@ import pytest
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.data_source.extents import extent_of
-from spark_tiering.read_plan.plan import FrozenSegment
+from spark_tiering.read_plan.plan import EpochStart, FrozenSegment
 from tests.support.datasource.extents import ORDERS, extent
 
 
 def planned(read_last: int, epochs: tuple[tuple[int, int], ...]) -> FrozenSegment:
-    """A segment of the offsets 100 to 199 of which less may be read."""
     uuid = Uuid(bytes(range(16)))
+    starts = tuple(EpochStart(epoch, first) for epoch, first in epochs)
     return FrozenSegment(
-        ORDERS, uuid, 100, 199, 100, read_last, 1_000, 77, epochs, True, "l", "i", "m"
+        *(ORDERS.topic, ORDERS.topic_id, ORDERS.partition, uuid, 100, 199, 100, read_last),
+        *(1_000, 77, None, True, starts, "l", "i", "m"),
     )
 
 

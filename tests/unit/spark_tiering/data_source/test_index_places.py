@@ -13,13 +13,11 @@ LOG_BYTES = 1_000
 
 
 def offsets(*entries: tuple[int, int], base: int = 500) -> OffsetPlaces:
-    """An index of (offset, position)."""
     content = b"".join(struct.pack(">ii", offset - base, at) for offset, at in entries)
     return OffsetPlaces.read(content, base, LOG_BYTES)
 
 
 def times(*entries: tuple[int, int], base: int = 500) -> TimePlaces:
-    """An index of (time, offset)."""
     content = b"".join(struct.pack(">qi", at_ms, offset - base) for at_ms, offset in entries)
     return TimePlaces.read(content, base)
 

@@ -40,7 +40,6 @@ ORDERS = {**PLACE, "subscribe": "orders"}
 
 
 def parsed(**options: str) -> ReadOptions:
-    """What options of a batch mean beside a store and a topic."""
     return parse_options({**ORDERS, **options}, is_streaming=False)
 
 

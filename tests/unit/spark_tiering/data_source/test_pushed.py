@@ -132,7 +132,6 @@ EXTENTS = (
 
 
 def kept(given: PushedFilters, disorder_ms: int | None = None) -> list[int]:
-    """Where the extents begin that are read."""
     return [one.first_offset for one in prune(EXTENTS, given, disorder_ms)]
 
 

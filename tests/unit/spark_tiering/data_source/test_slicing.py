@@ -24,7 +24,6 @@ MIB = 1024 * 1024
 
 
 def shape(found: list[tuple[SegmentPiece, ...]]) -> list[list[tuple[int, int, int, int]]]:
-    """Offsets and slice of every piece."""
     return [
         [(one.extent.first_offset, one.extent.next_offset, one.number, one.count) for one in share]
         for share in found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rlmm.errors import ConfigError
 from spark_tiering.data_source.bounds import PartitionName
-from spark_tiering.data_source.stream_steps import (
+from spark_tiering.data_source.stream import (
     TriggerPatience,
     available,
     format_offsets,

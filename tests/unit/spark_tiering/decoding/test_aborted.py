@@ -15,7 +15,6 @@ ENTRY = AbortedTransaction(4001, 240, 250, 245)
 
 
 def packed(*entry: int) -> bytes:
-    """The bytes of one entry, its version first."""
     return struct.pack(">hqqqq", *entry)
 
 

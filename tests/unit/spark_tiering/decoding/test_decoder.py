@@ -35,7 +35,6 @@ LOG = ONE + TWO + FOUR
 
 
 def batches_of(found: Iterable[pa.RecordBatch | DecodingFault]) -> list[pa.RecordBatch]:
-    """What a decoder gave, none of it a fault."""
     rows = list(found)
     assert not any(isinstance(each, DecodingFault) for each in rows)
     return rows

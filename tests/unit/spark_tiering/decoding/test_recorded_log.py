@@ -23,14 +23,12 @@ NEXT_OFFSET = 139
 
 
 def entries_of(base_offset: int) -> tuple[AbortedTransaction, ...]:
-    """The transaction index of a segment."""
     found = read_txn_index(FILES[f"{base_offset:020}.txnindex"])
     assert not isinstance(found, DecodingFault)
     return found
 
 
 def aborted_offsets() -> Iterator[int]:
-    """The records that no consumer of committed ones sees, by the markers in the log alone."""
     pending: dict[int, list[int]] = {}
     for log in LOGS.values():
         for batch in walk(log):

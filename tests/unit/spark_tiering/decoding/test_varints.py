@@ -16,7 +16,6 @@ EDGES = sorted(
 
 
 def placed(numbers: list[bytes]) -> tuple[VarintBuffer, list[int]]:
-    """Numbers one behind the other, and where each begins."""
     places = [sum(map(len, numbers[:at])) for at in range(len(numbers))]
     return VarintBuffer(b"".join((*numbers, PADDING))), places
 

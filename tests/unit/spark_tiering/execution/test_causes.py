@@ -36,8 +36,6 @@ Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent c
 
 
 class Gone(Exception):
-    """An error of a Java process that cannot be asked any more."""
-
     def __str__(self) -> str:
         raise ConnectionError
 

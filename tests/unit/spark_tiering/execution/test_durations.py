@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.execution.durations import seconds_of
+from spark_tiering.execution.settings import seconds_of
 
 
 @pytest.mark.parametrize(

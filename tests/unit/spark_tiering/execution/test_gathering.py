@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 from spark_tiering.execution.protocol import UnitLost
-from spark_tiering.execution.unit_results import UnitResults
+from spark_tiering.execution.spark_engine import UnitResults
 
 
 def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:

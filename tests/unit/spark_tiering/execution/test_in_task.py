@@ -15,7 +15,6 @@ from spark_tiering.execution.task_entry import TaskContext, carry_out
 
 @pytest.fixture
 def freezes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Each time that everything there is was set apart."""
     found: list[str] = []
     monkeypatch.setattr(gc, "freeze", lambda: found.append("frozen"))
     monkeypatch.setattr(in_task, "_set_apart_at", set())

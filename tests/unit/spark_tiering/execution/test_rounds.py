@@ -40,7 +40,6 @@ class FakeJobs:
     def run(
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
-        """Tell of each unit twice, as an RDD does."""
         if errand.is_probe:
             self.probes += 1
             if self._probe_fails:
@@ -70,7 +69,6 @@ class FakeJobs:
 
 @pytest.fixture(autouse=True)
 def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are no workers to be waited for."""
     monkeypatch.setattr(rounds, "NOTICE_S", 0.0)
     monkeypatch.setattr(rounds, "LOOK_S", 0.001)
 

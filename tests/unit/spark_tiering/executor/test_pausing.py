@@ -16,8 +16,6 @@ KEY = "rlmm-jobs/jobs/one/pause"
 
 
 class Place:
-    """A store, and a clock by which units look for the mark."""
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pausing, "_unmarked", {})
         self.now_s = 100.0
@@ -28,14 +26,12 @@ class Place:
         self.watch = self.watch_at(PaceLimits())
 
     def watch_at(self, pace: PaceLimits) -> UnitLimits:
-        """One that keeps to a pace, by this clock."""
         return UnitLimits(60.0, Throttle(pace, lambda: self.now_s, self.slept.append))
 
     def _hear(self, name: str, key: str) -> None:
         self.asked.append(key)
 
     def look(self, key: str = KEY) -> None:
-        """As a unit that would begin."""
         require_not_paused(key, self.store, self.watch, lambda: self.now_s)
 
 

@@ -19,7 +19,6 @@ from tests.support.tier.copy_tasks import Time
 
 
 def throttle(time: Time, pace: PaceLimits) -> Throttle:
-    """A throttle by the test's time."""
     return Throttle(pace, time.clock, time.sleep)
 
 

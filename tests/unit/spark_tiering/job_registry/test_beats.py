@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rlmm.errors import StoreUnavailable
 from spark_tiering.job_registry.heartbeats import (

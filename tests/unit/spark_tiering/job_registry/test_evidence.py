@@ -50,7 +50,6 @@ def keep(job: Job, plan: CopyPlan | bytes) -> None:
 
 
 def new_copies(plan: CopyPlan) -> list[SegmentMetadata]:
-    """What is open when every copy of a plan was started, and nothing else was done."""
     (part,) = plan.partitions
     return [
         open_copy(segment_id_of(plan, at), copy.start_offset) for at, copy in enumerate(part.copies)
@@ -58,7 +57,6 @@ def new_copies(plan: CopyPlan) -> list[SegmentMetadata]:
 
 
 def segment_id_of(plan: CopyPlan, at: int) -> SegmentId:
-    """The id of one copy of a plan."""
     (part,) = plan.partitions
     return replace(segment_id(0), uuid=part.copies[at].uuid)
 

@@ -108,7 +108,6 @@ def test_sizes_that_nobody_wrote_when_decoded_are_a_finding(encoded: str) -> Non
 
 
 def text_of(frame: bytes) -> str:
-    """The text of a frame, whatever it is."""
     return base64.b64encode(frame).decode()
 
 

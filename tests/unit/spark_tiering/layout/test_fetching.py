@@ -24,7 +24,6 @@ CHUNK = 256
 
 
 def stored(*, is_compressed: bool) -> tuple[Manifest, bytes]:
-    """The manifest of the log, and its object."""
     log = LogObject([LOG], len(LOG), is_compressed=is_compressed, chunk_bytes=CHUNK)
     content = b"".join(log)
     assert log.made is not None
@@ -36,14 +35,12 @@ STORED = {"plain": stored(is_compressed=False), "zstd": stored(is_compressed=Tru
 
 
 def fetches(manifest: Manifest, *arguments: int, fetch_bytes: int = 600) -> list[ObjectRangeRead]:
-    """The fetches of a range that can be read."""
     planned = plan_log_fetches(manifest, *arguments, fetch_bytes=fetch_bytes)
     assert not isinstance(planned, LayoutFinding)
     return list(planned)
 
 
 def read(name: str, *arguments: int, fetch_bytes: int = 600) -> bytes:
-    """The bytes of a range, fetched from the object."""
     manifest, content = STORED[name]
     got = []
     for fetch in fetches(manifest, *arguments, fetch_bytes=fetch_bytes):

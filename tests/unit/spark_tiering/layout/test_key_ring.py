@@ -12,8 +12,8 @@ from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import PrivateKey, SegmentCipher
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import KeyRing, cipher_of, parse_key_ring
-from spark_tiering.layout.manifest import Manifest, SegmentEncryption, format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentEncryption
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from tests.support.stores.encrypted_segments import DATA_KEY, IDS, pem, seal, seal_key
 from tests.support.stores.recorded_manifests import plain_manifest
 

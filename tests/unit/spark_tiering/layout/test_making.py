@@ -139,7 +139,6 @@ PARTS = {
 
 
 def parts_object(parts: dict[SegmentPart, bytes], **wrong: int) -> IndexesObject:
-    """The object of these parts, with one told to be longer or shorter than it is."""
     sizes = {part: len(content) + wrong.get(part.name, 0) for part, content in parts.items()}
     return IndexesObject({part: pieces(parts[part], 5) for part in parts}, sizes)
 

@@ -11,13 +11,8 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.segment import SegmentMetadata
 from spark_tiering.layout.chunk_index import FixedChunks
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import (
-    LABEL_CHARACTERS_MAX,
-    Manifest,
-    describe,
-    format_manifest,
-)
-from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.manifest import LABEL_CHARACTERS_MAX, Manifest, describe
+from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     LOG_BYTES,

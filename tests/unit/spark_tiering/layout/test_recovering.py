@@ -10,7 +10,8 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import Manifest, SegmentEncryption, format_manifest
+from spark_tiering.layout.manifest import Manifest, SegmentEncryption
+from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.metadata_recovery import (
     CustomFields,
     RecoveredSegment,

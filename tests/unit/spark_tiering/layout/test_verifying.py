@@ -28,7 +28,6 @@ INDEXES = StoredObject(6034, 2**64 - 1)
 
 
 def kinds(findings: tuple[LayoutFinding, ...]) -> list[LayoutFault]:
-    """The kinds of findings alone."""
     return [finding.kind for finding in findings]
 
 

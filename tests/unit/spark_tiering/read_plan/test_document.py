@@ -15,10 +15,14 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import TopicIdPartition
-from spark_tiering.read_plan import document, json_values, parquet, tokens
-from spark_tiering.read_plan.document import checksum_of, format_plan
-from spark_tiering.read_plan.document_reading import ReadPlanUnreadable, parse_plan
-from spark_tiering.read_plan.json_values import PlanFault
+from spark_tiering.read_plan import document, parquet, tokens
+from spark_tiering.read_plan.document import (
+    PlanFault,
+    ReadPlanUnreadable,
+    checksum_of,
+    format_plan,
+    parse_plan,
+)
 from spark_tiering.read_plan.parquet import HEAD, format_parquet, parse_parquet
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
 
 
 def example() -> FrozenPlan:
-    """With everything in it that a plan can have."""
     before = plan_of(shard_with(segment(1, 0, 9)))
     shard = shard_with(
         segment(1, 0, 9, newest_ms=10),
@@ -62,7 +65,6 @@ def example() -> FrozenPlan:
 
 
 def resealed(change: Change) -> bytes:
-    """The example, changed, with a checksum that fits: as somebody would write it by hand."""
     said = json.loads(format_plan(example()))
     change(said)
     said["checksum"] = checksum_of(said)
@@ -214,7 +216,7 @@ def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
 ) -> None:
     """Nothing is parsed that could fill the memory."""
     content = format_plan(example())
-    monkeypatch.setattr(json_values, "VALUES_MAX", 100)
+    monkeypatch.setattr(document, "VALUES_MAX", 100)
     found = parse_plan(content)
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.TOO_LARGE
@@ -227,7 +229,6 @@ def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
 
 
 def _table(**changes: Any) -> bytes:
-    """The example's table, written by another hand."""
     content = format_parquet(example())
     table = pq.read_table(BytesIO(content))
     for name, values in changes.items():

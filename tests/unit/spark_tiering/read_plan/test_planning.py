@@ -10,7 +10,7 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
-from spark_tiering.read_plan.fields import sums_of
+from spark_tiering.read_plan.document import sums_of
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
 from spark_tiering.read_plan.plan import GapReason, LeftOutReason, PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan

@@ -86,14 +86,11 @@ class MemoryTierLog:
 
 
 class FewTopics:
-    """A cluster that knows some topics."""
-
     def __init__(self, **settings: dict[str, str] | None) -> None:
         self._settings = settings
         self.asked: list[TopicIdPartition] = []
 
     def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Those of them that are asked for."""
         return {
             name: TopicFacts(
                 name,
@@ -208,8 +205,8 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
     plan = plan_of_moment(_now(log), Question())
     with pytest.raises(InvalidArgument, match="and this is another"):
         fates_in_moment(_now(other), plan)
-    lost_write_state = fates_in_moment(_now(log), plan)
-    assert [lost_write_state(planned) for planned in plan.segments] == [PlannedSegmentFate.THERE]
+    fate_of = fates_in_moment(_now(log), plan)
+    assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.THERE]
     log.put(event_of(one, DELETING), event_of(one, DELETED))
     assert [fates_in_moment(_now(log), plan)(planned) for planned in plan.segments] == [
         PlannedSegmentFate.GONE
@@ -220,8 +217,6 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
 
 
 class MovingMoment:
-    """As a service tells it: positions of before, states of now."""
-
     def __init__(self, log: MemoryTierLog) -> None:
         self._log = log
         self.identity = log.identity()

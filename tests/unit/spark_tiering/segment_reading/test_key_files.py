@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def opens(settings: KeyRingSettings, key_id: str) -> bool:
-    """Whether the ring of this process opens what was sealed for a key."""
     ring = process_key_ring(settings)
     assert ring is not None
     found = ring.cipher(SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), b""))

@@ -47,7 +47,6 @@ def read_all(tiered: TieredBytes) -> None:
 
 
 def fault_of(tiered: TieredBytes, source: TieredSegment | None = None) -> SegmentUnreadable:
-    """What stands in the way of reading all of it."""
     with pytest.raises(SegmentUnreadable) as raised:
         read(source or tiered.open())
     return raised.value

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class Pieces:
-    """A log that comes in pieces of some sizes."""
-
     where = "log"
 
     def __init__(self, log: bytes, piece_bytes: int = 700) -> None:

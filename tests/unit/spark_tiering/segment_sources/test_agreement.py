@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.segment_sources.replica_agreement import ReplicaAgreement
+from spark_tiering.segment_sources.survey import ReplicaAgreement
 
 if TYPE_CHECKING:
     from spark_tiering.segments.leader_epochs import Epochs

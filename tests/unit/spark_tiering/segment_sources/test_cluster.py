@@ -42,8 +42,6 @@ TIERED = {"remote.storage.enable": "true", "retention.ms": "-1"}
 
 @contextmanager
 def opened(kafka: FakeTopics, timeout_s: float = 30.0) -> Iterator[TierCluster]:
-    """A client of a made-up cluster."""
-
     async def prepare(_: KafkaSettings) -> Dialer:
         return cast("Dialer", FakeDialer(kafka))
 
@@ -52,7 +50,6 @@ def opened(kafka: FakeTopics, timeout_s: float = 30.0) -> Iterator[TierCluster]:
 
 
 def a_cluster() -> FakeTopics:
-    """A tiered topic of two partitions, one that is not tiered, and Kafka's own."""
     return FakeTopics(
         tiered=FakeTopic([FakeLog(), FakeLog(-1)], dict(TIERED)),
         plain=FakeTopic([FakeLog()], {"retention.ms": "1000"}),

@@ -40,8 +40,6 @@ FACTS = ClusterPartition(
 
 
 class MadeSource:
-    """A source of what it is given."""
-
     def __init__(self, *found: FoundPartition, unusable: tuple[UnusablePlace, ...] = ()) -> None:
         self._found = found
         self._unusable = unusable
@@ -54,8 +52,6 @@ class MadeSource:
 
 
 class Gone(MemoryFiles):
-    """Files that cannot be listed any more."""
-
     def __init__(self, error: Exception) -> None:
         super().__init__({})
         self._error = error
@@ -71,7 +67,6 @@ def found(
     cluster_id: str = "",
     high_watermark: int | None = None,
 ) -> FoundPartition:
-    """A replica at a place of its own."""
     origin = ReplicaOrigin(f"place of {node_id}", node_id, cluster_id)
     return FoundPartition(partition, files or example_partition(), origin, high_watermark)
 
@@ -81,12 +76,10 @@ def surveyed(
     facts: Mapping[TopicIdPartition, ClusterPartition] | None = None,
     **options: Any,
 ) -> tuple[list[SurveyedPartition], list[UnusablePlace]]:
-    """What a survey of these replicas gives."""
     return survey(MadeSource(*replicas), facts, lambda _: True, **options)
 
 
 def shorter(files: MemoryFiles) -> MemoryFiles:
-    """The same log as it was before its last segment was begun."""
     return files.without("251.log")
 
 

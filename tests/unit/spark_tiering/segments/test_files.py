@@ -12,8 +12,6 @@ CONTENT = bytes(range(200))
 
 
 class Far(MemoryFiles):
-    """Files of which much is read at once."""
-
     piece_bytes = 2 * PIECE_BYTES
 
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from spark_tiering.segments import index_entries as entries
+from spark_tiering.segments import indexes as entries
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.log_walk import LogBatch
@@ -32,7 +32,6 @@ def time_index(*rows: tuple[int, int]) -> bytes:
 
 
 def judge_offsets(content: bytes, *, told: int | None = None) -> SegmentFinding | None:
-    """Judge an offset index of the batches."""
     size = len(content) if told is None else told
     stream = FileStream(MemoryFiles({"i": content}), "i", size, SegmentPart.OFFSET_INDEX)
     judge = OffsetIndexJudge(stream, BASE)
@@ -42,7 +41,6 @@ def judge_offsets(content: bytes, *, told: int | None = None) -> SegmentFinding 
 
 
 def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> SegmentFinding | None:
-    """Judge a time index of the batches."""
     stream = FileStream(MemoryFiles({"t": content}), "t", len(content), SegmentPart.TIME_INDEX)
     judge = TimeIndexJudge(stream, BASE)
     for batch in batches:

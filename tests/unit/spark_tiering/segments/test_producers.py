@@ -32,7 +32,6 @@ def data(
     sequence: int = 0,
     txn: bool = False,
 ) -> LogBatch:
-    """A batch of data, of time 1000 + its base offset."""
     return LogBatch(
         0, 100, base, last, 0, 1000 + base, producer_id, epoch, sequence, txn, False, None
     )
@@ -53,7 +52,6 @@ def marker(
 
 
 def state_after(*batches: LogBatch) -> tuple[ProducerState, list[EndedTransaction]]:
-    """The state, and the transactions that were ended on the way."""
     state = ProducerState()
     ended = [state.note(batch) for batch in batches]
     return state, [one for one in ended if one is not None]
@@ -97,7 +95,6 @@ def test_entries_when_written_then_stand_as_a_hash_map_has_them() -> None:
 
 
 def with_crc(body: bytes, version: int = 1) -> bytes:
-    """A snapshot whose CRC is right, whatever is in it."""
     return struct.pack(">hI", version, google_crc32c.value(body)) + body
 
 

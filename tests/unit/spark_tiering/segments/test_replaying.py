@@ -16,12 +16,10 @@ STATE = parse_snapshot(GOOD[SNAPSHOT])
 
 
 def state_at(files: MemoryFiles, base_offset: int, log_start: int = 0) -> StateBefore:
-    """The state before one segment."""
     return state_before(files, list_segments(files.facts()), base_offset, log_start=log_start)
 
 
 def read_bytes(files: MemoryFiles, ending: str) -> int:
-    """How much was read of the files with that ending."""
     return sum(count for name, count in files.bytes_read.items() if name.endswith(ending))
 
 

@@ -22,7 +22,6 @@ GOOD = format_aborted(FIRST) + format_aborted(SECOND)
 
 
 def marker(ended: EndedTransaction) -> LogBatch:
-    """The marker that ended a transaction."""
     kind = ControlType.ABORT if ended.is_aborted else ControlType.COMMIT
     at, who = ended.last_offset, ended.producer_id
     return LogBatch(0, 78, at, at, 0, 5, who, 0, -1, True, True, TransactionMarker(kind, 0, 5))

@@ -44,7 +44,6 @@ KEYS = [object_key(SEGMENT.id, 5, kind, PREFIX) for kind in ObjectKind]
 
 
 def looked(folder: Path) -> ListingResult:
-    """What all files of an inventory tell."""
     place = place_of(str(folder))
     inventory = read_inventory(place)
     total = ListingResult()
@@ -131,7 +130,6 @@ def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
 
 
 def fault_of(folder: Path) -> str:
-    """What is said of an inventory that cannot be used: one line."""
     try:
         found = looked(folder)
         assert found.fault is not None
@@ -150,7 +148,6 @@ def _truncate(folder: Path) -> None:
 
 
 def _replace(folder: Path, content: bytes, name: str = "part-0.csv.gz") -> None:
-    """Other content, and a manifest that says so."""
     manifest = json.loads((folder / "manifest.json").read_bytes())
     for path in (folder / "data").iterdir():
         path.unlink()

@@ -33,7 +33,6 @@ PREFIX = "tier/"
 
 
 def store(*strays: str) -> MemoryStore:
-    """A store with these segments, the last without its manifest, and other things."""
     store = MemoryStore()
     for segment in SEGMENTS:
         for kind in ObjectKind:
@@ -84,7 +83,6 @@ def test_folder_names_that_are_no_topics_or_partitions_are_told() -> None:
 
 
 def survey(here: MemoryStore, large: int = 10, **expected: int) -> tuple[list[str], list[str]]:
-    """Folders to be listed, and objects between them."""
     sorting = SortRules(Prefixes(PREFIX), ShardPlaces(), SegmentSelection())
     folders = {f"{PREFIX}{name}-{tp().topic_id}/": count for name, count in expected.items()}
     found = list(FolderSurvey(here, sorting, folders, large).found())

@@ -19,8 +19,6 @@ TEXT = b"0123456789"
 
 
 class Told:
-    """Pieces under a sum that is told."""
-
     def __init__(self, told: ContentSum, *pieces: bytes | Exception) -> None:
         self.sum = told
         self._pieces = pieces

@@ -20,7 +20,6 @@ from spark_tiering.stores.s3_policies import POLICIES, S3Retries
 
 
 def answered(status: int, code: str) -> aws.ClientError:
-    """An answer of the store that says no."""
     response = {
         "Error": {"Code": code, "Message": "words"},
         "ResponseMetadata": {"HTTPStatusCode": status},

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.json_fields import VALUES_MAX
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
-from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.strict_json import VALUES_MAX
 from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     plain_manifest,
@@ -27,7 +27,6 @@ DELETE = object()
 
 
 def changed(path: str, value: object, name: str = "plain") -> bytes:
-    """A recorded manifest with one value set to another, or taken away."""
     fields = json.loads(recorded(name))
     *folders, last = path.split(".")
     at: dict[str, Any] = fields
@@ -41,14 +40,12 @@ def changed(path: str, value: object, name: str = "plain") -> bytes:
 
 
 def refusal(content: bytes) -> LayoutFinding:
-    """The finding that reading ends with."""
     found = parse_manifest(content)
     assert isinstance(found, LayoutFinding)
     return found
 
 
 def strings_for_numbers(content: bytes) -> bytes:
-    """The same manifest with every number in a text."""
     return json.dumps(json.loads(content, parse_int=str)).encode()
 
 
