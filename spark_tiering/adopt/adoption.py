@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.copy_job.job_lease import JobLease
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.stop_signals import StopSigns
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding
     from spark_tiering.job_registry.job_store import JobStore
+    from spark_tiering.reporting.progress import Progress
 
 _PATTERN = frozenset("*?[")
 

@@ -9,7 +9,6 @@ By module, bottom up:
 
     receipts         what became of a segment, as values
     partition_run    one partition's copies on their way: what may begin, be finished, must be ended
-    progress         how far all of them are
     stop_signals     a file or a marker in the store that asks a job to stop between segments
     publishing       events published, and every way in which that can fail
     protocols        what carrying out a plan reaches outside with

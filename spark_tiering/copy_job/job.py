@@ -10,7 +10,6 @@ this job's.
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,6 @@ from spark_tiering.copy_job.execution import CopyExecution, partitions_of
 from spark_tiering.copy_job.job_actions import CopyJobActions
 from spark_tiering.copy_job.job_lease import open_life, planning_signs, stop_signs
 from spark_tiering.copy_job.planning import PlanningStop, plan_now
-from spark_tiering.copy_job.progress import ProgressMeter
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_job.report import JobReport, receipt_fields
 from spark_tiering.copy_job.source_problems import hindrances
@@ -28,20 +26,22 @@ from spark_tiering.copy_plan.document import fingerprint, format_plan
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
 from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from spark_tiering.copy_job.current_state import CopyJobState
     from spark_tiering.copy_job.job_lease import JobLease
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
     from spark_tiering.copy_job.stop_signals import StopSigns
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.staleness import StalePlan
     from spark_tiering.job_registry.records import JobRecords
+    from spark_tiering.reporting.progress import Progress
 
+COPIED: Final = "segments copied"
 _log = logging.getLogger("spark_tiering.run.job")
 
 PLANS_MAX: Final = 3
@@ -159,9 +159,9 @@ def carry_out(
     Whatever happens to it in between, it is told; of what it did receipts are kept.
     """
     copies = [copy for _, copy in planned.plan.in_turn()]
-    meter = ProgressMeter(
-        len(copies), sum(copy.size_bytes for copy in copies), time.monotonic, on_progress
-    )
+    meter = Meter(on_progress)
+    size_bytes = sum(copy.size_bytes for copy in copies)
+    meter.expect(COPIED, len(copies), bytes_total=size_bytes, failed_as="not copied")
     # Who only ends what is open needs no engine.
     slots = at.engine().slots if copies else 1
     carried = CopyExecution(
@@ -169,10 +169,12 @@ def carry_out(
         CopyJobActions(at, planned.plan, planned.seen, life.claims),
         at.request.wave_size(slots),
         why_stop=signs.why_stop,
-        on_result=lambda copy, is_done: meter.came_back(copy.size_bytes, is_done=is_done),
+        on_result=lambda copy, is_done: meter.add(
+            COPIED, failed=not is_done, size_bytes=copy.size_bytes * is_done
+        ),
         on_finished=lambda receipts: _keep(life.records, receipts),
     )
-    meter.tell()
+    meter.add(COPIED, 0)
     carried.run()
     receipts = tuple(carried.receipts())
     told = (CopyFate.FINISHED, CopyFate.NOT_BEGUN)

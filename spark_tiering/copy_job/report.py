@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_tiering.copy_job.progress import span_text
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.reporting.progress import span_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -50,7 +50,6 @@ May be imported by `rlmm.cli`, `spark_tiering.data_source`.
 - `document_reading`: A plan out of its document.
 - `partition_plan`: One partition of a plan.
 - `planner`: From the state of partitions to the plan that is asked for.
-- `progress`: How far the making of a plan is.
 - `question_reading`: Question and facts, out of a plan's document or out of its token.
 - `reports`: What `rlmm tier export` found.
 - `summary`: A plan in a few lines, for people.

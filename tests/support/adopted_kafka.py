@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.report import AdoptionReport
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_plan.inputs import PartitionImage
+    from spark_tiering.reporting.progress import Progress
     from spark_tiering.tier_metadata.protocol import TierMetadata
     from tests.kafka.login import Login
 
@@ -90,7 +90,7 @@ class Death:
 
     def progress(self, progress: Progress) -> None:
         """So many copies have come back."""
-        if self.call == "copies" and progress.segments >= self.number:
+        if self.call == "copies" and progress.done >= self.number:
             raise Killed
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.reporting.progress import Progress
 
 _log = logging.getLogger("rlmm.cli.tier.progress")
 
@@ -50,10 +50,9 @@ class ProgressLine:
     def show(self, progress: Progress) -> None:
         """Show *progress*, unless the last one was shown a moment ago; the last of all always."""
         now_s = self._now_s()
-        is_last = progress.segments + progress.failed == progress.segments_total
         with self._lock:
-            self._told = None if is_last else (progress, now_s)
-            self._draw(progress, now_s, is_last=is_last)
+            self._told = None if progress.is_last else (progress, now_s)
+            self._draw(progress, now_s, is_last=progress.is_last)
 
     def tick(self) -> None:
         """Show the newest again, with the time that has passed; for another thread."""

@@ -22,10 +22,10 @@ from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions, store_name
 from spark_tiering.maintenance.audit.orphan_deletion import MOST, OrphanDeletion, require_deletable
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.unknown_sets import read_list
 from spark_tiering.maintenance.audit.verdicts import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,14 +123,14 @@ def audit_command(  # noqa: PLR0913 - one for each flag
             with progress_line() as line:
                 return OrphanDeletion(
                     tier, rules, proofs=allowed, is_dry=not is_deleting, most=max_delete,
-                    why_stop=why_stop, meter=AuditMeter(line.show),
+                    why_stop=why_stop, meter=Meter(line.show),
                 ).run(orphans)  # fmt: skip
 
         if list_file is not None:
             is_fine = _by_list(tier, options, list_file, deletions, output, report_file)
         else:
             with progress_line() as line:
-                meter = AuditMeter(line.show)
+                meter = Meter(line.show)
                 audit = opened.enter_context(Audit(tier, options, why_stop, meter))
                 report = audit.run()
             if save_file is not None and not report.stopped:

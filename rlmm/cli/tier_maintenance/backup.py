@@ -24,8 +24,8 @@ from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import is_table
 from spark_tiering.maintenance.backup.import_ import import_backup
 from spark_tiering.maintenance.backup.new_file import require_free
-from spark_tiering.maintenance.backup.progress import BackupMeter
 from spark_tiering.maintenance.wiring import access_of, open_tier
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from spark_tiering.maintenance.request import CareRequest
@@ -60,7 +60,7 @@ def export_command(
     require_free(file)
     require_new(report_file)
     with quiet_log(), ending_signals(), open_tier(request) as tier, progress_line() as line:
-        report = export_backup(tier, file, BackupMeter(line.show))
+        report = export_backup(tier, file, Meter(line.show))
     told_and_kept(report.lines(), report.document(), output, report_file)
     if not report.is_fine:
         click.get_current_context().exit(EXIT_FOUND)
@@ -107,7 +107,7 @@ def import_command(
             is_applied=is_applied,
             is_other_cluster=is_other_cluster,
             why_stop=lambda: stopped[0] if stopped else "",
-            meter=BackupMeter(line.show),
+            meter=Meter(line.show),
         )
     told_and_kept(report.lines(), report.document(), output, report_file)
     if not report.is_fine:

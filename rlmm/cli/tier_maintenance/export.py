@@ -25,7 +25,6 @@ from spark_tiering.read_plan.document import format_plan
 from spark_tiering.read_plan.moments import moment_at, steady
 from spark_tiering.read_plan.plan_check import revisit
 from spark_tiering.read_plan.plan_files import require_plan
-from spark_tiering.read_plan.progress import PlanMeter
 from spark_tiering.read_plan.question import QuestionFacts
 from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import (
@@ -37,6 +36,7 @@ from spark_tiering.read_plan.tier_plans import (
     remade,
 )
 from spark_tiering.read_plan.tokens import parse_token
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -155,7 +155,7 @@ def export_command(
         return
     _require_together(flags)
     with quiet_log(), open_tier(request) as tier, progress_line() as shown:
-        plan, told = _plan(tier, flags, PlanMeter(shown.show))
+        plan, told = _plan(tier, flags, Meter(shown.show))
         now_ms = tier.now_ms()
     saved = ""
     if save_file is not None:
@@ -193,7 +193,7 @@ def _require_together(flags: Mapping[str, Any]) -> None:
 
 
 def _plan(
-    tier: Tier, flags: Mapping[str, Any], meter: PlanMeter
+    tier: Tier, flags: Mapping[str, Any], meter: Meter
 ) -> tuple[FrozenPlan, ManifestContents | None]:
     """The plan; and what manifests told, where they were asked."""
     since, before = named_plan(flags["since"])

@@ -32,9 +32,9 @@ from spark_tiering.maintenance.backup.files import open_backup
 from spark_tiering.maintenance.backup.new_file import require_free
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.deleted_segments import OfSnapshots, of_backup
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.wiring import only_looking, open_tier
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from spark_tiering.maintenance.rebuild.deleted_segments import DeletionHistory, Opener
@@ -154,7 +154,7 @@ def rebuild_command(  # noqa: PLR0913 - the flags
             pasts.append(OfSnapshots([one for path in snapshots for one in _snapshots_in(path)]))
         options = RebuildOptions(CustomFields(fields), custom_bytes_max, pasts)
         with open_tier(only_looking(request)) as tier, progress_line() as line:
-            report = rebuild(tier, save_file, options, RebuildMeter(line.show))
+            report = rebuild(tier, save_file, options, Meter(line.show))
     told_and_kept(report.lines(), report.document(), output, report_file)
     if not report.is_fine:
         click.get_current_context().exit(EXIT_FOUND)
@@ -182,7 +182,7 @@ def _apply(
             is_applied=not dry_run,
             is_other_log=other,
             why_stop=lambda: stopped[0] if stopped else "",
-            meter=RebuildMeter(line.show),
+            meter=Meter(line.show),
         )
     told_and_kept(report.lines(), report.document(), output, report_file)
     if not report.is_fine:

@@ -34,5 +34,4 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `progress`: How far an audit is, step by step.
 """

@@ -15,7 +15,6 @@ from rlmm.errors import ConfigError
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding
 from spark_tiering.maintenance.audit.metadata_shards import AuditMetadata
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.recheck import AuditRecheck, format_missing, settle_missing
 from spark_tiering.maintenance.audit.report import OF_KEYS, AuditReport, OpenUploads
 from spark_tiering.maintenance.audit.shard_join import JoinResult, JoinTask, join
@@ -30,6 +29,7 @@ from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditRules, SetVerdict
 from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.key_names import Prefixes, check_prefixes
 from spark_tiering.store_listing.rows import RowBlob
 from spark_tiering.store_listing.spill import RowSpill
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.stores.opening import StoreSettings
 
+READING: Final = "objects found; the metadata is being read"
+COMPARED: Final = "parts compared with the metadata"
 _KIND_OF: Final = {
     SetVerdict.UNKNOWN_KEY: kinds.UNKNOWN_KEY,
     SetVerdict.UNKNOWN_LAYOUT: kinds.UNKNOWN_LAYOUT,
@@ -85,7 +87,7 @@ class Audit:
         tier: Tier,
         options: AuditOptions,
         why_stop: Callable[[], str] = lambda: "",
-        meter: AuditMeter | None = None,
+        meter: Meter | None = None,
     ) -> None:
         prefixes = (tier.request.prefix, *options.old_prefixes)
         check_prefixes(prefixes)
@@ -95,7 +97,7 @@ class Audit:
         self._tier = tier
         self._options = options
         self._why_stop = why_stop
-        self._meter = meter or AuditMeter()
+        self._meter = meter or Meter()
         self._prefixes = Prefixes(prefixes[0], prefixes[1:])
         self._spill = RowSpill()
         self._topics = TopicSummaries()
@@ -130,7 +132,8 @@ class Audit:
             seen.by_listing(before, self._why_stop, self._options.unit_objects)
         self._tell_seen(seen)
         if not report.stopped:
-            self._meter.asks()
+            self._meter.restart()
+            self._meter.add(READING, seen.objects)
             known = AuditMetadata(self._tier, self._spill, seen.sorting.shards, self._topics)
             known.read(identity, (one.partition for one in before), seen.partitions)
             report.is_archive = known.cluster.is_of_archive
@@ -209,9 +212,9 @@ class Audit:
                 ends.writelines(map(format_loose, joined.loose))
                 old_prefix += joined.under_old_prefix
                 gone += joined.gone_meanwhile
-                self._meter.compared()
+                self._meter.add(COMPARED)
 
-            self._meter.parts(shards)
+            self._meter.expect(COMPARED, shards)
             units = self._units(known, shards)
             report.stopped = run_waves(self._tier.engine(), units, join, heard, self._why_stop)
         if report.stopped:
@@ -241,7 +244,7 @@ class Audit:
             objects = tuple(self._spill.read("objects", shard))
             segments = tuple(self._spill.read("segments", shard))
             if not objects and not segments:
-                self._meter.compared()
+                self._meter.add(COMPARED)
                 continue
             partitions = {one for blob in (*objects, *segments) for one in RowBlob(blob).partitions}
             task = JoinTask(

@@ -19,11 +19,11 @@ from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, own_cluster
 from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
 from spark_tiering.maintenance.audit.object_set_verdict import proof_of
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.recheck import SegmentStates
 from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
 from spark_tiering.maintenance.audit.shard_join import look_again
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
@@ -155,9 +155,10 @@ class OrphanDeletion:
         is_dry: bool,
         most: int = MOST,
         why_stop: Callable[[], str] = lambda: "",
-        meter: AuditMeter | None = None,
+        meter: Meter | None = None,
     ) -> None:
-        self._meter = meter or AuditMeter()
+        self._meter = meter or Meter()
+        self._meter.expect("orphans handled", None, failed_as="of them kept or refused")
         self._tier = tier
         self._rules = rules
         self._proofs = frozenset(proofs)
@@ -191,7 +192,7 @@ class OrphanDeletion:
             except StoreError as error:
                 fate, detail = OrphanFate.FAILED, str(error)
             self._done.receipts.append(OrphanReceipt(one, fate, detail))
-            self._meter.dealt(is_kept=fate in (OrphanFate.KEPT, OrphanFate.FAILED))
+            self._meter.add("orphans handled", failed=fate in (OrphanFate.KEPT, OrphanFate.FAILED))
 
     def _one(self, one: UnknownObjectSet, now: _Now) -> tuple[OrphanFate, str]:
         why = self._why_kept(one, now)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, StoreUnsuitable
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
 from spark_tiering.maintenance.audit.unit_waves import run_waves
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import Prefixes, shown
@@ -47,15 +47,17 @@ BETWEEN_MAX: Final = 10_000
 """Objects between folders, sorted at a time."""
 OBJECTS_OF_SEGMENT: Final = 3
 EXAMPLES_MAX: Final = 10
+FOUND: Final = "objects found"
 
 
 class StoreShards:
     """What the store has; rows of objects are on disk, in *spill*, as `objects`."""
 
     def __init__(
-        self, tier: Tier, spill: RowSpill, prefixes: Prefixes, meter: AuditMeter | None = None
+        self, tier: Tier, spill: RowSpill, prefixes: Prefixes, meter: Meter | None = None
     ) -> None:
-        self._meter = meter or AuditMeter()
+        self._meter = meter or Meter()
+        self._found = FOUND
         self._tier = tier
         self._spill = spill
         self._prefixes = prefixes
@@ -139,7 +141,8 @@ class StoreShards:
         self.stopped = run_waves(self._tier.engine(), units, look_into, self._heard, why_stop)
 
     def _sort_into(self, objects: int, unit_objects: int) -> None:
-        self._meter.expect(objects)
+        if objects:
+            self._found = f"{FOUND}, about {objects} expected"
         shards = shards_for(objects, unit_objects, SHARDS_MAX)
         self.sorting = SortRules(self._prefixes, shards, self._tier.request.topics)
 
@@ -148,7 +151,8 @@ class StoreShards:
         for blob in looked.blobs.values():
             self.partitions.update(RowBlob(blob).partitions)
         self.objects += looked.objects
-        self._meter.found(looked.objects)
+        if looked.objects:
+            self._meter.add(self._found, looked.objects)
         for kind, others in looked.others.items():
             self.others.setdefault(kind, UnrecognizedKeys()).join(others)
         self.noncurrent.join(looked.noncurrent)

@@ -32,5 +32,4 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`, `spark_tiering.maintenance.rebuild`.
 
-- `progress`: How far an export or an import is.
 """

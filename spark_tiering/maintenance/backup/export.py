@@ -8,10 +8,10 @@ from rlmm.errors import LogError
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.verdicts import Undecodable
 from spark_tiering.maintenance.backup.files import writing
-from spark_tiering.maintenance.backup.progress import BackupMeter, ExportProgress
 from spark_tiering.maintenance.backup.records import READ_BYTES, SkippedRecords, rows_of
 from spark_tiering.maintenance.backup.report import LOST_MAX, BackupExportReport, ExportedPartition
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ TELL_RECORDS: Final = 1_000
 """How far it is is told after so many."""
 
 
-def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> BackupExportReport:
+def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:
     """
     Write every event of the metadata topic into the new file *path*.
 
@@ -33,7 +33,7 @@ def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> B
     log = tier.log
     header = header_of(log)
     report = BackupExportReport(str(path), header)
-    meter, seen = meter or BackupMeter(), 0
+    meter, seen = meter or Meter(), 0
     total = sum(_length(one) for one in header.extents.values())
     with writing(path, header) as into:
         for place, extent in sorted(header.extents.items()):
@@ -44,10 +44,10 @@ def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> B
                 into.add(row)
                 _count(report, told, row)
                 if into.digest.records % TELL_RECORDS == 0:
-                    meter.tell(ExportProgress, seen + row.offset - extent.first_offset, total)
+                    meter.reach("offsets read", seen + row.offset - extent.first_offset, total)
             seen += _length(extent)
             if extent.first_offset < extent.next_offset:
-                meter.tell(ExportProgress, seen, total)
+                meter.reach("offsets read", seen, total)
             told.holes, told.control = passed.holes, passed.control
         report.footer = into.digest.footer
     return report

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.files import open_backup
 from spark_tiering.maintenance.backup.log_comparison import RestoredOffsets, begun
-from spark_tiering.maintenance.backup.progress import AppendProgress, BackupMeter, ReadBack
 from spark_tiering.maintenance.backup.records import SkippedRecords, rows_of
 from spark_tiering.maintenance.backup.report import LOST_MAX, ImportReport
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow, LostOffsets
 from spark_tiering.maintenance.backup.targets import open_target
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ def import_backup(
     is_applied: bool,
     is_other_cluster: bool = False,
     why_stop: Callable[[], str] = lambda: "",
-    meter: BackupMeter | None = None,
+    meter: Meter | None = None,
 ) -> ImportReport:
     """
     Append the events of *path* to the log of *access*, or say what that would do.
@@ -74,7 +74,7 @@ def import_backup(
         if not is_applied:
             _foretell(backup, target, present, report)
             return report
-        meter = meter or BackupMeter()
+        meter = meter or Meter()
         _append(backup, target, present, report, why_stop, meter)
         if not report.stopped_by:
             _read_back(backup, target, report, meter)
@@ -158,7 +158,7 @@ def _append(
     present: dict[int, int],
     report: ImportReport,
     why_stop: Callable[[], str],
-    meter: BackupMeter,
+    meter: Meter,
 ) -> None:
     for place, rows in backup.places():
         records = _records(rows)
@@ -171,7 +171,7 @@ def _append(
             offsets = target.append(place, group)
             report.appended += len(offsets)
             there = report.present + report.appended
-            meter.tell(AppendProgress, there, backup.footer.records)
+            meter.reach("events appended", there, backup.footer.records)
             if offsets[-1] - offsets[0] != len(group) - 1:
                 raise _foreign(target, place, "somebody else appends to it at the same time")
 
@@ -189,9 +189,7 @@ def _groups(rows: Iterator[BackupRow]) -> Iterator[list[BackupRow]]:
         yield group
 
 
-def _read_back(
-    backup: Backup, target: BackupTarget, report: ImportReport, meter: BackupMeter
-) -> None:
+def _read_back(backup: Backup, target: BackupTarget, report: ImportReport, meter: Meter) -> None:
     """Compare what is there now, and note which offsets it has."""
     extents, offsets, seen = target.extents(), RestoredOffsets(), 0
     for place, rows in backup.places():
@@ -204,7 +202,7 @@ def _read_back(
             offsets.add(place, row.offset, found.offset)
             seen += 1
             if seen % GROUP_ROWS == 0 or seen == backup.footer.records:
-                meter.tell(ReadBack, seen, backup.footer.records)
+                meter.reach("events read back", seen, backup.footer.records)
         for found in there:
             raise _foreign(target, place, f"offset {found.offset} is not of the backup")
     _tell(offsets, report)

@@ -32,5 +32,4 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `progress`: How far a run is, while segments come to their end.
 """

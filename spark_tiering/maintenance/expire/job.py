@@ -19,23 +19,24 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.expire.actions import TierExpireActions
 from spark_tiering.maintenance.expire.current_state import know
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
-from spark_tiering.maintenance.expire.progress import DeletionMeter
 from spark_tiering.maintenance.expire.report import ExpireReport
 from spark_tiering.maintenance.job_lease import busy_text, open_care_life
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.maintenance.expire.current_state import ExpireState
     from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
     from spark_tiering.maintenance.expire.options import ExpireOptions
     from spark_tiering.maintenance.job_lease import MaintenanceLease
     from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.reporting.progress import Progress
 
+DELETED = "segments deleted"
 PROBED_MAX = 10
 """Segments that are looked for in the store before anything is said to be deleted."""
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
@@ -118,14 +119,14 @@ def _applied(
     busy = life.claim_each(todo)
     held = {(one.name, one.topic_id) for one in life.claims.held}
     known = know(tier, wish, life.job_id, held)
-    meter = DeletionMeter(known.plans, wish.max_delete, on_progress)
+    meter = deletion_meter(known.plans, wish.max_delete, on_progress)
     signs = StopSigns(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
     carried = ExpireExecution(
         known.plans,
         TierExpireActions(tier, tier.request.require_store, wish, life.claims),
         max_delete=wish.max_delete,
         why_stop=signs.why_stop,
-        on_receipts=meter.came_back,
+        on_receipts=lambda receipts: count_receipts(meter, receipts),
     )
     carried.run()
     others = [
@@ -152,6 +153,23 @@ def _applied(
     except RlmmError as error:
         _log.warning("the report could not be kept in the store: %s", error)
     return report
+
+
+def deletion_meter(
+    plans: Sequence[PartitionExpirePlan],
+    max_delete: int | None,
+    on_progress: Callable[[Progress], None],
+) -> Meter:
+    sizes = [one.segment.size_bytes for plan in plans for one in plan.doomed][:max_delete]
+    meter = Meter(on_progress)
+    meter.expect(DELETED, len(sizes), bytes_total=sum(sizes), failed_as="left")
+    return meter
+
+
+def count_receipts(meter: Meter, receipts: Sequence[ExpireReceipt]) -> None:
+    ended = [one for one in receipts if one.fate is not ExpireFate.NOT_BEGUN]
+    deleted = [one.segment.size_bytes for one in ended if one.fate is ExpireFate.DELETED]
+    meter.add(DELETED, len(ended), failed=len(ended) - len(deleted), size_bytes=sum(deleted))
 
 
 def _report(

@@ -35,5 +35,4 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `progress`: How far a rebuild is, or the publishing of its file.
 """

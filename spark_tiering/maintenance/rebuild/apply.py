@@ -24,10 +24,10 @@ from spark_tiering.maintenance.rebuild.document import (
     parse_head,
     parse_line,
 )
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.publishing import open_publisher
 from spark_tiering.maintenance.rebuild.report import ApplyReport
 from spark_tiering.maintenance.wiring import access_of
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +144,7 @@ def apply(
     is_other_log: bool = False,
     why_stop: Callable[[], str] = lambda: "",
     access: AccessSettings | None = None,
-    meter: RebuildMeter | None = None,
+    meter: Meter | None = None,
 ) -> ApplyReport:
     """
     Publish what the metadata lacks of the file *path*, or say what that would be.
@@ -157,7 +157,7 @@ def apply(
     identity = events.head.identity
     count = None if identity is None else identity.partition_count
     report = ApplyReport(str(path), is_applied=is_applied)
-    meter = meter or RebuildMeter()
+    meter = meter or Meter()
     publisher = open_publisher(
         tier, access or access_of(tier.request), events.segments, count, is_written=is_applied
     )
@@ -168,8 +168,11 @@ def apply(
         application = _Application(tier, events, publisher, report, why_stop)
         for group in groups(application.steps()):
             application.publish(group)
-            not_published = report.refused + report.failed + report.left
-            meter.dealt(report.published + report.equal, not_published, len(events.segments))
+            failed = report.refused + report.failed + report.left
+            meter.reach(
+                "segments handled", report.published + report.equal + failed,
+                len(events.segments), failed=failed,
+            )  # fmt: skip
         unmet = tier.request.topics.unmet({one.partition.topic for one in events.segments})
         report.notes += [f"{path} has no topic {name}" for name in unmet]
     finally:

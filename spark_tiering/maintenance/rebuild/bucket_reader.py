@@ -15,7 +15,7 @@ from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind, parse_object_key, partition_folder
 from spark_tiering.maintenance.rebuild.manifests import SETS_MAX, ReadTask, read_sets
 from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.manifests import partition_folders, topic_folders
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class BucketReader:
     fields: CustomFields
     custom_bytes_max: int
     wave_sets: int = WAVE_SETS
-    meter: RebuildMeter = field(default_factory=RebuildMeter)
+    meter: Meter = field(default_factory=Meter)
     sets: int = 0
     """That were listed so far."""
     unknown_keys: int = 0
@@ -85,7 +85,8 @@ class BucketReader:
             if name.kind is ObjectKind.MANIFEST or place not in modified:
                 modified[place] = one.modified_ms
         self.sets += len(sizes)
-        self.meter.listed(len(sizes))
+        self.meter.add("segments' objects listed", len(sizes))
+        self.meter.expect("manifests read", self.sets)
         return [
             ListedSet(segment_id, start, found, modified[segment_id, start])
             for (segment_id, start), found in sizes.items()
@@ -108,7 +109,7 @@ class BucketReader:
 
         def heard(outcome: list[ReadSet] | UnitLost) -> None:
             read = tasks[outcome.index].sets if isinstance(outcome, UnitLost) else outcome
-            self.meter.read(len(read))
+            self.meter.add("manifests read", len(read))
 
         outcomes = engine().run_units(tasks, read_sets, heard) if tasks else []
         for task, outcome in zip(tasks, outcomes, strict=True):

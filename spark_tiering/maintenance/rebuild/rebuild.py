@@ -39,8 +39,8 @@ from spark_tiering.maintenance.rebuild.document import (
     head_fields,
     line_of,
 )
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.report import RebuildReport
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectAbsent
 
@@ -70,7 +70,7 @@ class RebuildOptions:
 
 
 def rebuild(
-    tier: Tier, path: Path | None, options: RebuildOptions, meter: RebuildMeter | None = None
+    tier: Tier, path: Path | None, options: RebuildOptions, meter: Meter | None = None
 ) -> RebuildReport:
     """
     Compare the store with the metadata; what is missing in this is in the new file *path*, which is
@@ -78,11 +78,11 @@ def rebuild(
     """
     if path is not None:
         require_free(path)
-    return _Rebuild(tier, options, meter or RebuildMeter()).run(path)
+    return _Rebuild(tier, options, meter or Meter()).run(path)
 
 
 class _Rebuild:
-    def __init__(self, tier: Tier, options: RebuildOptions, meter: RebuildMeter) -> None:
+    def __init__(self, tier: Tier, options: RebuildOptions, meter: Meter) -> None:
         self._tier = tier
         self._options = options
         request = tier.request

@@ -21,7 +21,6 @@ By module, bottom up:
     unit_execution  one unit on an executor: the store, the key ring, the pace
     extents         segments side by side: gaps, overlaps, epochs
     segment_choice  which segments, in which order, in units of which size
-    progress        how far a run is
     fault_findings  faults as findings, and which offsets are lost with them
     report          the outcome for people and programs
     verification    the driver: units in waves, and the metadata once more before anything is told

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings import tier_findings as tier_kinds
 from rlmm.findings.finding import Severity
-from spark_tiering.copy_job.progress import span_text
 from spark_tiering.copy_plan.summary import size_text
 from spark_tiering.maintenance.verify.fault_findings import ranges_text
+from spark_tiering.reporting.progress import span_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

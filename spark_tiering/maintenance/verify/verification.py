@@ -18,7 +18,6 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.request import unmet_notes
 from spark_tiering.maintenance.verify.extents import judge_extents
 from spark_tiering.maintenance.verify.fault_findings import extent_finding_of, finding_of, lost_of
-from spark_tiering.maintenance.verify.progress import VerifyMeter
 from spark_tiering.maintenance.verify.report import FINDINGS_MAX, VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     behind,
@@ -38,6 +37,7 @@ from spark_tiering.maintenance.verify.values import (
     VerifyWork,
     plain,
 )
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
 
@@ -48,16 +48,17 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.tier import Tier, TierMoment
     from spark_tiering.maintenance.verify.settings import VerifyOptions
     from spark_tiering.maintenance.verify.values import Offsets
+    from spark_tiering.reporting.progress import Progress
 
 UNITS_AT_ONCE: Final = 8
 """Of a wave, for each slot: at its end slots wait for each other."""
 SUSPECTS_MAX: Final = 1_000
 """Held before the metadata is asked anew."""
+CHECKED: Final = "segments checked"
 BUDGET: Final = "the budget of requests is used up"
 
 
@@ -123,7 +124,9 @@ class _Verification:
         partitions = [one.partition for one in summaries]
         earliest = self._earliest(partitions)
         chosen = sampled(self._segments(moment, partitions, earliest), self._options.sample)
-        meter = VerifyMeter(expected_of(total, self._options.sample), self._on_progress)
+        meter = Meter(self._on_progress)
+        expected = expected_of(total, self._options.sample)
+        meter.expect(CHECKED, expected, failed_as="with findings")
         self._look_at(behind(chosen, self._after), meter)
         self._confirm()
         self._judge_lost()
@@ -187,7 +190,7 @@ class _Verification:
 
     # ---------------------------------------------------------------------------- looking at them
 
-    def _look_at(self, segments: Iterator[SegmentMetadata], meter: VerifyMeter) -> None:
+    def _look_at(self, segments: Iterator[SegmentMetadata], meter: Meter) -> None:
         groups = in_groups(self._within_budget(segments), self._options)
         first = next(groups, None)
         if first is None:
@@ -241,13 +244,13 @@ class _Verification:
             options.pace.share(engine.slots),
         )
 
-    def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: VerifyMeter) -> None:
+    def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: Meter) -> None:
         """One wave; what it did not come to is left for the next run."""
 
         def arrived(outcome: UnitVerdict | UnitLost) -> None:
             if isinstance(outcome, UnitVerdict):
                 self._work = self._work.plus(outcome.work)
-                meter.came_back(outcome)
+                count_unit(meter, outcome)
             if not self._stopped and (why := self._why_stop()):
                 self._stopped = why
                 engine.cancel()
@@ -314,6 +317,12 @@ class _Verification:
             lost = lost_of(broken, _finished(moment, partition))
             if lost:
                 self._lost[partition] = lost
+
+
+def count_unit(meter: Meter, verdict: UnitVerdict) -> None:
+    """Count the segments of a unit: those with findings as failed."""
+    failed, work = len(verdict.found), verdict.work
+    meter.add(CHECKED, max(work.segments, failed), failed=failed, size_bytes=work.read_bytes)
 
 
 def _finished(moment: TierMoment, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:

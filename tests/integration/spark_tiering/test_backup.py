@@ -21,10 +21,10 @@ from rlmm.records.writer import build_batch
 from spark_tiering.maintenance.backup import import_ as importing
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
-from spark_tiering.maintenance.backup.progress import BackupMeter
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.served_metadata import ServedMetadata
@@ -303,7 +303,7 @@ def test_export_when_sigterm_comes_then_leaves_no_file_and_nothing_half_made(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Ctrl-C does."""
-    monkeypatch.setattr(BackupMeter, "tell", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(Meter, "reach", lambda *_: signal.raise_signal(signal.SIGTERM))
     kept = tmp_path / "kept"
     kept.mkdir()
     before = signal.signal(signal.SIGTERM, lambda *_: None)

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from spark_tiering.maintenance.rebuild.document import entry_of
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.reporting.progress import Meter
 from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started
 from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted
@@ -190,7 +190,7 @@ def test_rebuild_while_it_runs_then_says_how_far_it_is_beside_its_answer(lost: L
     assert "2 segments' objects listed" in made.stderr
     assert "2 of 2 manifests read" in made.stderr
     json.loads(made.stdout)
-    assert "2 of 2 segments dealt with" in lost.apply().stderr
+    assert "2 of 2 segments handled" in lost.apply().stderr
 
 
 def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -> None:
@@ -208,7 +208,7 @@ def test_rebuild_when_sigterm_comes_then_leaves_no_file(
 ) -> None:
     """As Ctrl-C does."""
     put_set(lost.store, whole_segment("a", 0, 99))
-    monkeypatch.setattr(RebuildMeter, "read", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(Meter, "add", lambda *_: signal.raise_signal(signal.SIGTERM))
     there = set(lost.folder.iterdir())
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:

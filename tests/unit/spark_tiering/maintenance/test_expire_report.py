@@ -9,8 +9,8 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import RetentionSettings
 from spark_tiering.maintenance.expire.decision import ExpireReason, PartitionExpirePlan, decide
 from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
+from spark_tiering.maintenance.expire.job import count_receipts, deletion_meter
 from spark_tiering.maintenance.expire.options import ExpireOptions
-from spark_tiering.maintenance.expire.progress import DeletionMeter
 from spark_tiering.maintenance.expire.report import LINES_MAX, SEGMENTS_MAX, ExpireReport
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from tests.support.builders import started, tp
@@ -140,8 +140,8 @@ def test_report_when_very_much_goes_then_is_bounded() -> None:
 def test_progress_when_segments_come_to_their_end_then_tells_how_far_it_is() -> None:
     """In words of deletions."""
     told: list[Any] = []
-    meter = DeletionMeter([plan_of()], 2, told.append, lambda: 0.0)
+    meter = deletion_meter([plan_of()], 2, told.append)
     first, second = report(ExpireFate.DELETED, ExpireFate.LEFT).receipts
-    meter.came_back([first])
-    meter.came_back([second])
-    assert told[-1].line() == "1 of 2 segments deleted, 0.0 MB, 1 left"
+    count_receipts(meter, [first])
+    count_receipts(meter, [second])
+    assert (told[-1].done, told[-1].total, told[-1].failed, told[-1].failed_as) == (2, 2, 1, "left")

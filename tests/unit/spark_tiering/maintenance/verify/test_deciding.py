@@ -22,7 +22,6 @@ from spark_tiering.maintenance.verify.fault_findings import (
     lost_of,
     ranges_text,
 )
-from spark_tiering.maintenance.verify.progress import VerifyMeter, VerifyProgress
 from spark_tiering.maintenance.verify.report import LINES_MAX, VerifyReport, counted
 from spark_tiering.maintenance.verify.segment_choice import (
     SegmentRank,
@@ -43,6 +42,8 @@ from spark_tiering.maintenance.verify.values import (
     VerifyWork,
     plain,
 )
+from spark_tiering.maintenance.verify.verification import CHECKED, count_unit
+from spark_tiering.reporting.progress import Meter
 from tests.support.builders import segment_id, tp
 
 GIB = 1024**3
@@ -325,9 +326,12 @@ def test_progress_when_units_come_back_counts_segments() -> None:
     """With what was found among them."""
     told: list[Any] = []
     now = iter([0.0, 2.0])
-    meter = VerifyMeter(10, told.append, lambda: next(now))
+    meter = Meter(told.append, lambda: next(now))
+    meter.expect(CHECKED, 10, failed_as="with findings")
     fault = SegmentFault("TIER-UNREADABLE", "", "", "x")
-    meter.came_back(UnitVerdict(0, (SegmentFaults(0, (fault,)),), VerifyWork(4, 12, 12, 5_000_000)))
+    work = VerifyWork(4, 12, 12, 5_000_000)
+    count_unit(meter, UnitVerdict(0, (SegmentFaults(0, (fault,)),), work))
     (progress,) = told
-    assert isinstance(progress, VerifyProgress)
-    assert progress.line() == "4 of 10 segments, 2 a second, 5.0 MB read, 1 with findings"
+    assert progress.line() == (
+        "4 of 10 segments checked, 5.0 MB, 2.5 MB/s, 1 with findings, 3 s left"
+    )
