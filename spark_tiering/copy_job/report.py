@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_tiering.copy_job.receipts import CopyFate
 from spark_tiering.copy_plan.summary import size_text
 from spark_tiering.reporting.progress import span_text
+from spark_tiering.reporting.report import first_lines, partition_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
 
 VERSION: Final = 1
-LINES_MAX: Final = 20
-"""Of what needs to be looked at: more are counted, and stand in the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +99,14 @@ class JobReport:
             if self.count(fate) and fate is not CopyFate.FINISHED:
                 yield f"  {fate.value}: {self.count(fate)}"
         yield from (f"  finding: {text}" for text in self.findings)
-        yield from _few([f"  {text}" for text in self.hindrances])
+        yield from first_lines([f"  {text}" for text in self.hindrances])
         yield from not_fine_lines(self.receipts)
-        yield from _few([_line(one) for one in self.ends if one.fate is not CopyFate.ENDED])
+        yield from first_lines([_line(one) for one in self.ends if one.fate is not CopyFate.ENDED])
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
     """A line for each segment that somebody has to look at; the first ones of many."""
-    return _few([_line(one) for one in receipts if not one.fate.is_fine])
+    return first_lines([_line(one) for one in receipts if not one.fate.is_fine])
 
 
 def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
@@ -132,9 +131,7 @@ def end_fields(one: EndReceipt) -> dict[str, Any]:
 
 def _segment_fields(one: CopyReceipt | EndReceipt) -> dict[str, Any]:
     return {
-        "topic": one.partition.topic,
-        "topicId": str(one.partition.topic_id),
-        "partition": one.partition.partition,
+        **partition_fields(one.partition),
         "id": str(one.uuid),
         "start": one.start_offset,
         "last": one.last_offset,
@@ -148,9 +145,3 @@ def _line(one: CopyReceipt | EndReceipt) -> str:
     where = f"{one.partition.topic}-{one.partition.partition} {one.start_offset}-{one.last_offset}"
     text = " ".join(f"{one.why}: {one.detail}".split()) if one.detail else one.why
     return f"  {one.fate.value}: {where}, {text}: {one.uuid}"
-
-
-def _few(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:LINES_MAX]
-    if len(lines) > LINES_MAX:
-        yield f"  ... and {len(lines) - LINES_MAX} more"

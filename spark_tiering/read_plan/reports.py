@@ -9,7 +9,8 @@ from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding, of_partition
 from spark_tiering.read_plan.fields import partition_fields, sums_of
 from spark_tiering.read_plan.plan_check import PlannedSegmentFate
-from spark_tiering.read_plan.summary import few, gap_text, summary
+from spark_tiering.read_plan.summary import gap_text, summary
+from spark_tiering.reporting.report import FindingSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,5 +141,4 @@ class CheckReport:
         )
         if expired:
             yield f"  {expired} of them are past their time: the next run of retention deletes them"
-        told = [f"  {one.kind.code}: {one.subject}: {one.detail}" for one in self.findings()]
-        yield from few(told, "ranges")
+        yield from FindingSample.of(self.findings()).lines()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from rlmm.findings.finding import Severity
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -72,6 +74,10 @@ class FindingSample:
             self._kept[finding.kind] += 1
             self.findings.append(finding)
 
+    @property
+    def worst(self) -> Severity:
+        return max((kind.severity for kind, n in self.counts.items() if n), default=Severity.NOTE)
+
     def by_code(self) -> dict[str, int]:
         return dict(sorted((kind.code, count) for kind, count in self.counts.items()))
 
@@ -93,8 +99,9 @@ class FindingSample:
             )
 
 
-def first_lines(lines: Sequence[str], of: str = "", most: int = LINES_MAX) -> Iterator[str]:
+def first_lines(lines: Sequence[str], of: str = "", most: int = 0) -> Iterator[str]:
     """The first of *lines*, and how many more there are."""
+    most = most or LINES_MAX
     yield from lines[:most]
     if len(lines) > most:
         yield f"  ... and {len(lines) - most} more{of and ' '}{of}"

@@ -164,7 +164,7 @@ class Audit:
                     report.findings.add(
                         Finding(kind, example, "its name says nothing of a segment")
                     )
-                report.findings.add_untold(kind, found.count - len(found.examples))
+                report.findings.add_unlisted(kind, found.count - len(found.examples))
         if self._tier.request.store is None:
             report.uploads = OpenUploads(why="no store is named")
             report.notes.append("without --store nothing is looked at a second time")
@@ -175,7 +175,7 @@ class Audit:
         for example in report.uploads.examples:
             report.findings.add(Finding(kinds.UPLOAD_OPEN, example, "begun, and not completed"))
         untold = report.uploads.old - len(report.uploads.examples)
-        report.findings.add_untold(kinds.UPLOAD_OPEN, untold)
+        report.findings.add_unlisted(kinds.UPLOAD_OPEN, untold)
 
     def _tell_topics(self) -> None:
         finished = sum(one.finished for one in self.report.topics)

@@ -9,7 +9,7 @@ from rlmm.findings.finding import of_partition
 from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, ask_offsets, own_cluster
 from spark_tiering.maintenance.audit.extents import Extents
 from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts, SegmentRows, fact_of
-from spark_tiering.maintenance.audit.shard_join import FindingSample, segment_finding
+from spark_tiering.maintenance.audit.shard_join import finding_sample, segment_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ class AuditMetadata:
         self._spill = spill
         self._shards = shards
         self._topics = topics
-        self.findings = FindingSample()
+        self.findings = finding_sample()
         self.segments = 0
         self.cluster: AuditClusterFacts
         self._summaries: dict[TopicIdPartition, PartitionSummary] = {}
@@ -127,7 +127,7 @@ class AuditMetadata:
                         kind, partition, f"offsets {span} {text}", first=span.first, last=span.last
                     )
                 )
-            self.findings.add_untold(kind, spans.count - len(spans.told))
+            self.findings.add_unlisted(kind, spans.count - len(spans.told))
         for segment in extents.wrong_epochs:
             epochs = ", ".join(f"{epoch} from {first}" for epoch, first in segment.epochs[:10])
             self.findings.add(segment_finding(kinds.EPOCH_ORDER, fact_of(segment), epochs))

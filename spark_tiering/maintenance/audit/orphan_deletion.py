@@ -24,6 +24,7 @@ from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
 from spark_tiering.maintenance.audit.shard_join import look_again
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import LINES_MAX, first_lines, partition_fields
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 BATCH: Final = 50
 """Before so many are deleted the metadata is read anew."""
-LINES_MAX: Final = 20
 MOST: Final = 10_000
 """Of one run, unless more is said."""
 
@@ -66,9 +66,7 @@ class OrphanReceipt(NamedTuple):
     def document(self) -> dict[str, Any]:
         one = self.orphan
         return {
-            "topic": one.partition.topic,
-            "topicId": str(one.partition.topic_id),
-            "partition": one.partition.partition,
+            **partition_fields(one.partition),
             "id": str(one.uuid),
             "start": one.start_offset,
             "prefix": one.prefix,
@@ -122,9 +120,7 @@ class OrphanDeletionResult:
         for fate in OrphanFate:
             told = [one for one in self.receipts if one.fate is fate]
             most = len(told) if fate in (OrphanFate.DELETED, OrphanFate.FAILED) else LINES_MAX
-            yield from (one.line() for one in told[:most])
-            if len(told) > most:
-                yield f"  ... and {len(told) - most} more {fate.value}"
+            yield from first_lines([one.line() for one in told], fate.value, most)
         if self.left:
             yield f"  {self.left} are left: --max-delete allows no more"
         if self.stopped:

@@ -19,7 +19,6 @@ from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find
 from spark_tiering.maintenance.audit.object_set_verdict import why_orphan
 from spark_tiering.maintenance.audit.segment_facts import SegmentFact
 from spark_tiering.maintenance.audit.shard_join import (
-    FindingSample,
     MissingObjects,
     OrphanAmount,
     segment_finding,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.audit.topic_sums import TopicSummaries
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.tier import Tier, TierMoment
+    from spark_tiering.reporting.report import FindingSample
 
 AT_ONCE: Final = 10_000
 

@@ -8,7 +8,6 @@ left to the driver: what is missing, and what no metadata knows of.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -33,6 +32,7 @@ from spark_tiering.maintenance.audit.segment_facts import (
 )
 from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.reporting.report import FindingSample
 from spark_tiering.store_listing.key_names import KINDS
 from spark_tiering.store_listing.rows import RowBlob
 from spark_tiering.store_listing.sets import gather
@@ -40,8 +40,6 @@ from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.store_listing.sets import ObjectSet
@@ -92,34 +90,8 @@ class MissingObjects(NamedTuple):
     kinds: tuple[ObjectKind, ...]
 
 
-class FindingSample:
-    """Findings, the first of each kind one by one, all of them counted."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[FindingKind] = Counter()
-        self.told: dict[FindingKind, list[Finding]] = {}
-
-    def add(self, finding: Finding, times: int = 1) -> None:
-        """One more, which stands for several."""
-        self.counts[finding.kind] += times
-        told = self.told.setdefault(finding.kind, [])
-        if len(told) < EXAMPLES_MAX:
-            told.append(finding)
-
-    def add_untold(self, kind: FindingKind, times: int) -> None:
-        """So many more, which are only counted."""
-        if times > 0:
-            self.counts[kind] += times
-
-    def join(self, other: FindingSample) -> None:
-        self.counts.update(other.counts)
-        for kind, told in other.told.items():
-            mine = self.told.setdefault(kind, [])
-            mine += told[: EXAMPLES_MAX - len(mine)]
-
-    def all(self) -> Iterator[Finding]:
-        for kind in sorted(self.told, key=lambda one: (-one.severity, one.code)):
-            yield from self.told[kind]
+def finding_sample() -> FindingSample:
+    return FindingSample(EXAMPLES_MAX)
 
 
 @dataclass(slots=True)
@@ -129,7 +101,7 @@ class JoinResult:
     amounts: dict[tuple[Topic, SetVerdict], OrphanAmount] = field(default_factory=dict)
     missing: list[MissingObjects] = field(default_factory=list)
     loose: list[UnknownObjectSet] = field(default_factory=list)
-    findings: FindingSample = field(default_factory=FindingSample)
+    findings: FindingSample = field(default_factory=finding_sample)
     under_old_prefix: int = 0
     gone_meanwhile: int = 0
     fault: tuple[str, str] | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings.finding import Finding
 from rlmm.findings.tier_findings import RECORDS_LOST, UNREADABLE
+from spark_tiering.reporting.report import FindingSample, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 LOST_MAX: Final = 1_000
 """Stretches of lost records that are told one by one."""
-SHOWN: Final = 10
 
 
 @dataclass
@@ -87,13 +87,14 @@ class BackupExportReport:
                 " value are kept as they are"
             )
         trimmed = [(n, one) for n, one in self.places.items() if one.extent.first_offset]
-        for place, one in trimmed[:SHOWN]:
-            yield (
-                f"metadata partition {place} begins at offset {one.extent.first_offset}: what was"
-                " before was gone already"
-            )
-        if len(trimmed) > SHOWN:
-            yield f"... and {len(trimmed) - SHOWN} more that begin later than at 0"
+        yield from first_lines(
+            [
+                f"metadata partition {place} begins at offset {one.extent.first_offset}: retention"
+                " had deleted the events before"
+                for place, one in trimmed
+            ],
+            "metadata partitions",
+        )
         holes = sum(one.holes for one in self.places.values())
         control = sum(one.control for one in self.places.values())
         if holes or control:
@@ -101,7 +102,7 @@ class BackupExportReport:
                 f"{holes} offsets are empty, {control} hold markers of transactions: an import"
                 " gives the events behind them other offsets"
             )
-        yield from finding_lines(self.findings)
+        yield from FindingSample.of(self.findings).lines()
 
     def document(self) -> dict[str, Any]:
         assert self.footer is not None
@@ -178,15 +179,13 @@ class ImportReport:
         told = "have" if self.is_applied else "would have"
         if self.moved:
             yield f"{self.moved} events {told} other offsets than they had:"
-            yield from (f"  {run}" for run in self.runs[:SHOWN])
-            if len(self.runs) > SHOWN:
-                yield f"  ... and {len(self.runs) - SHOWN} more stretches"
+            yield from first_lines([f"  {run}" for run in self.runs], "stretches")
         if self.restamped:
             yield (
                 f"{self.restamped} events have the time of the import: the topic has"
                 " message.timestamp.type=LogAppendTime"
             )
-        yield from finding_lines(self.findings)
+        yield from FindingSample.of(self.findings).lines()
 
     def document(self) -> dict[str, Any]:
         return {
@@ -236,11 +235,3 @@ def lost_finding(one: LostOffsets) -> Finding:
         f"{count} offsets from {one.offset} on: {one.why}",
         fields={"partition": one.place, "offset": one.offset, "next_offset": one.next_offset},
     )
-
-
-def finding_lines(findings: list[Finding]) -> Iterator[str]:
-    """Findings, a line each; the first ones of many."""
-    for one in findings[:SHOWN]:
-        yield f"{one.kind.code} {one.subject}: {one.detail}"
-    if len(findings) > SHOWN:
-        yield f"... and {len(findings) - SHOWN} more findings, all of them in --output json"

@@ -15,6 +15,7 @@ from spark_tiering.executor.tasks import one_line
 from spark_tiering.maintenance.expire.decision import SegmentAmount
 from spark_tiering.maintenance.expire.execution import MAX_DELETE, ExpireFate
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
+from spark_tiering.reporting.report import FindingSample, first_lines, partition_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "rlmm-tier-expire"
 VERSION: Final = 1
-LINES_MAX: Final = 40
 SEGMENTS_MAX: Final = 10_000
 """Of the document: more are counted by partition."""
 
@@ -194,17 +194,13 @@ class ExpireReport:
         if self.stopped:
             yield f"  stopped: {self.stopped}"
         rows = [_plan_line(one) for one in self.plans if one.doomed]
-        yield from _few(rows, "partitions")
+        yield from first_lines(rows, "partitions")
         for fate in _OPEN:
             amount = self.count(fate)
             if amount.segments:
                 yield f"  {fate.value}: {_amount_text(amount)}"
         yield from (f"  note: {note}" for note in self.notes)
-        found = [
-            f"  {one.kind.code} {one.subject}: {one.detail}\n    {one.fix or one.kind.fix}"
-            for one in self.findings()
-        ]
-        yield from _few(found, "findings")
+        yield from FindingSample.of(self.findings()).lines()
 
     def _head(self) -> str:
         if not self.is_applied:
@@ -243,9 +239,7 @@ def _start_text(plan: PartitionExpirePlan) -> str:
 def _plan_fields(plan: PartitionExpirePlan) -> dict[str, Any]:
     rules, delete = plan.rules, plan.delete
     return {
-        "topic": plan.partition.topic,
-        "topicId": str(plan.partition.topic_id),
-        "partition": plan.partition.partition,
+        **partition_fields(plan.partition),
         "standing": plan.standing.value,
         "retentionMs": rules.retention_ms,
         "retentionBytes": rules.retention_bytes,
@@ -266,9 +260,7 @@ def _plan_fields(plan: PartitionExpirePlan) -> dict[str, Any]:
 def _receipt_fields(one: ExpireReceipt) -> dict[str, Any]:
     segment = one.segment
     return {
-        "topic": segment.id.partition.topic,
-        "topicId": str(segment.id.partition.topic_id),
-        "partition": segment.id.partition.partition,
+        **partition_fields(segment.id.partition),
         "id": str(segment.id.uuid),
         "start": segment.start_offset,
         "last": segment.last_offset,
@@ -278,9 +270,3 @@ def _receipt_fields(one: ExpireReceipt) -> dict[str, Any]:
         "fate": one.fate.value,
         "detail": one.detail,
     }
-
-
-def _few(lines: Sequence[str], what: str) -> Iterator[str]:
-    yield from lines[:LINES_MAX]
-    if len(lines) > LINES_MAX:
-        yield f"  ... and {len(lines) - LINES_MAX} more {what}"

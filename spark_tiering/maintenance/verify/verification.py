@@ -6,7 +6,6 @@ and what is wrong held against the metadata once more before it is told.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,7 +17,7 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.request import unmet_notes
 from spark_tiering.maintenance.verify.extents import judge_extents
 from spark_tiering.maintenance.verify.fault_findings import extent_finding_of, finding_of, lost_of
-from spark_tiering.maintenance.verify.report import FINDINGS_MAX, VerifyReport
+from spark_tiering.maintenance.verify.report import VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     behind,
     expected_of,
@@ -38,13 +37,13 @@ from spark_tiering.maintenance.verify.values import (
     plain,
 )
 from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import FindingSample
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from rlmm.findings.finding import Finding
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
@@ -102,8 +101,7 @@ class _Verification:
         self._job_id = uuid.uuid4().hex
         self._work = VerifyWork()
         self._planned_requests = 0
-        self._findings: list[Finding] = []
-        self._counts: Counter[str] = Counter()
+        self._found = FindingSample()
         self._suspects: list[SuspectSegment] = []
         self._extents: dict[TopicIdPartition, int | None] = {}
         """Partitions in which something is wrong between segments, with where their log begins."""
@@ -145,8 +143,7 @@ class _Verification:
             len(partitions),
             total,
             self._work,
-            tuple(self._findings),
-            dict(self._counts),
+            self._found,
             self._lost,
             self._gone,
             self._options.sample,
@@ -282,7 +279,7 @@ class _Verification:
         for partition, earliest in extents.items():
             finished = list(_finished(moment, partition))
             for found in judge_extents(partition, finished, earliest):
-                self._tell(extent_finding_of(partition, found))
+                self._found.add(extent_finding_of(partition, found))
 
     def _tell_of(
         self, moment: TierMoment, partition: TopicIdPartition, suspects: list[SuspectSegment]
@@ -298,15 +295,10 @@ class _Verification:
                 self._gone += 1
                 continue
             for fault in faults:
-                self._tell(finding_of(segment, fault))
+                self._found.add(finding_of(segment, fault))
             lost = tuple(sorted({one for fault in faults for one in fault.lost}))
             if lost:
                 self._broken.setdefault(partition, []).append((segment, lost))
-
-    def _tell(self, finding: Finding) -> None:
-        self._counts[finding.kind.code] += 1
-        if len(self._findings) < FINDINGS_MAX:
-            self._findings.append(finding)
 
     def _judge_lost(self) -> None:
         """What of the offsets of broken segments no other segment has."""

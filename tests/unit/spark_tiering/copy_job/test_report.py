@@ -9,8 +9,9 @@ import pytest
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.copy_job.receipts import CopyFate, CopyReceipt, EndReceipt
-from spark_tiering.copy_job.report import LINES_MAX, JobReport
+from spark_tiering.copy_job.report import JobReport
 from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.reporting.report import LINES_MAX
 from tests.support.builders import tp
 
 DONE = CopyReceipt(

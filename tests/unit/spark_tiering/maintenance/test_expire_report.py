@@ -11,8 +11,9 @@ from spark_tiering.maintenance.expire.decision import ExpireReason, PartitionExp
 from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.job import count_receipts, deletion_meter
 from spark_tiering.maintenance.expire.options import ExpireOptions
-from spark_tiering.maintenance.expire.report import LINES_MAX, SEGMENTS_MAX, ExpireReport
+from spark_tiering.maintenance.expire.report import SEGMENTS_MAX, ExpireReport
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
+from spark_tiering.reporting.report import LINES_MAX
 from tests.support.builders import started, tp
 
 CS, CF, DS, _ = SegmentState

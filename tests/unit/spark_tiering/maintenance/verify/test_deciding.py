@@ -22,7 +22,7 @@ from spark_tiering.maintenance.verify.fault_findings import (
     lost_of,
     ranges_text,
 )
-from spark_tiering.maintenance.verify.report import LINES_MAX, VerifyReport, counted
+from spark_tiering.maintenance.verify.report import VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     SegmentRank,
     behind,
@@ -44,6 +44,7 @@ from spark_tiering.maintenance.verify.values import (
 )
 from spark_tiering.maintenance.verify.verification import CHECKED, count_unit
 from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import LINES_MAX, FindingSample
 from tests.support.builders import segment_id, tp
 
 GIB = 1024**3
@@ -260,8 +261,7 @@ def report(**changes: Any) -> VerifyReport:
         "partitions": 1,
         "segments_total": 3,
         "work": VerifyWork(3, 9, 12, 3_000_000),
-        "findings": (),
-        "counts": {},
+        "found": FindingSample(),
         "lost": {},
     }
     return VerifyReport(**(said | changes))
@@ -284,10 +284,9 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     fault = SegmentFault(
         "TIER-OBJECT-MISSING", "log", "key", "log: there is no such object", ((0, 9),)
     )
-    findings = tuple(finding_of(segment(n, 0, 9), fault) for n in range(1, LINES_MAX + 6))
+    findings = (finding_of(segment(n, 0, 9), fault) for n in range(1, LINES_MAX + 6))
     found = report(
-        findings=findings,
-        counts=counted(findings),
+        found=FindingSample.of(findings),
         lost={tp("orders", n): ((0, 9),) for n in range(LINES_MAX + 3)},
         notes=("so it is",),
         stopped="SIGTERM",
@@ -296,7 +295,7 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     assert not found.is_fine
     text = "\n".join(found.lines())
     assert "and 5 more, see --report" in text
-    assert "lost: offsets of 3 more partitions" in text
+    assert "... and 3 more partitions" in text
     assert "note: so it is" in text
     assert "to go on: --after there" in text
     assert len(found.document()["findings"]) == LINES_MAX + 5
@@ -307,7 +306,7 @@ def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> 
     assert not report(stopped="SIGINT").is_fine
     archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
     findings = (finding_of(segment(1, 0, 9), archived),)
-    assert not report(findings=findings, counts=counted(findings)).is_fine
+    assert not report(found=FindingSample.of(findings)).is_fine
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
