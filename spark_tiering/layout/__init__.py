@@ -17,6 +17,7 @@ By module, bottom up:
     manifest             what a manifest says, and its bytes
     encryption           data keys opened, and the parts that they seal
     key_ring             private keys by the ids that manifests name
+    strict_json          untrusted JSON, read into typed structs in bounded memory
     json_fields          JSON that somebody else wrote, field by field
     manifest_reading     a manifest from its bytes
     custom_metadata      what a broker keeps beside a segment's metadata
