@@ -23,7 +23,7 @@ from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import is_table
 from spark_tiering.maintenance.backup.import_ import import_backup
-from spark_tiering.maintenance.backup.new_file import require_free
+from spark_tiering.maintenance.new_file import require_free
 from spark_tiering.maintenance.wiring import access_of, open_tier
 from spark_tiering.reporting.progress import Meter
 

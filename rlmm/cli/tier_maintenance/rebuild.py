@@ -29,7 +29,7 @@ from rlmm.snapshot.transfer import TAR, files_of
 from spark_tiering.layout.custom_metadata import CUSTOM_METADATA_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.maintenance.backup.files import open_backup
-from spark_tiering.maintenance.backup.new_file import require_free
+from spark_tiering.maintenance.new_file import require_free
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.deleted_segments import OfSnapshots, of_backup
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild

@@ -13,8 +13,6 @@ By module, bottom up:
     log_comparison  PURE. how far a log holds a backup already, and where its offsets went
     report          PURE. what an export and an import tell of what they did
     records         from a log to rows, a record set at a time
-    new_file        a file that is there whole or not at all, and never in place of another
-    streams         lines of a file, plain or compressed
     tables          the same as Parquet
     files           by its name, a backup written or read; checked from its first line to its last
     targets         logs that take records: a folder of our own, the topic of a cluster

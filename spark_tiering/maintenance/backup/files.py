@@ -11,25 +11,20 @@ again.
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.lines import (
-    BackupLineFault,
     footer_fields,
     header_fields,
-    line_of,
     parse_footer,
     parse_header,
-    parse_line,
     parse_row,
     row_fields,
 )
-from spark_tiering.maintenance.backup.new_file import new_file
 from spark_tiering.maintenance.backup.rows import (
     BackupDigest,
     BackupHeader,
@@ -38,8 +33,10 @@ from spark_tiering.maintenance.backup.rows import (
     Footer,
     LostOffsets,
 )
-from spark_tiering.maintenance.backup.streams import GZIP, ZSTD, compressing, read_lines
 from spark_tiering.maintenance.backup.tables import TableReader, TableWriter
+from spark_tiering.maintenance.json_lines import LineFault, LineWriter, compact_line, read_objects
+from spark_tiering.maintenance.line_streams import GZIP, LINE_BYTES_MAX, ZSTD, compressing
+from spark_tiering.maintenance.new_file import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,28 +85,11 @@ def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
                 raise
             return
         with compressing(path, file) as write:
-            lines = _Lines(write)
+            lines = LineWriter(write, compact_line)
             lines.put(header_fields(header))
             taken = _Writing(lambda row: lines.put(row_fields(row)))
             yield taken
-            write(line_of(footer_fields(taken.digest.footer, lines.sha256)))
-
-
-class _Lines:
-    """Lines on their way into a file, with their digest."""
-
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
-        self._hash = hashlib.sha256()
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-    def put(self, fields: dict[str, object]) -> None:
-        line = line_of(fields)
-        self._hash.update(line)
-        self._write(line)
+            write(compact_line(footer_fields(taken.digest.footer, lines.sha256)))
 
 
 class _Writing:
@@ -191,7 +171,7 @@ def _read(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Foote
     if is_table(path):
         try:
             yield from _read_table(path)
-        except BackupLineFault as error:
+        except LineFault as error:
             raise ConfigError(f"{path}: {error}") from error
     else:
         yield from _read_lines(path)
@@ -208,39 +188,17 @@ def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets |
 
 
 def _read_lines(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
-    number = 0
-    parser = _Parser()
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            found = parser.parse(line)
-        except BackupLineFault as error:
-            where = f"{path}, line {number}" if number > 1 else str(path)
-            raise ConfigError(f"{where}: {error}") from error
-        yield found
-    if not number:
-        raise ConfigError(f"{path}: an empty file, and no backup")
+    return read_objects(path, _parse, LINE_BYTES_MAX, "backup")
 
 
-class _Parser:
-    """Line by line, with the digest of those that came before; raises `BackupLineFault`."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._is_begun = self._is_over = False
-
-    def parse(self, line: bytes) -> BackupHeader | BackupRow | LostOffsets | Footer:
-        if self._is_over:
-            raise BackupLineFault("more stands behind the end")
-        found = parse_line(line)
-        if not self._is_begun:
-            self._is_begun = True
-            self._hash.update(line)
-            return parse_header(found)
-        if "end" in found:
-            footer, lines_sha256 = parse_footer(found)
-            if lines_sha256 != self._hash.hexdigest():
-                raise BackupLineFault("not what was written: the digest of the lines differs")
-            self._is_over = True
-            return footer
-        self._hash.update(line)
+def _parse(
+    number: int, found: dict[str, Any], lines_sha256: str
+) -> BackupHeader | BackupRow | LostOffsets | Footer:
+    if number == 1:
+        return parse_header(found)
+    if not lines_sha256:
         return parse_row(found)
+    footer, expected = parse_footer(found)
+    if lines_sha256 != expected:
+        raise LineFault("not what was written: the digest of the lines differs")
+    return footer

@@ -10,10 +10,15 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
+
+from rlmm.log.request_checks import PARTITION_COUNT_MAX
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.records.records import Record
+from spark_tiering.layout.strict_json import Count64, Int64
+from spark_tiering.maintenance.json_lines import Sha256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,18 +28,19 @@ if TYPE_CHECKING:
 FORMAT: Final = "rlmm-metadata-backup"
 VERSION: Final = 1
 
+Place = Annotated[int, msgspec.Meta(ge=0, le=PARTITION_COUNT_MAX)]
 _HEAD = struct.Struct(">cIqq")
 _SIZE = struct.Struct(">i")
 _NONE = _SIZE.pack(-1)
 
 
-class BackupRow(NamedTuple):
+class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One record of the metadata topic."""
 
-    place: int
+    place: Place = msgspec.field(name="metadata_partition")
     """Its metadata partition."""
-    offset: int
-    timestamp_ms: int
+    offset: Count64
+    timestamp_ms: Int64
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
@@ -62,13 +68,13 @@ class BackupRow(NamedTuple):
         )
 
 
-class LostOffsets(NamedTuple):
+class LostOffsets(msgspec.Struct, frozen=True):
     """Offsets [offset, next_offset) that were there and could not be read."""
 
-    place: int
-    offset: int
-    next_offset: int
-    why: str
+    place: Place = msgspec.field(name="metadata_partition")
+    offset: Count64
+    next_offset: Count64
+    why: str = msgspec.field(name="lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +95,13 @@ class BackupHeader:
     """Metadata partitions that could not be read at all, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
+class Footer(msgspec.Struct, frozen=True):
     """What stands behind them."""
 
-    records: int
-    lost: int
+    records: Count64
+    lost: Count64
     """Offsets that could not be read."""
-    sha256: str
+    sha256: Sha256
     """Of the records; see `BackupDigest`."""
 
 

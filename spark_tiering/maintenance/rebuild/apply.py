@@ -5,24 +5,21 @@ now, and what is missing is published, a group at a time.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.streams import read_lines
+from spark_tiering.maintenance.json_lines import LineFault, read_objects, typed
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for, taken_by_a_service
 from spark_tiering.maintenance.rebuild.document import (
     LINE_BYTES_MAX,
-    EventsFileFault,
+    EventsFileEnd,
     EventsFileHeader,
     RestoredSegment,
-    parse_end,
     parse_entry,
     parse_head,
-    parse_line,
 )
 from spark_tiering.maintenance.rebuild.publishing import open_publisher
 from spark_tiering.maintenance.rebuild.report import ApplyReport
@@ -79,58 +76,42 @@ def open_events(path: Path) -> EventsFile:
 
 def _read(path: Path) -> Iterator[EventsFileHeader | RestoredSegment | bool]:
     """What stands in a file, in order; True at its end, when its digest was right."""
-    parser, number = _Parser(), 0
-    for number, line in enumerate(read_lines(path, LINE_BYTES_MAX), 1):
-        try:
-            found = parser.parse(line)
-        except EventsFileFault as error:
-            where = f"{path}, line {number}" if number > 1 else str(path)
-            raise ConfigError(f"{where}: {error}") from error
-        if found is not None:
-            yield found
-    if not number:
-        raise ConfigError(f"{path}: an empty file, and no events")
+    found = read_objects(path, _EventsParser().parse, LINE_BYTES_MAX, "file of events")
+    return (one for one in found if one is not None)
 
 
-class _Parser:
-    """Line by line; raises `EventsFileFault`."""
+class _EventsParser:
+    """Pairs the two lines of a segment. Raises `LineFault`."""
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._head: EventsFileHeader | None = None
-        self._first: dict[str, object] | None = None
+        self._prefix = ""
+        self._first: dict[str, Any] | None = None
         self._events = 0
-        self._is_over = False
 
-    def parse(self, line: bytes) -> EventsFileHeader | RestoredSegment | bool | None:
-        """What *line* completes, if anything."""
-        if self._is_over:
-            raise EventsFileFault("more stands behind the end")
-        found = parse_line(line)
-        if "end" in found:
-            self._end(found)
+    def parse(
+        self, number: int, found: dict[str, Any], sha256: str
+    ) -> EventsFileHeader | RestoredSegment | bool | None:
+        """What a line completes, if anything."""
+        if number == 1:
+            head = parse_head(found)
+            self._prefix = head.prefix
+            return head
+        if sha256:
+            self._check_end(typed(found, EventsFileEnd), sha256)
             return True
-        self._hash.update(line)
-        if self._head is None:
-            self._head = parse_head(found)
-            return self._head
         self._events += 1
         if self._first is None:
             self._first = found
             return None
         first, self._first = self._first, None
-        return parse_entry(first, found, self._head.prefix)
+        return parse_entry(first, found, self._prefix)
 
-    def _end(self, found: dict[str, object]) -> None:
-        events, sha256 = parse_end(found)
-        if self._head is None:
-            raise EventsFileFault("no file of `rlmm tier rebuild`: it has an end and no begin")
-        if self._first is not None or events != self._events:
-            msg = f"{self._events} events, its end says {events}"
-            raise EventsFileFault(msg)
-        if sha256 != self._hash.hexdigest():
-            raise EventsFileFault("not what was written: its digest differs; make the file anew")
-        self._is_over = True
+    def _check_end(self, end: EventsFileEnd, sha256: str) -> None:
+        if self._first is not None or end.events != self._events:
+            msg = f"{self._events} events, its end says {end.events}"
+            raise LineFault(msg)
+        if end.sha256 != sha256:
+            raise LineFault("not what was written: its digest differs; make the file anew")
 
 
 # ---------------------------------------------------------------------------------- applying

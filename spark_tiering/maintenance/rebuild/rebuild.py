@@ -8,7 +8,6 @@ metadata does not know is not just on its way.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import time
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from spark_tiering.layout.custom_metadata import CUSTOM_METADATA_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.maintenance.backup.new_file import new_file, require_free
-from spark_tiering.maintenance.backup.streams import compressing
+from spark_tiering.maintenance.json_lines import LineWriter, spaced_line
+from spark_tiering.maintenance.line_streams import compressing
+from spark_tiering.maintenance.new_file import new_file, require_free
 from spark_tiering.maintenance.rebuild.bucket_reader import WAVE_SETS, BucketReader
 from spark_tiering.maintenance.rebuild.decision import (
     PartitionDifference,
@@ -37,7 +37,6 @@ from spark_tiering.maintenance.rebuild.document import (
     entry_fields,
     entry_of,
     head_fields,
-    line_of,
 )
 from spark_tiering.maintenance.rebuild.report import RebuildReport
 from spark_tiering.reporting.progress import Meter
@@ -200,7 +199,7 @@ class _Rebuild:
             return one._replace(
                 fate=RebuildFate.BROKEN, code=kinds.MANIFEST_MALFORMED.code, detail=str(error)
             )
-        body.writelines(line_of(line) for line in lines)
+        body.writelines(spaced_line(line) for line in lines)
         return one
 
     def _is_there_by_now(self, one: SegmentDecision) -> bool:
@@ -224,16 +223,13 @@ class _Rebuild:
             self._tier.now_ms(),
             {str(fate): count for fate, count in sorted(report.counts.items())},
         )
-        digest = hashlib.sha256()
         with new_file(path) as file, compressing(path, file) as write:
-            first = line_of(head_fields(head))
-            digest.update(first)
-            write(first)
+            lines = LineWriter(write, spaced_line)
+            lines.put(head_fields(head))
             body.seek(0)
             while piece := body.read(PIECE_BYTES):
-                digest.update(piece)
-                write(piece)
-            write(line_of(end_fields(2 * report.counts[RebuildFate.MISSING], digest.hexdigest())))
+                lines.add(piece)
+            lines.put(end_fields(2 * report.counts[RebuildFate.MISSING], lines.sha256))
 
 
 def _present(moment: TierMoment, partition: TopicIdPartition) -> dict[SegmentId, SegmentMetadata]:

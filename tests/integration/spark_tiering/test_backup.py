@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from rlmm.cli.main import cli
 from rlmm.errors import ConfigError
@@ -244,7 +245,7 @@ def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
     with writing(holed, type(header)(header.identity, extents)) as into:
         for row in rows:
             moved = row.offset + (50 if row.place == place and row.offset > 0 else 0)
-            into.add(row._replace(offset=moved))
+            into.add(replace(row, offset=moved))
     expected = sum(row.place == place and row.offset > 0 for row in rows)
     for more in ((), ("--apply",)):
         done = backup("import", holed, "--embedded", tmp_path / "blank", *more)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from msgspec.structs import replace
 
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import ConfigError
@@ -165,7 +166,7 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     again = [
         row for row in open_backup(tmp_path / "b.parquet").rows() if isinstance(row, BackupRow)
     ]
-    assert [row._replace(offset=0) for row in again] == [row._replace(offset=0) for row in ROWS]
+    assert [replace(row, offset=0) for row in again] == [replace(row, offset=0) for row in ROWS]
 
 
 async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(

@@ -60,7 +60,8 @@ def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
     shutil.rmtree(lost.archive)
     saved = lost.save("--custom-metadata", "remote-size")
     assert saved.exit_code == 1, saved.output
-    assert "TIER-METADATA-LOST orders-3 segment" in saved.stdout
+    assert "error TIER-METADATA-LOST" in saved.stdout
+    assert "  orders-3 segment" in saved.stdout
     assert "8 events are in" in saved.stdout
     assert not lost.archive.exists()
     tried = lost.apply("--dry-run")
@@ -86,7 +87,8 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
     for one in (newer, older, beside):
         put_set(lost.store, one)
     saved = lost.save()
-    assert "TIER-EXTENT-OVERLAP orders-0" in saved.stdout
+    assert "TIER-EXTENT-OVERLAP (1)" in saved.stdout
+    assert "  orders-0 segment" in saved.stdout
     assert lost.apply().exit_code == 0
     with open_tier(CareRequest(embedded=lost.archive)) as tier:
         shard = tier.moment().state(ORDERS)

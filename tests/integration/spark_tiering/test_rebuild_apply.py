@@ -109,7 +109,7 @@ def test_apply_when_topics_are_chosen_then_only_those_are_published(lost: Lost) 
         pytest.param(lambda text: text.replace("orders", "orderz"), "not what", id="a word"),
         pytest.param(lambda text: text.replace('"version": 1', '"version": 7'), "7", id="version"),
         pytest.param(lambda text: text.replace("missing", "lacking"), "digest", id="head"),
-        pytest.param(lambda text: "{}\n" + text, "first line is another", id="foreign"),
+        pytest.param(lambda text: "{}\n" + text, "first line has another", id="foreign"),
         pytest.param(lambda text: text + "{}\n", "behind the end", id="more"),
         pytest.param(lambda text: "", "empty file", id="empty"),
         pytest.param(

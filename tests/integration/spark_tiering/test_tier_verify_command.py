@@ -86,7 +86,7 @@ def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     result = call(tier)
     assert result.exit_code == 1
     for text in (
-        "ERROR TIER-OBJECT-MISSING: an object of a finished segment is not there",
+        "error TIER-OBJECT-MISSING (1): an object of a finished segment is not there",
         f"orders-3: segment {one.segment.id.uuid}, offsets 0 to 119: log: there is no such object",
         "fix: bring the object back",
         "lost: orders-3, offsets 0-119",

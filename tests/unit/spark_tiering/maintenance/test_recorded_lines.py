@@ -28,6 +28,7 @@ from spark_tiering.maintenance.backup.rows import (
     BackupRow,
     LostOffsets,
 )
+from spark_tiering.maintenance.json_lines import spaced_line
 from spark_tiering.maintenance.rebuild.apply import open_events
 from spark_tiering.maintenance.rebuild.document import (
     EventsFileHeader,
@@ -35,7 +36,6 @@ from spark_tiering.maintenance.rebuild.document import (
     entry_fields,
     entry_of,
     head_fields,
-    line_of,
 )
 from tests.support.bucket_sets import whole_segment
 from tests.support.builders import started, tp
@@ -50,7 +50,7 @@ IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 3)
 HEADER = BackupHeader(
     IDENTITY, {0: BackupExtent(0, 9), 2: BackupExtent(5, 9)}, {1: "its disk is gone"}
 )
-ROWS = [
+ROWS: list[BackupRow | LostOffsets] = [
     BackupRow(0, 3, 77, None, encode(started("a"))),
     BackupRow(2, 5, -1, b"key", None, (("ü\n", b"\xff"), ("h", None))),
     BackupRow(2, 6, 5, b"", b"junk"),
@@ -79,9 +79,12 @@ def write_backup(path: Path) -> None:
 
 
 def write_events(path: Path) -> None:
-    lines = [line_of(head_fields(HEAD)), *map(line_of, entry_fields(entry_of(SEGMENT), "tier/"))]
+    lines = [
+        spaced_line(head_fields(HEAD)),
+        *map(spaced_line, entry_fields(entry_of(SEGMENT), "tier/")),
+    ]
     digest = hashlib.sha256(b"".join(lines)).hexdigest()
-    path.write_bytes(b"".join([*lines, line_of(end_fields(2, digest))]))
+    path.write_bytes(b"".join([*lines, spaced_line(end_fields(2, digest))]))
 
 
 def write_orphans(path: Path) -> None:
@@ -108,7 +111,7 @@ FORMS: dict[str, tuple[Callable[[Path], None], Callable[[Path], object], object]
     "rebuild.jsonl": (write_events, read_events, (HEAD, [entry_of(SEGMENT)])),
     "orphans.jsonl": (write_orphans, read_orphans, ORPHANS),
 }
-VALUES = [None, "", "x", 0, -1, 5, 1.5, 2**63, True, [], [[]], [["x"]], {}, {"x": 1}]
+VALUES: list[Any] = [None, "", "x", 0, -1, 5, 1.5, 2**63, True, [], [[]], [["x"]], {}, {"x": 1}]
 
 
 @pytest.mark.parametrize("name", FORMS)

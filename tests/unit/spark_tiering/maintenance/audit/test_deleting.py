@@ -269,7 +269,7 @@ def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedT
         "line 2: this is no orphan of a list": [head, good.replace("log", "l/g")],
         "line 2: it is orphan, and only": [head, unproven],
         "line 2: the prefix 'x/'": [head, good.replace("tier/", "x/")],
-        "9000 characters": [head, "x" * 9_000],
+        "9000 bytes": [head, "x" * 9_000],
     }
     for text, lines in cases.items():
         with pytest.raises(ConfigError, match=text) as caught:

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.lines import LINE_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+"""The reader refuses longer lines: the largest batch that any log here takes is smaller."""
 GZIP, ZSTD = ".gz", ".zst"
 LEVEL: Final = 6
 _BUFFER_BYTES: Final = 1 << 20
