@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.adopt.journal import AdoptionJournal
-    from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.stop_signals import StopSigns
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding
     from spark_tiering.job_registry.job_store import JobStore
+    from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.reporting.progress import Progress
 
 _PATTERN = frozenset("*?[")
@@ -175,7 +175,7 @@ class _Work:
     def do(self, topic: JobTopic) -> None:
         """One topic, from its claim to its end."""
         try:
-            self._life.claim(self._at, [topic])
+            self._life.claim([topic])
         except TopicBusy as error:
             self.tell(
                 TopicOutcome(

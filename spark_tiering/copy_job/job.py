@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from spark_tiering.copy_job.current_state import CopyJobState
-    from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.receipts import CopyReceipt, EndReceipt
     from spark_tiering.copy_job.stop_signals import StopSigns
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.staleness import StalePlan
+    from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.job_registry.records import JobRecords
     from spark_tiering.reporting.progress import Progress
 
@@ -253,7 +253,7 @@ def _claimed(
     """
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []
-        life.claim(at, topics_of([*partitions_of(plan), *others]))
+        life.claim(topics_of([*partitions_of(plan), *others]))
         seen = look_around(at, [one.partition for one in partitions_of(plan)])
         stale = why_stale(plan, seen.image, seen.sources)
         if not stale and not others:

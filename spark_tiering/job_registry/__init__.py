@@ -20,6 +20,7 @@ By module, bottom up:
     heartbeats          that a job is alive, how a job stands by its beats, ending an overdue one
     heartbeat_thread    the beats of this process's own job
     claims              which job has a topic
+    lease               a job that is alive: its heartbeat, and the topics that it has claimed
     records             plan, receipts, report and the mark that asks a job to stop
     job_list            all jobs, and how each stands
     open_copy_evidence  who started the copies that are open

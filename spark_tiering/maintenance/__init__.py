@@ -30,7 +30,6 @@ May be imported by `rlmm.cli`, `spark_tiering.data_source`.
 - `json_lines`: JSON lines with a digest at their end, written and read.
 - `line_streams`: The bytes of such files, plain or compressed.
 - `new_file`: A new file that is there whole or not at all.
-- `job_lease`: A run that changes a tier while it is alive.
 - `audit`: Audit.
 - `backup`: Every event of the metadata topic out to one file, and from it into an empty log
   again.

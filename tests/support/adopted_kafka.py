@@ -166,7 +166,7 @@ class Adopter:
                 assert at.cluster is not None
                 facts = at.cluster.partition_facts(lambda name: name == topic)
                 claimed = JobTopic(topic, next(iter(facts)).topic_id)
-                life.claim(at, [claimed])
+                life.claim([claimed])
                 signs = stop_signs(at, life.records, nobody_stops)
                 hands = AdoptionTopicActions(at, claimed, life, signs, on_progress=death.progress)
                 try:

@@ -8,31 +8,36 @@ job that had a topic until a moment ago has left its mark in the metadata by the
 from __future__ import annotations
 
 import logging
+import socket
 import time
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, RlmmError, StoreNotPermitted
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.stop_signals import StopSigns
-from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.job_registry.ids import new_job_id
+from spark_tiering.job_registry.job_store import FOLDER, JobStore, JobTopic
+from spark_tiering.job_registry.lease import open_lease
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.expire.actions import TierExpireActions
 from spark_tiering.maintenance.expire.current_state import know
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.report import ExpireReport
-from spark_tiering.maintenance.job_lease import busy_text, open_care_life
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.stores.opening import open_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.maintenance.expire.current_state import ExpireState
     from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
     from spark_tiering.maintenance.expire.options import ExpireOptions
-    from spark_tiering.maintenance.job_lease import MaintenanceLease
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.reporting.progress import Progress
 
@@ -80,8 +85,20 @@ def expire(
         raise ConfigError(msg)
     tier.writer()  # one that cannot be written to is told before anything is claimed
     tier.engine()
-    with open_care_life(tier) as life:
-        return _applied(tier, wish, life, began_ms, todo, known, why_stop, on_progress)
+    with expire_lease(tier) as lease:
+        return _applied(tier, wish, lease, began_ms, todo, known, why_stop, on_progress)
+
+
+@contextmanager
+def expire_lease(tier: Tier) -> Iterator[JobLease]:
+    """Keep a new job alive until the end of the block. Raise what the store raises."""
+    prefix = tier.request.prefix
+    job_id = new_job_id(tier.now_ms(), socket.gethostname())
+    traits = tier.store.probe(f"{prefix}{FOLDER}")
+    jobs = JobStore(tier.store, prefix, tier.now_ms)
+    open_own_store = partial(open_store, tier.request.require_store)
+    with open_lease(jobs, open_own_store, prefix, job_id, traits, tier.now_ms) as lease:
+        yield lease
 
 
 def _shown(tier: Tier, wish: ExpireOptions, known: ExpireState, began_ms: int) -> ExpireReport:
@@ -109,21 +126,21 @@ def _doomed(known: ExpireState) -> tuple[ExpireReceipt, ...]:
 def _applied(
     tier: Tier,
     wish: ExpireOptions,
-    life: MaintenanceLease,
+    lease: JobLease,
     began_ms: int,
     todo: list[JobTopic],
     before: ExpireState,
     why_stop: Callable[[], str],
     on_progress: Callable[[Progress], None],
 ) -> ExpireReport:
-    busy = life.claim_each(todo)
-    held = {(one.name, one.topic_id) for one in life.claims.held}
-    known = know(tier, wish, life.job_id, held)
+    busy = lease.claim_each(todo)
+    held = {(one.name, one.topic_id) for one in lease.claims.held}
+    known = know(tier, wish, lease.job_id, held)
     meter = deletion_meter(known.plans, wish.max_delete, on_progress)
-    signs = StopSigns(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
+    signs = StopSigns(time.monotonic, is_paused=lease.records.is_asked_to_stop, why_stop=why_stop)
     carried = ExpireExecution(
         known.plans,
-        TierExpireActions(tier, tier.request.require_store, wish, life.claims),
+        TierExpireActions(tier, tier.request.require_store, wish, lease.claims),
         max_delete=wish.max_delete,
         why_stop=signs.why_stop,
         on_receipts=lambda receipts: count_receipts(meter, receipts),
@@ -135,21 +152,18 @@ def _applied(
     report = ExpireReport(
         is_applied=True,
         cluster_id=known.cluster_id,
-        job_id=life.job_id,
+        job_id=lease.job_id,
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
         plans=(*known.plans, *others),
         receipts=tuple(carried.receipts),
         ends=tuple(carried.ends),
-        busy={
-            (topic.name, str(topic.topic_id)): busy_text(one, tier.now_ms())
-            for topic, one in busy.items()
-        },
+        busy={(topic.name, str(topic.topic_id)): text for topic, text in busy.items()},
         stopped=carried.stopped,
-        notes=(*life.traits.findings, *before.unmet, *_notes(known)),
+        notes=(*lease.traits.findings, *before.unmet, *_notes(known)),
     )
     try:
-        life.records.write_report(report.document())
+        lease.records.write_report(report.document())
     except RlmmError as error:
         _log.warning("the report could not be kept in the store: %s", error)
     return report

@@ -16,7 +16,7 @@ from rlmm.metadata.segment import SegmentState
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.expire.execution import ExpireFate
-from spark_tiering.maintenance.job_lease import open_care_life
+from spark_tiering.maintenance.expire.job import expire_lease
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
@@ -71,7 +71,7 @@ def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_
     tier = Command(place)
     assert place.run().is_fine
     request = CareRequest(store=place.store_settings)
-    with open_tier(request) as care, open_care_life(care) as life:
+    with open_tier(request) as care, expire_lease(care) as life:
         assert not life.claim_each([JobTopic(ORDERS.topic, ORDERS.topic_id)])
         result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
         assert result.exit_code == 4, result.output
