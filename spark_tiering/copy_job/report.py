@@ -1,4 +1,4 @@
-"""What a job did: as values, as a few lines for people, and as a JSON document. Pure."""
+"""The report of a copy job: as values, as lines for people, and as a JSON document. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ VERSION: Final = 1
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """
-    What became of a plan.
-
-    *stopped* says why the job ended before the plan did, empty where it did not. *findings* concern
-    the job as a whole: what the store does not do, what was left out of the source. *hindrances*
-    are segments that cannot be copied until somebody has looked at them.
+    *stopped* says why the job ended before its plan; it is empty where it did not. *findings*
+    concern the job as a whole: missing features of the store, places that were left out of the
+    source. *hindrances* are segments that cannot be copied until an operator acts.
     """
 
     job_id: str
@@ -42,7 +40,7 @@ class JobReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that was planned is done, and nobody has to look at anything."""
+        """Whether all of the plan is done, and an operator has nothing to look at."""
         return (
             not self.stopped
             and not self.hindrances
@@ -55,12 +53,10 @@ class JobReport:
         return max(0, self.ended_ms - self.began_ms) / 1_000
 
     def count(self, fate: CopyFate) -> int:
-        """How many copies have this fate."""
         return sum(one.fate is fate for one in self.receipts)
 
     @property
     def log_bytes(self) -> int:
-        """Of all logs that are finished."""
         return sum(one.log_bytes for one in self.receipts)
 
     def document(self) -> dict[str, Any]:
@@ -84,7 +80,6 @@ class JobReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         pace = self.log_bytes / self.seconds / 1_000_000 if self.seconds else 0.0
         yield (
             f"job {self.job_id}: {self.count(CopyFate.FINISHED)} of {len(self.receipts)} segments "
@@ -105,12 +100,11 @@ class JobReport:
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
-    """A line for each segment that somebody has to look at; the first ones of many."""
+    """Return a line for each segment that an operator has to look at; the first ones of many."""
     return first_lines([_line(one) for one in receipts if not one.fate.is_fine])
 
 
 def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
-    """A receipt as a row of a document."""
     return {
         **_segment_fields(one),
         "action": one.action.value,
@@ -125,7 +119,6 @@ def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
 
 
 def end_fields(one: EndReceipt) -> dict[str, Any]:
-    """What became of an open copy, as a row of a document."""
     return _segment_fields(one)
 
 

@@ -1,4 +1,4 @@
-"""The metadata of a log that nobody has begun yet: nothing. Pure."""
+"""The empty metadata of a log that does not exist yet. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class EmptyMoment:
-    """A `Moment` without anything."""
-
     identity = LogIdentity(UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID, PARTITION_COUNT)
     positions: Mapping[int, int] = {}
 

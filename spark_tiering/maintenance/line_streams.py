@@ -1,6 +1,6 @@
 """
-Lines of a file: plain, or compressed where its name says so. Written as they come, read one at a
-time; no line is believed to be short.
+Streams of lines: plain, or compressed where the name of the file says so. Lines are read one at a
+time, up to a limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BUFFER_BYTES: Final = 1 << 20
 
 @contextmanager
 def compressing(path: Path, file: BinaryIO) -> Iterator[Callable[[bytes], object]]:
-    """What takes the bytes of *file*, compressed as the name of *path* says."""
+    """Yield a function that writes bytes to *file*, compressed as the name of *path* says."""
     if path.name.endswith(GZIP):
         # Neither a name nor a time stands in it: equal content is an equal file.
         with gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as stream:
@@ -50,8 +50,8 @@ def compressing(path: Path, file: BinaryIO) -> Iterator[Callable[[bytes], object
 
 def read_lines(path: Path, bytes_max: int = LINE_BYTES_MAX) -> Iterator[bytes]:
     """
-    Every line, with its end; a last one without. Raises `ConfigError` for a file that cannot be
-    read, or that is not compressed as its name says.
+    Yield every line with its end, also a last one without. Raise `ConfigError` for a file that
+    cannot be read, or is not compressed as its name says.
     """
     try:
         with path.open("rb") as file, _inflating(path, file) as stream:
@@ -81,7 +81,7 @@ def _inflating(path: Path, file: BinaryIO) -> Iterator[BinaryIO]:
 
 
 class KeptOpen:
-    """A file for who would close it at its own end."""
+    """A file that stays open when a library closes it."""
 
     mode = "wb"
 
@@ -99,12 +99,11 @@ class KeptOpen:
         self._file.flush()
 
     def close(self) -> None:
-        """Nothing is written by this one any more."""
         self.closed = True
 
 
 class _Lines:
-    """Lines of a stream that gives only pieces."""
+    """Splits a stream that has no `readline`."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -113,7 +112,6 @@ class _Lines:
         self._is_over = False
 
     def readline(self, bytes_max: int) -> bytes:
-        """The next one, or so much of it; nothing at the end."""
         while True:
             found = self._held.find(b"\n", self._at)
             held = len(self._held) - self._at
@@ -128,7 +126,7 @@ class _Lines:
 
 
 def arrow_for(path: Path, module: str = "pyarrow") -> Any:
-    """A module of pyarrow: large, and needed for files of some names alone."""
+    """Import pyarrow, which is large, and only needed for some names."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

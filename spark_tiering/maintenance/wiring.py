@@ -1,4 +1,4 @@
-"""From a request to a tier: the composition root of every job that takes care of one."""
+"""The wiring of a tier from its request: the composition root of every maintenance job."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
 
 
 class _Sources:
-    """Whoever is asked, opened when that is needed; on the event loop."""
+    """Sources, opened at their first use; on the event loop."""
 
     def __init__(self, request: CareRequest) -> None:
         self._request = request
@@ -49,7 +49,10 @@ class _Sources:
         self._is_cluster_known = False
 
     async def source(self) -> StateSource:
-        """The source; of an embedded log a new one each time, as folders are read but once."""
+        """
+        Return the source; of an embedded log a new one each time, because a folder is read
+        only once.
+        """
         if self._request.embedded is not None:
             await self._close_source()
             self._source = await open_source(self._of_folder(self._request.embedded))
@@ -62,21 +65,20 @@ class _Sources:
         return SourceSettings(log_dirs=(folder / LOG_FOLDER,), timeout_s=timeout_s)
 
     async def moment(self) -> Moment:
-        """The state as it is now; an embedded log that nobody has begun holds nothing."""
+        """Return the state as it is now; an embedded log that does not exist is empty."""
         folder = self._request.embedded
         if folder is not None and not has_log(folder / LOG_FOLDER):
             return EmptyMoment()
         return await (await self.source()).now(wait_s=self._request.wait_s)
 
     async def log(self) -> EventLog:
-        """The records. Raises `ConfigError` where an embedded log was never begun."""
+        """Raise `ConfigError` where an embedded log does not exist."""
         folder = self._request.embedded
         if folder is not None and not has_log(folder / LOG_FOLDER):
             raise _never_begun(folder)
         return (await self.source()).log
 
     async def cluster(self) -> ClusterFacts | None:
-        """The cluster, where one is named, whatever the metadata is read from."""
         settings = self._request.source
         if not self._is_cluster_known and settings is not None and settings.bootstrap_servers:
             if self._request.embedded is None:
@@ -108,7 +110,7 @@ def open_tier(
     now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
     engine: ExecutionEngine | None = None,
 ) -> Iterator[Tier]:
-    """The tier that *request* names, closed at the end; an *engine* that is given stays open."""
+    """Yield the tier of *request*, and close it at the end; a given *engine* stays open."""
     with ExitStack() as opened:
         thread = LoopThread(THREAD)
         opened.callback(thread.close)
@@ -140,7 +142,7 @@ def open_tier(
 
 
 def access_of(request: CareRequest) -> AccessSettings:
-    """Where events are published. Raises `ConfigError` for a source that only looks."""
+    """Return where events are published. Raise `ConfigError` for a read-only source."""
     if request.embedded is not None:
         folder = request.embedded
         return EmbeddedAccess(folder=folder / LOG_FOLDER, snapshots=folder / SNAPSHOT_FOLDER)
@@ -167,8 +169,8 @@ def access_of(request: CareRequest) -> AccessSettings:
 
 def require_begun(request: CareRequest) -> CareRequest:
     """
-    The same, for who looks at what is there: a mistyped folder is no archive without segments.
-    Raises `ConfigError` where an embedded log was never begun.
+    Return *request*. Raise `ConfigError` where its embedded log does not exist: a mistyped
+    folder is not an empty archive.
     """
     folder = request.embedded
     if folder is not None and not has_log(folder / LOG_FOLDER):
@@ -182,7 +184,7 @@ def _never_begun(folder: Path) -> ConfigError:
 
 
 def only_looking(request: CareRequest) -> CareRequest:
-    """The same, for who changes nothing: no folder of objects is begun."""
+    """Return *request* without the right to create a folder of objects."""
     store = request.store
     if isinstance(store, LocalSettings):
         store = replace(store, is_made=False)

@@ -1,4 +1,4 @@
-"""What `rlmm tier export` found: for people line by line, and as a document. Pure."""
+"""The reports of `rlmm tier export`: as lines for people, and as documents. Pure."""
 
 from __future__ import annotations
 
@@ -31,24 +31,22 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PlanExportReport:
-    """A plan that was made."""
-
     plan: FrozenPlan
     now_ms: int
     saved: str = ""
-    """Where it is kept, for people; empty where it is not."""
+    """Where the plan is kept; empty where it is not."""
     unread: Sequence[UnreadableManifest] = ()
-    """Manifests that tell of no segment."""
+    """Manifests that could not be read."""
 
     @property
     def has_gaps(self) -> bool:
-        """Whether anything that was asked for is not there."""
+        """Whether records of the question are missing."""
         known = {(one.partition.topic, one.partition.partition) for one in self.plan.partitions}
         is_unmet = any(self.plan.question.unmet(known))
         return is_unmet or any(one.gaps for one in self.plan.partitions)
 
     def findings(self) -> list[Finding]:
-        """Gaps by partition and offset, then manifests by key."""
+        """Return gaps by partition and offset, then manifests by key."""
         gaps = [
             of_partition(
                 kinds.PLAN_GAP,
@@ -63,7 +61,7 @@ class PlanExportReport:
         return gaps + [Finding(kinds.PLAN_UNTOLD, one.key, one.why) for one in self.unread]
 
     def document(self) -> dict[str, Any]:
-        """All but the segments, which are in the plan."""
+        """The segments are in the plan, not here."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -79,7 +77,6 @@ class PlanExportReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         yield from summary(self.plan, self.now_ms)
         if self.saved:
             yield f"  kept in {self.saved}"
@@ -87,19 +84,17 @@ class PlanExportReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """A plan that was looked at again."""
-
     plan: FrozenPlan
     ranges: tuple[CheckedRange, ...]
     now_ms: int
 
     @property
     def is_fine(self) -> bool:
-        """Whether all of it can still be read."""
+        """Whether all of the plan can still be read."""
         return all(one.fate is PlannedSegmentFate.THERE for one in self.ranges)
 
     def findings(self) -> list[Finding]:
-        """What cannot be read any more, or not for long, in the order of the plan."""
+        """Return ranges that cannot be read any more, or not for long, in the order of the plan."""
         return [
             of_partition(
                 _KINDS[one.fate],
@@ -116,7 +111,6 @@ class CheckReport:
         ]
 
     def document(self) -> dict[str, Any]:
-        """How much there is, and each range that is not."""
         return {
             "format": CHECK_FORMAT,
             "version": VERSION,
@@ -130,7 +124,6 @@ class CheckReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         there = sum(one.fate is PlannedSegmentFate.THERE for one in self.ranges)
         yield f"{there} of {len(self.ranges)} ranges of the plan can be read"
         expired = sum(

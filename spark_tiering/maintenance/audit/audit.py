@@ -1,9 +1,9 @@
 """
-A whole audit: the store is looked into, then the metadata is read, then both are joined by shard.
+An audit: it lists the store, then reads the metadata, then joins both by shard.
 
-The order is what keeps false alarms away. What is listed was announced in the metadata before it
-was written, so a metadata that is read later knows of it, unless it is deleted again by then; and
-that is looked for in the store once more.
+The order prevents false alarms. A writer announces a segment in the metadata before it writes the
+objects, so metadata that is read after the listing knows every listed object, unless the segment is
+deleted again by then; the audit looks for those in the store once more.
 """
 
 from __future__ import annotations
@@ -55,32 +55,28 @@ _KIND_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What an audit is told beside its `CareRequest`."""
-
     old_prefixes: tuple[str, ...] = ()
     inventory: str = ""
-    """Where one is; without it the store is listed."""
+    """Where an inventory is; the audit lists the store when this is empty."""
     min_age_ms: int = DAY_MS
     price: float | None = None
-    """Of a GiB for a month."""
+    """The price of a GiB for a month."""
     unit_objects: int = UNIT_OBJECTS
 
 
 def store_name(store: StoreSettings | None) -> str:
-    """How a store is called in reports and lists."""
     if store is None:
         return ""
     return store.address if isinstance(store, S3Settings) else str(store.folder.absolute())
 
 
 def _overview(tier: Tier) -> tuple[LogIdentity, list[PartitionSummary]]:
-    """Whose metadata it is, and how much there is of each partition."""
     moment = tier.moment()
     return moment.identity, moment.partitions()
 
 
 class Audit:
-    """One audit. Orphans are in `orphans_file` until it is closed."""
+    """Audit a tier once. The list of orphans exists until the audit is closed."""
 
     def __init__(
         self,
@@ -117,7 +113,10 @@ class Audit:
     # --------------------------------------------------------------------------------- all
 
     def run(self) -> AuditReport:
-        """The report. Raises where the store or the metadata cannot be asked."""
+        """
+        Return the report. Raise what the store or the metadata raises when they cannot be
+        read.
+        """
         report = self.report
         # Of the state itself nothing is kept: the one that counts comes later.
         identity, before = _overview(self._tier)
@@ -259,7 +258,6 @@ class Audit:
 
     @property
     def orphans_file(self) -> Path:
-        """The orphans, as a list that can be kept."""
         return self._spill.file("orphans.jsonl")
 
     def orphans(self) -> Iterator[UnknownObjectSet]:

@@ -1,8 +1,9 @@
 """
-Orphans deleted, each after its proof was looked at once more in the metadata as it is now. I/O.
+Orphan deletion: each orphan is deleted after its proof was checked again in the metadata as it is
+now. I/O.
 
-Invariant: nothing is deleted that the metadata, read after this was asked for, knows; nothing that
-is younger than asked; nothing whose proof does not hold any more.
+Invariant: nothing is deleted that the metadata, read after this was requested, knows; nothing that
+is younger than the minimum age; nothing whose proof no longer holds.
 """
 
 from __future__ import annotations
@@ -37,28 +38,23 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 BATCH: Final = 50
-"""Before so many are deleted the metadata is read anew."""
+"""Orphans that are deleted between two reads of the metadata."""
 MOST: Final = 10_000
-"""Of one run, unless more is said."""
 
 
 class OrphanFate(StrEnum):
-    """What became of an orphan. A closed list."""
-
     DELETED = "deleted"
     GONE = "gone"
-    """Somebody had deleted it already: success."""
+    """Another process had deleted it already: success."""
     WOULD_GO = "would-go"
-    """It would be deleted; this was a dry run."""
+    """A dry run would delete it."""
     KEPT = "kept"
-    """Its proof does not hold any more, or is not one that was named."""
+    """Its proof no longer holds, or the operator did not name that proof."""
     FAILED = "failed"
-    """The store refused; some of its objects may be gone. It is to be repeated."""
+    """The store refused; some of its objects may be gone. The operator repeats the command."""
 
 
 class OrphanReceipt(NamedTuple):
-    """What became of one set of objects."""
-
     orphan: UnknownObjectSet
     fate: OrphanFate
     detail: str = ""
@@ -85,12 +81,10 @@ class OrphanReceipt(NamedTuple):
 
 @dataclass(slots=True)
 class OrphanDeletionResult:
-    """What became of all of them."""
-
     is_dry: bool
     receipts: list[OrphanReceipt] = field(default_factory=list)
     left: int = 0
-    """Orphans behind the most that were to be deleted."""
+    """Orphans beyond the limit of this run."""
     stopped: str = ""
 
     @property
@@ -99,7 +93,6 @@ class OrphanDeletionResult:
 
     @property
     def is_fine(self) -> bool:
-        """Whether every orphan is gone."""
         fine = {OrphanFate.DELETED, OrphanFate.GONE}
         return not self.left and not self.stopped and set(self.counts) <= fine
 
@@ -114,7 +107,6 @@ class OrphanDeletionResult:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people; every deletion is a line."""
         counts = ", ".join(f"{count} {fate.value}" for fate, count in sorted(self.counts.items()))
         yield f"orphans: {counts or 'none'}"
         for fate in OrphanFate:
@@ -131,7 +123,7 @@ class OrphanDeletionResult:
 
 
 def require_deletable(tier: Tier) -> None:
-    """Raise `ConfigError` where the metadata that is read cannot be the one of now."""
+    """Raise `ConfigError` where the source of the metadata may be out of date."""
     source = tier.request.source
     if tier.request.embedded is None and source is not None and source.log_dirs:
         msg = "copied folders are not the metadata as it is now: nothing is deleted by them; name "
@@ -140,8 +132,6 @@ def require_deletable(tier: Tier) -> None:
 
 
 class OrphanDeletion:
-    """Goes through orphans, a small batch after the other."""
-
     def __init__(
         self,
         tier: Tier,
@@ -164,7 +154,7 @@ class OrphanDeletion:
         self._done = OrphanDeletionResult(is_dry)
 
     def run(self, orphans: Callable[[], Iterable[UnknownObjectSet]]) -> OrphanDeletionResult:
-        """*orphans* gives them from the first one on, each time that it is called."""
+        """Delete orphans; each call of *orphans* yields them from the first one on."""
         wanted = (one.id for one in orphans() if one.proof is OrphanProof.SEGMENT_DELETED)
         self._deleted = find_deleted(self._tier, set(islice(wanted, AT_ONCE_MAX)))
         waiting = iter(orphans())
@@ -218,7 +208,7 @@ class OrphanDeletion:
         return (OrphanFate.DELETED if ended.is_done else OrphanFate.FAILED), ended.detail
 
     def _why_kept(self, one: UnknownObjectSet, now: _Now) -> str:
-        """Why it may not be deleted, by the metadata and the cluster as they are now."""
+        """Return why metadata or cluster forbid the deletion now; empty where they allow it."""
         if one.proof is None or one.proof not in self._proofs:
             return f"its proof is {one.proof}, and that is not one of those named: --proof"
         if now.states.segment(one.id) is not None:
@@ -230,8 +220,6 @@ class OrphanDeletion:
 
 
 class _Now:
-    """Metadata and cluster as they are for one batch."""
-
     def __init__(self, moment: TierMoment, cluster: AuditClusterFacts) -> None:
         self.states = SegmentStates(moment)
         self._cluster = cluster
@@ -239,7 +227,6 @@ class _Now:
         self._ids = {(one.partition.topic, one.partition.topic_id) for one in known}
 
     def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
-        """What is known of a partition."""
         shard = self.states.shard(partition)
         delete = None if shard is None else shard.partition_delete(partition)
         return AuditPartitionFacts(

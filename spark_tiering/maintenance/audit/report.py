@@ -1,4 +1,4 @@
-"""What an audit saw: as values, as lines for people, and as a JSON document. Pure."""
+"""The report of an audit: as values, as lines for people, and as a JSON document. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "rlmm-tier-audit"
 VERSION: Final = 1
 HARMLESS: Final = (kinds.OBJECT_ARCHIVED, kinds.EXTENT_OVERLAP)
-"""Warnings that say nothing of leftovers: data that is asleep, and what leaders copied twice."""
+"""Warnings that do not mean leftovers: archived data, and offsets that leaders copied twice."""
 OF_KEYS: Final = {
     OtherKey.UNKNOWN: SetVerdict.UNKNOWN_KEY,
     OtherKey.LOCAL_TIERED: SetVerdict.UNKNOWN_LAYOUT,
@@ -35,7 +35,7 @@ OF_KEYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OpenUploads:
-    """Uploads that nobody has completed; *why* says what kept us from looking."""
+    """*why* says why uploads could not be listed."""
 
     count: int = 0
     old: int = 0
@@ -45,16 +45,16 @@ class OpenUploads:
 
 @dataclass(slots=True)
 class AuditReport:
-    """What an audit saw; *notes* say what was not looked at, and why."""
+    """*notes* say what was not checked, and why."""
 
     source: str
-    """What told of the objects: a listing, or an inventory with its date."""
+    """The source of the objects: a listing, or an inventory with its date."""
     store: str
     prefixes: tuple[str, ...]
     began_ms: int
     seen_ms: int
     is_archive: bool
-    """The metadata is not a cluster's own: it may have gaps by design."""
+    """The metadata is not that of a cluster: it may have gaps by design."""
     price: float | None = None
     ended_ms: int = 0
     objects: int = 0
@@ -90,7 +90,7 @@ class AuditReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether nobody has to look at anything: what was deleted is no orphan any more."""
+        """Whether an operator has nothing to look at; deleted orphans no longer count."""
         counted = [kind for kind, count in self.findings.counts.items() if count]
         if self.deletions is not None:
             if not self.deletions.is_fine:
@@ -173,7 +173,6 @@ class AuditReport:
         return None if self.price is None else cost(amount.size_bytes, self.price)
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         yield f"{self.overall.value}: {self._said(self.all)} by {self.source}"
         if self.stopped:
             yield f"  stopped: {self.stopped}"
@@ -224,5 +223,4 @@ class AuditReport:
 
 
 def inventory_text(where: str, created_ms: int) -> str:
-    """How an inventory is called in a report."""
     return f"the inventory {where} of {moment_text(created_ms)}"

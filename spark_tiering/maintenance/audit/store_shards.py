@@ -1,6 +1,4 @@
-"""
-First what the store has: a listing by folders, or an inventory by files, put on disk by shard. I/O.
-"""
+"""Store shards: the objects of a listing or an inventory, on disk by shard. I/O."""
 
 from __future__ import annotations
 
@@ -39,19 +37,19 @@ if TYPE_CHECKING:
     from spark_tiering.stores.results import ListedObject
 
 UNIT_OBJECTS: Final = 30_000
-"""A unit deals with about as many."""
+"""A unit handles about so many objects."""
 SHARDS_MAX: Final = 1_024
 ROW_BYTES: Final = 30
-"""Of a file of an inventory, one row takes about as many: rather too few."""
+"""The bytes of a row in a file of an inventory, estimated low."""
 BETWEEN_MAX: Final = 10_000
-"""Objects between folders, sorted at a time."""
+"""Objects outside of topic folders that are sorted at a time."""
 OBJECTS_OF_SEGMENT: Final = 3
 EXAMPLES_MAX: Final = 10
 FOUND: Final = "objects found"
 
 
 class StoreShards:
-    """What the store has; rows of objects are on disk, in *spill*, as `objects`."""
+    """Sorts the objects of the store; rows are on disk, in *spill*, as `objects`."""
 
     def __init__(
         self, tier: Tier, spill: RowSpill, prefixes: Prefixes, meter: Meter | None = None
@@ -74,7 +72,7 @@ class StoreShards:
     def by_listing(
         self, known: list[PartitionSummary], why_stop: Callable[[], str], unit_objects: int
     ) -> None:
-        """List what lies under the prefixes; *known* tells how much is expected there."""
+        """List the prefixes; *known* gives the expected number of objects."""
         self.source = "a listing of the store"
         expected = self._expected(known)
         self._sort_into(sum(expected.values()), unit_objects)
@@ -130,7 +128,6 @@ class StoreShards:
         why_stop: Callable[[], str],
         unit_objects: int,
     ) -> None:
-        """Read the files of an inventory."""
         self.source = inventory_text(str(place), inventory.created_ms)
         total = sum(one.size_bytes for one in inventory.files)
         self._sort_into(total // ROW_BYTES, unit_objects)
@@ -159,7 +156,7 @@ class StoreShards:
 
 
 def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]:
-    """The inventory that is named. Raises `ConfigError` where it is of another bucket."""
+    """Open the named inventory. Raise `ConfigError` where it is of another bucket."""
     place = place_of(address, tier.request.store)
     inventory = read_inventory(place)
     store = tier.request.store
@@ -170,7 +167,7 @@ def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]
 
 
 def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploads:
-    """Uploads under the prefixes that nobody has completed; those of jobs' records included."""
+    """Return the open uploads under the prefixes, also those of job records."""
     count, old = 0, 0
     examples: list[str] = []
     try:

@@ -30,8 +30,6 @@ _LINE_BYTES_MAX: Final = 8_192
 
 
 class UnknownObjectSet(NamedTuple):
-    """One such set."""
-
     partition: TopicIdPartition
     uuid: Uuid
     start_offset: int
@@ -40,19 +38,18 @@ class UnknownObjectSet(NamedTuple):
     size_bytes: int
     modified_ms: int
     last_offset: int | None
-    """As its manifest says; None where there is none, or none that can be read."""
+    """The last offset by its manifest; None without one that can be read."""
     verdict: SetVerdict
     proof: OrphanProof | None
     why: str
 
     @property
     def id(self) -> SegmentId:
-        """Whose objects they are, by their names."""
         return SegmentId(self.partition, self.uuid)
 
     @property
     def keys(self) -> list[str]:
-        """Of the objects, in the order in which they are written."""
+        """The keys of the objects, in the order in which they are written."""
         return [object_key(self.id, self.start_offset, kind, self.prefix) for kind in self.kinds]
 
     @property
@@ -83,7 +80,6 @@ def format_loose(one: UnknownObjectSet) -> str:
 
 
 def format_head(store: str, made_ms: int) -> str:
-    """The first line of a list that is kept."""
     fields = {"format": FORMAT, "version": VERSION, "store": store, "madeMs": made_ms}
     return json.dumps(fields, separators=(",", ":")) + "\n"
 
@@ -104,8 +100,8 @@ def read_list(
     lines: Iterable[str], where: str, store: str, prefixes: tuple[str, ...]
 ) -> Iterator[UnknownObjectSet]:
     """
-    The orphans of a list that was kept. Raises `ConfigError` for one that is none, that is of
-    another store, or that names a prefix which was not said to be in use.
+    Yield the orphans of a kept list. Raise `ConfigError` for another file, for a list of
+    another store, and for a prefix that the operator did not name.
     """
     said = iter(lines)
     _check_head(next(said, ""), where, store)

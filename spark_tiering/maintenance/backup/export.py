@@ -1,4 +1,4 @@
-"""The whole of an export: every metadata partition to the end that it had when it was begun."""
+"""The export of every metadata partition, up to the end that it had when the export began."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier, TierLog
 
 TELL_RECORDS: Final = 1_000
-"""How far it is is told after so many."""
+"""Records between two reports of progress."""
 
 
 def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:
     """
     Write every event of the metadata topic into the new file *path*.
 
-    A metadata partition that cannot be read at all is told of, and the others are written; what
-    ends in the middle of one ends the export, and leaves no file.
+    A metadata partition that cannot be read at all is reported, and the others are written; an
+    error in the middle of a partition ends the export, and leaves no file.
     """
     log = tier.log
     header = header_of(log)
@@ -54,7 +54,7 @@ def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupE
 
 
 def header_of(log: TierLog) -> BackupHeader:
-    """Whose log it is, and what it holds of each metadata partition now."""
+    """Return the identity of the log, and the extent of each metadata partition now."""
     identity = log.identity()
     extents: dict[int, BackupExtent] = {}
     missing: dict[int, str] = {}

@@ -1,12 +1,11 @@
 """
-By its name, a backup written or read.
+Backup files, written and read by their name.
 
     .jsonl  .jsonl.gz  .jsonl.zst    lines of JSON
     .parquet                         a table
 
-Invariants: a file is there whole or not at all. `Backup` is made only of a file of which everything
-was read, in order, and whose digest is right; what it gives afterwards is read anew, and checked
-again.
+Invariants: a file exists whole or not at all. A `Backup` is made only of a file that was read to
+its end, in order, with the right digest; when it is read again, it is checked again.
 """
 
 from __future__ import annotations
@@ -46,15 +45,11 @@ LINES, TABLE = ".jsonl", ".parquet"
 
 
 class BackupWriter(Protocol):
-    """Takes a backup, record by record."""
-
     def add(self, row: BackupRow | LostOffsets) -> None: ...
 
 
 def is_table(path: Path) -> bool:
-    """
-    Whether the name says Parquet. Raises `ConfigError` for one that says nothing that is known.
-    """
+    """Return whether the name says Parquet. Raise `ConfigError` for an unknown name."""
     if path.name.endswith(TABLE):
         return True
     if path.name.endswith((LINES, LINES + GZIP, LINES + ZSTD)):
@@ -69,7 +64,7 @@ def is_table(path: Path) -> bool:
 @contextmanager
 def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
     """
-    What takes the records of a new file, which is there when the block has ended; where it raises,
+    Write the records of a new file, which exists when the block has ended; where it raises,
     there is none.
     """
     as_table = is_table(path)
@@ -93,8 +88,6 @@ def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
 
 
 class _Writing:
-    """Takes records, and knows their digest."""
-
     def __init__(self, put: Callable[[BackupRow | LostOffsets], None]) -> None:
         self.digest = BackupDigest()
         self._put = put
@@ -116,9 +109,7 @@ class Backup:
     footer: Footer
 
     def rows(self) -> Iterator[BackupRow | LostOffsets]:
-        """
-        Everything in it, once more. Raises `ConfigError` at the end where that is not what it was.
-        """
+        """Yield everything once more. Raise `ConfigError` at the end where the file has changed."""
         digest = BackupDigest()
         for found in _read(self.path):
             if isinstance(found, BackupRow | LostOffsets):
@@ -129,7 +120,10 @@ class Backup:
             raise ConfigError(msg)
 
     def places(self) -> Iterator[tuple[int, Iterator[BackupRow | LostOffsets]]]:
-        """The same, a metadata partition at a time, each to be read before the next is asked."""
+        """
+        Yield the rows of one metadata partition after the other; each must be read before
+        the next.
+        """
         yield from groupby(self.rows(), lambda row: row.place)
 
 
@@ -137,11 +131,11 @@ def open_backup(
     path: Path, on_row: Callable[[BackupRow | LostOffsets], None] = lambda row: None
 ) -> Backup:
     """
-    The backup in *path*, read to its end; *on_row* is told of everything in it, but believes it
-    only when this has returned.
+    Read the backup in *path* to its end; *on_row* gets each row, which is trustworthy only when
+    this has returned.
 
-    Raises `ConfigError`, in one line, for what is no backup, is of another version, is cut, or is
-    not what was written.
+    Raise `ConfigError`, in one line, for another file, another version, a file that was cut or
+    changed.
     """
     header: BackupHeader | None = None
     footer: Footer | None = None
@@ -167,7 +161,7 @@ def open_backup(
 
 
 def _read(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
-    """What a file says, in order; the digest of its lines is checked here."""
+    """Yield the content in order; the digest of its lines is checked here."""
     if is_table(path):
         try:
             yield from _read_table(path)

@@ -1,8 +1,8 @@
 """
-The whole of an import: the file is read to its end, the log is looked at, and only then records are
-appended; what is there afterwards is read back.
+The import: the file is read to its end, the log is compared, records are appended, and the result
+is read back.
 
-An import that was broken off, or stopped, is gone on with by the same command.
+The same command continues an import that was stopped.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
 GROUP_ROWS: Final = 500
 GROUP_BYTES: Final = 256 * 1024
-"""Records that are appended together; every log takes a batch of these."""
+"""Size of records that are appended together; every log takes a batch of this size."""
 
 
 @dataclass
 class _Seen:
-    """What was seen of a backup while it was read for the first time."""
-
     lost: list[LostOffsets] = field(default_factory=list)
 
     def see(self, row: BackupRow | LostOffsets) -> None:
@@ -53,11 +51,11 @@ def import_backup(
     meter: Meter | None = None,
 ) -> ImportReport:
     """
-    Append the events of *path* to the log of *access*, or say what that would do.
+    Append the events of *path* to the log of *access*, or report what that would do.
 
-    Raises `ConfigError`, with nothing appended, for a file that is no whole backup, for a log of
-    another number of partitions or of another cluster, and for one that holds anything but the
-    first records of the same backup.
+    Raise `ConfigError`, with nothing appended, for a file that is no whole backup, for a log
+    with another number of partitions or of another cluster, and for a log that holds anything
+    but the first records of the same backup.
     """
     seen = _Seen()
     backup = open_backup(path, seen.see)
@@ -100,8 +98,8 @@ def _require_same(backup: Backup, target: BackupTarget, *, is_other_cluster: boo
 
 def _present(backup: Backup, target: BackupTarget) -> dict[int, int]:
     """
-    By metadata partition, how many of its first records are there. Raises `ConfigError` where
-    anything else is.
+    Return, by metadata partition, how many of its first records the log holds. Raise
+    `ConfigError` where it holds anything else.
     """
     extents = target.extents()
     unseen = {place for place, one in extents.items() if one.first_offset < one.next_offset}
@@ -137,7 +135,7 @@ def _records(rows: Iterator[BackupRow | LostOffsets]) -> Iterator[BackupRow]:
 def _foretell(
     backup: Backup, target: BackupTarget, present: dict[int, int], report: ImportReport
 ) -> None:
-    """Which offsets the events would get."""
+    """Compute the offsets that the events would get."""
     extents, offsets = target.extents(), RestoredOffsets()
     for place, rows in backup.places():
         extent = extents.get(place, BackupExtent(0, 0))
@@ -190,7 +188,7 @@ def _groups(rows: Iterator[BackupRow]) -> Iterator[list[BackupRow]]:
 
 
 def _read_back(backup: Backup, target: BackupTarget, report: ImportReport, meter: Meter) -> None:
-    """Compare what is there now, and note which offsets it has."""
+    """Compare the log with the backup, and note the new offsets."""
     extents, offsets, seen = target.extents(), RestoredOffsets(), 0
     for place, rows in backup.places():
         there = rows_of(target.read, place, extents[place], SkippedRecords())

@@ -50,13 +50,13 @@ _TOLD = (
     "epochs", "size_bytes", "max_timestamp_ms", "txn_index_empty", "broker_id",
     "event_timestamp_ms", "custom_metadata",
 )  # fmt: skip
-"""What is told of an event, by its names in `rlmm events`."""
+"""The fields of an event for people, by their names in `rlmm events`."""
 REASON_MAX: Final = 400
 """Characters of a reason why a metadata partition is missing; more are cut off."""
 
 
 def event_of(row: BackupRow) -> dict[str, Any]:
-    """What a record says, for people; where nobody understands it, why."""
+    """Return the content of a record for people; of one that cannot be decoded, why."""
     decoded = decode(row.value)
     if isinstance(decoded, Undecodable):
         return {"undecodable": str(decoded.reason), "detail": decoded.detail}
@@ -81,7 +81,6 @@ class _HeaderLine(msgspec.Struct):
 
 
 def header_fields(header: BackupHeader) -> dict[str, Any]:
-    """The header, as an object of JSON."""
     identity = header.identity
     line = _HeaderLine(
         FORMAT,
@@ -97,13 +96,11 @@ def header_fields(header: BackupHeader) -> dict[str, Any]:
 
 
 def footer_fields(footer: Footer, lines_sha256: str = "") -> dict[str, Any]:
-    """The footer, as an object of JSON."""
     fields = {"end": True, **plain_values(footer)}
     return fields | ({"lines_sha256": lines_sha256} if lines_sha256 else {})
 
 
 def row_fields(row: BackupRow | LostOffsets) -> dict[str, Any]:
-    """A record, as an object of JSON."""
     fields: dict[str, Any] = plain_values(row)
     return fields if isinstance(row, LostOffsets) else fields | {"event": event_of(row)}
 
@@ -112,7 +109,7 @@ def row_fields(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 
 def parse_header(found: Mapping[str, Any]) -> BackupHeader:
-    """What stands before the records; raises `LineFault`."""
+    """Raise `LineFault`."""
     require_format(found, FORMAT, VERSION, "backup of a metadata topic")
     line = typed(found, _HeaderLine)
     count = line.partition_count
@@ -128,12 +125,12 @@ def parse_header(found: Mapping[str, Any]) -> BackupHeader:
 
 
 def parse_footer(found: Mapping[str, Any]) -> tuple[Footer, str]:
-    """What stands behind them, and the digest of the lines; raises `LineFault`."""
+    """Return the footer and the digest of the lines. Raise `LineFault`."""
     return typed(found, Footer), str(found.get("lines_sha256", ""))
 
 
 def parse_row(found: Mapping[str, Any]) -> BackupRow | LostOffsets:
-    """A record; raises `LineFault`."""
+    """Raise `LineFault`."""
     row: BackupRow | LostOffsets
     if "lost" in found:
         row = typed(found, LostOffsets)

@@ -1,4 +1,4 @@
-"""What an export and an import tell of what they did. Pure."""
+"""The reports of an export and of an import. Pure."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 LOST_MAX: Final = 1_000
-"""Stretches of lost records that are told one by one."""
+"""Runs of lost records that a report lists."""
 
 
 @dataclass
 class ExportedPartition:
-    """One metadata partition of an export."""
-
     extent: BackupExtent
     records: int = 0
     holes: int = 0
@@ -49,8 +47,6 @@ class ExportedPartition:
 
 @dataclass
 class BackupExportReport:
-    """What was written."""
-
     file: str
     header: BackupHeader
     places: dict[int, ExportedPartition] = field(default_factory=dict)
@@ -61,12 +57,11 @@ class BackupExportReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that the log holds is in the file."""
+        """Whether the file has everything that the log holds."""
         return not self.header.missing and not (self.footer and self.footer.lost)
 
     @property
     def findings(self) -> list[Finding]:
-        """What is not in the file, though it was there."""
         missing = [
             Finding(UNREADABLE, f"metadata partition {place}", why, fields={"partition": place})
             for place, why in self.header.missing.items()
@@ -123,8 +118,6 @@ class BackupExportReport:
 
 @dataclass
 class ImportReport:
-    """What was, or would be, done with a backup."""
-
     file: str
     target: str
     header: BackupHeader
@@ -132,10 +125,10 @@ class ImportReport:
     into: LogIdentity
     is_applied: bool
     present: int = 0
-    """Events that were there already, of an import before this one."""
+    """Events that an earlier import appended."""
     appended: int = 0
     moved: int = 0
-    """Events that have another offset than they had."""
+    """Events with another offset than in the backup."""
     runs: list[OffsetRun] = field(default_factory=list)
     restamped: int = 0
     """Events to which the topic gave a time of its own."""
@@ -145,7 +138,7 @@ class ImportReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the log holds everything that the backup was to hold, or would."""
+        """Whether the log holds everything that the backup should hold, or would."""
         return not (self.stopped_by or self.footer.lost or self.header.missing)
 
     @property
@@ -218,7 +211,6 @@ class ImportReport:
 
 
 def identity_fields(identity: LogIdentity) -> dict[str, Any]:
-    """Whose log it is, for programs."""
     return {
         "clusterId": identity.cluster_id,
         "topicId": str(identity.topic_id),
@@ -227,7 +219,6 @@ def identity_fields(identity: LogIdentity) -> dict[str, Any]:
 
 
 def lost_finding(one: LostOffsets) -> Finding:
-    """Records that could not be read."""
     count = one.next_offset - one.offset
     return Finding(
         RECORDS_LOST,

@@ -1,8 +1,7 @@
 """
-What a backup holds, as values: records, what was lost of them, and what stands around them. Pure.
+The rows of a backup: records, lost offsets, header and footer. Pure.
 
-The digest is of records alone, in a form of its own, so that it is the same whatever file they are
-in.
+The digest is of records alone, in a form of its own: it does not depend on the form of the file.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ _NONE = _SIZE.pack(-1)
 
 
 class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record of the metadata topic."""
-
     place: Place = msgspec.field(name="metadata_partition")
-    """Its metadata partition."""
     offset: Count64
     timestamp_ms: Int64
     key: bytes | None
@@ -51,7 +47,7 @@ class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def content(self) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
-        """What of it is no matter of where and when it was stored."""
+        """The parts that do not depend on where and when the record was stored."""
         return self.key, self.value, self.headers
 
     @property
@@ -60,7 +56,6 @@ class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it is good for."""
         return (
             len(self.key or b"")
             + len(self.value or b"")
@@ -69,7 +64,7 @@ class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LostOffsets(msgspec.Struct, frozen=True):
-    """Offsets [offset, next_offset) that were there and could not be read."""
+    """Offsets [offset, next_offset) that existed and could not be read."""
 
     place: Place = msgspec.field(name="metadata_partition")
     offset: Count64
@@ -79,7 +74,7 @@ class LostOffsets(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BackupExtent:
-    """What a log held of one metadata partition when its backup was begun."""
+    """The extent of a metadata partition when its backup began."""
 
     first_offset: int
     next_offset: int
@@ -87,8 +82,6 @@ class BackupExtent:
 
 @dataclass(frozen=True, slots=True)
 class BackupHeader:
-    """What stands before the records: whose they are, and which were to be had."""
-
     identity: LogIdentity
     extents: Mapping[int, BackupExtent]
     missing: Mapping[int, str] = field(default_factory=dict)
@@ -96,8 +89,6 @@ class BackupHeader:
 
 
 class Footer(msgspec.Struct, frozen=True):
-    """What stands behind them."""
-
     records: Count64
     lost: Count64
     """Offsets that could not be read."""
@@ -106,8 +97,6 @@ class Footer(msgspec.Struct, frozen=True):
 
 
 class BackupDigest:
-    """Of everything that was told, in order."""
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self.records = 0
@@ -128,7 +117,6 @@ class BackupDigest:
 
     @property
     def footer(self) -> Footer:
-        """What stands behind all that was told so far."""
         return Footer(self.records, self.lost, self._hash.hexdigest())
 
 
@@ -137,7 +125,7 @@ def _part(content: bytes | None) -> bytes:
 
 
 class BackupOrder:
-    """Rows in the order that a backup has: by metadata partition, by offset, within its extent."""
+    """The order of rows in a backup: by metadata partition, by offset, within its extent."""
 
     def __init__(self, header: BackupHeader) -> None:
         self._header = header
@@ -145,7 +133,7 @@ class BackupOrder:
         self._next_offset = 0
 
     def wrong(self, row: BackupRow | LostOffsets) -> str:
-        """What is wrong with *row* behind those that came before; empty where nothing is."""
+        """Return what is wrong with *row* behind the earlier rows; empty where nothing is."""
         extent = self._header.extents.get(row.place)
         if extent is None:
             return f"metadata partition {row.place} is not one of the header's"

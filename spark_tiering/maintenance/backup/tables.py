@@ -1,7 +1,7 @@
 """
-A backup as Parquet: a row for each record, with what it says in columns of their own.
+Backup tables in Parquet: a row for each record, with columns for the fields of its event.
 
-Header and footer are the same objects of JSON as in lines, in the file's own metadata. Rows are
+Header and footer are the same JSON objects as in lines, in the metadata of the file. Rows are
 written and read a few thousand at a time.
 """
 
@@ -62,8 +62,6 @@ def schema_of(arrow: Any) -> Any:
 
 
 class TableWriter:
-    """Writes one file; `close` writes what stands behind the records."""
-
     def __init__(self, path: Path, file: BinaryIO, header: BackupHeader) -> None:
         self._arrow = arrow_for(path)
         self._parquet = arrow_for(path, "pyarrow.parquet")
@@ -92,12 +90,11 @@ class TableWriter:
         self._held, self._held_bytes = [], 0
 
     def give_up(self) -> None:
-        """The file is no table, and never will be; whoever opened it takes it away."""
+        """Close a table that stays incomplete; the caller removes the file."""
         with suppress(OSError, ValueError, self._arrow.ArrowException):
             self._writer.close()
 
     def close(self, footer: Footer) -> None:
-        """The last ones, and what stands behind them."""
         self._flush()
         self._writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer_fields(footer))})
         self._writer.close()
@@ -126,8 +123,8 @@ def _columns(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 class TableReader:
     """
-    Reads one file. Raises `ConfigError` for a file that is not Parquet, and `LineFault` for
-    one that is not a backup.
+    Raise `ConfigError` for a file that is not Parquet, and `LineFault` for one that is not a
+    backup.
     """
 
     def __init__(self, path: Path) -> None:
@@ -144,7 +141,6 @@ class TableReader:
         self._metadata: dict[bytes, bytes] = self._file.metadata.metadata or {}
 
     def header(self) -> BackupHeader:
-        """What stands before the records."""
         return parse_header(self._object(HEADER_KEY))
 
     def footer(self) -> Footer:

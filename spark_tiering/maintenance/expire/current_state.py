@@ -1,4 +1,4 @@
-"""What cluster, metadata and jobs say now, and what follows from it for each partition."""
+"""The current state of cluster, metadata and jobs, and the plan for each partition that follows."""
 
 from __future__ import annotations
 
@@ -30,22 +30,19 @@ _FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 @dataclass(frozen=True, slots=True)
 class ExpireState:
-    """One look at everything."""
-
     cluster_id: str
-    """Of the metadata."""
     plans: tuple[PartitionExpirePlan, ...]
     facts: TopicOwners | None
     unmet: tuple[str, ...] = ()
-    """What `--topic` names and the metadata does not know, as notes."""
+    """Notes about names of `--topic` that the metadata does not have."""
 
 
 def know(
     tier: Tier, wish: ExpireOptions, job_id: str, topics: Collection[tuple[str, Uuid]] | None = None
 ) -> ExpireState:
     """
-    Look at everything, and decide about every partition of *topics*, by name and id; None: of all
-    that are wanted. Raises `ConfigError` where nobody can say whose business they are.
+    Read the current state, and decide about each partition of *topics*, given by name and id,
+    or of all wanted ones. Raise `ConfigError` where the owner of a topic cannot be found.
     """
     moment = tier.moment()
     listed = moment.partitions()
@@ -63,7 +60,7 @@ def know(
 
 
 def _require_known(summaries: Sequence[PartitionSummary], wish: ExpireOptions) -> None:
-    """A log start is for one partition that the metadata knows; anything else is a mistake."""
+    """A log start must name one partition that the metadata has."""
     known = Counter((one.partition.topic, one.partition.partition) for one in summaries)
     several = sorted(name for name in wish.log_starts if known[name] > 1)
     if several:
@@ -149,7 +146,10 @@ def _plan(
 def _alive(
     tier: Tier, segments: Sequence[SegmentMetadata], wish: ExpireOptions, now_ms: int, job_id: str
 ) -> set[SegmentId]:
-    """Copies that a job which is alive deals with; who is young enough need not be asked about."""
+    """
+    Return the open copies of a job that is alive; copies that are young enough need no
+    question.
+    """
     asked = [
         one
         for one in segments

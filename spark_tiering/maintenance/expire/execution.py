@@ -1,10 +1,10 @@
 """
-What is planned carried out, in waves: deletion started, objects away, deletion finished.
+The execution of a plan, in waves: deletions are started, objects deleted, deletions finished.
 
-A wave is looked at, then said to be started; looked at once more, now that nothing can bring it
-back, and its objects go; what is gone is said to be finished. A run that dies leaves at most one
-wave begun, each segment of it in a state from which the next run goes on. Between waves a run can
-be stopped. Nothing here knows Spark, stores or services: that is `hands`.
+A wave compares its segments with the metadata, publishes that their deletion is started, compares
+them again, deletes their objects, and publishes that the deletion is finished. A job that dies
+leaves at most one wave begun, and the next job continues from the state of each segment. Between
+waves a job can be stopped. This module does not use Spark, stores or services: `actions` does.
 """
 
 from __future__ import annotations
@@ -39,34 +39,30 @@ MAX_DELETE = "max-delete"
 
 
 class ExpireFate(StrEnum):
-    """What became of a segment that was to go. A closed list."""
-
     WOULD_GO = "would-go"
-    """Nothing was done: a dry run."""
+    """A dry run would delete it."""
     DELETED = "deleted"
-    """Its objects are gone, and the metadata says so."""
+    """Its objects are deleted, and the metadata says so."""
     LEFT = "deletion-left"
-    """Its deletion is started and not finished: the next run goes on with it."""
+    """Its deletion is started and not finished: the next run continues it."""
     CHANGED = "changed"
-    """It is not what was decided about any more, and was left as it is."""
+    """The metadata changed since the decision: the job left it as it is."""
     NOT_BEGUN = "not-begun"
-    """Nothing was done to it."""
+    """The job did nothing to it."""
 
 
 class ExpireReceipt(NamedTuple):
-    """What became of one segment."""
-
     segment: SegmentMetadata
     reason: ExpireReason
     fate: ExpireFate
     detail: str = ""
     was_there: bool = True
-    """Its manifest was found; of a segment that is not deleted nobody has looked."""
+    """Its manifest was found; only known of a segment that is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """How far the deletion of a whole partition has come; *detail* says why not further."""
+    """How far the deletion of a partition has come; *detail* says why not further."""
 
     partition: TopicIdPartition
     is_finished: bool
@@ -74,7 +70,7 @@ class PartitionEnd:
 
 
 class ExpireExecution:
-    """One run; *on_progress* is told how many segments came to an end, and whether all well."""
+    """Runs once; *on_receipts* gets the receipts as they come."""
 
     def __init__(
         self,
@@ -91,13 +87,12 @@ class ExpireExecution:
         self._why_stop = why_stop
         self._on_receipts = on_receipts
         self.stopped = ""
-        """Why not everything was begun."""
+        """Why the job did not begin everything."""
         self.receipts: list[ExpireReceipt] = []
         self.ends: list[PartitionEnd] = []
         self._barred: dict[TopicIdPartition, str] = {}
 
     def run(self) -> None:
-        """All of it, as far as nothing stops it."""
         whole = [one for one in self._plans if one.delete is not None and not one.is_idle]
         for plan in whole:
             self._begin_partition(plan)
@@ -111,7 +106,6 @@ class ExpireExecution:
             self._end_partition(plan)
 
     def _waves(self) -> Iterator[list[ExpiredSegment]]:
-        """What goes, partition by partition, so many at a time, up to what a run may delete."""
         size = self._hands.wave
         wave: list[ExpiredSegment] = []
         for one in (one for plan in self._plans for one in plan.doomed):
@@ -172,7 +166,7 @@ class ExpireExecution:
         return False
 
     def _begun(self, wave: Sequence[ExpiredSegment]) -> list[ExpiredSegment]:
-        """Those whose deletion is started now: CS -> DS -> DF, never without the second (F115)."""
+        """Return those whose deletion is started now: CS -> DS -> DF, never without DS (F115)."""
         fresh = [one for one in wave if one.segment.state is not _DS]
         told = self._hands.move([one.segment for one in fresh], _DS)
         failed = {one.segment.id: why for one, why in zip(fresh, told, strict=True) if why}
@@ -190,7 +184,7 @@ class ExpireExecution:
         return not isinstance(now, str) and now is not None and now.state is _DS
 
     def _is_being_deleted(self, doomed: ExpiredSegment) -> bool:
-        """Looked at again just before its objects go; from here nothing leads back."""
+        """Compare once more just before the objects are deleted: this cannot be undone."""
         now = self._hands.look(doomed.segment.id)
         why = self._hands.why_not_ours(doomed.segment.id.partition)
         if isinstance(now, str) or why:
@@ -226,7 +220,7 @@ class ExpireExecution:
     # ------------------------------------------------------------------- a partition as a whole
 
     def _begin_partition(self, plan: PartitionExpirePlan) -> None:
-        """Its deletion was marked by somebody: it is started before anything of it goes."""
+        """Start the deletion of a marked partition before any segment of it is deleted."""
         assert plan.delete is not None
         why = self._hands.why_not_ours(plan.partition)
         if not why and plan.delete.state < _STARTED and not self._why_stop():
@@ -235,7 +229,7 @@ class ExpireExecution:
             self._barred[plan.partition] = why
 
     def _end_partition(self, plan: PartitionExpirePlan) -> None:
-        """Finished when nothing of it is left: nothing may ever be said about it after that."""
+        """Finish the deletion when no segment is left: no event may follow it."""
         why = self._barred.get(plan.partition) or self.stopped
         why = why or self._hands.why_not_ours(plan.partition)
         if not why:

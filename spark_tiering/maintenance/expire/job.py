@@ -1,8 +1,8 @@
 """
-A whole run: looked at, claimed, looked at again, carried out, and reported on.
+The expire job: it decides, claims the topics, decides again, executes the plan and reports.
 
-Nothing is written before the topics are claimed, and what is done was decided after that: a copy
-job that had a topic until a moment ago has left its mark in the metadata by then.
+It writes nothing before it has claimed the topics, and decides after that: a copy job that had a
+topic until then has left its events in the metadata.
 """
 
 from __future__ import annotations
@@ -43,19 +43,17 @@ if TYPE_CHECKING:
 
 DELETED = "segments deleted"
 PROBED_MAX = 10
-"""Segments that are looked for in the store before anything is said to be deleted."""
+"""Segments that the job looks up in the store before it deletes anything."""
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 _log = logging.getLogger("spark_tiering.care.expire.job")
 
 
 def nobody_stops() -> str:
-    """For who has no reason of its own to stop."""
     return ""
 
 
-def nobody_listens(_: Progress) -> None:
-    """For who does not want to know how far it is."""
+def nobody_listens(_: Progress) -> None: ...
 
 
 def expire(
@@ -67,10 +65,12 @@ def expire(
     on_progress: Callable[[Progress], None] = nobody_listens,
 ) -> ExpireReport:
     """
-    What of *tier* goes, and, where it *is_applied*, goes now.
+    Delete what retention gives up of *tier*, or, unless *is_applied*, return what would be
+    deleted.
 
-    *why_stop* is asked between waves of segments, beside the mark of `rlmm tier pause`. Raises
-    `ConfigError` for what cannot be meant, and what the parts raise before anything is changed.
+    The job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise
+    `ConfigError` for contradicting options, and what the parts raise before anything is
+    changed.
     """
     began_ms = tier.now_ms()
     known = know(tier, wish, "")
@@ -209,8 +209,8 @@ def _absent_notes(
     tier: Tier, wish: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
 ) -> tuple[str, ...]:
     """
-    Whether the first segments that would go are in the store at all: a mistyped store or prefix
-    else deletes the metadata, and leaves the objects. Raises what says something of the store.
+    Return a note where the first segments to be deleted are not in the store: with a mistyped
+    store or prefix the job would delete the metadata and leave the objects.
     """
     finished = [one.segment for one in receipts if one.segment.state is _FINISHED][:PROBED_MAX]
     prefixes = (tier.request.prefix, *wish.old_prefixes)
@@ -232,7 +232,7 @@ def _absent_notes(
 
 
 def _notes(known: ExpireState) -> tuple[str, ...]:
-    """Topics that no limit is known of: nothing of them goes but what was begun."""
+    """Return a note about topics without any known limit: only begun deletions are finished."""
     without = sorted(
         {
             one.partition.topic

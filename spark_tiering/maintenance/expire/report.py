@@ -1,4 +1,6 @@
-"""What a run did, or would do: as values, as a few lines for people, and as a document. Pure."""
+"""
+The report of an expire job or a dry run: as values, as lines for people, and as a document. Pure.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "rlmm-tier-expire"
 VERSION: Final = 1
 SEGMENTS_MAX: Final = 10_000
-"""Of the document: more are counted by partition."""
+"""Segments that the document lists; more are counted by partition."""
 
 _REFUSALS = {
     TopicOwner.LIVE: (kinds.EXPIRE_LIVE, "refused, nothing of it was touched"),
@@ -38,32 +40,29 @@ _OPEN = (ExpireFate.LEFT, ExpireFate.CHANGED, ExpireFate.NOT_BEGUN)
 
 @dataclass(frozen=True, slots=True)
 class ExpireReport:
-    """What became of every segment that was to go."""
-
     is_applied: bool
     cluster_id: str
-    """Of the metadata."""
     job_id: str
-    """Empty for a dry run, which is no job."""
+    """Empty for a dry run."""
     began_ms: int
     ended_ms: int
     plans: tuple[PartitionExpirePlan, ...]
     receipts: tuple[ExpireReceipt, ...]
     ends: tuple[PartitionEnd, ...] = ()
     busy: Mapping[tuple[str, str], str] | None = None
-    """By topic and id: who works on it."""
+    """By topic and id: the job that has claimed it."""
     stopped: str = ""
-    """Why not everything was begun; empty where it was."""
+    """Why the job did not begin everything; empty where it did."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_busy(self) -> bool:
-        """Whether another job has a topic that was meant."""
+        """Whether another job has claimed a topic."""
         return bool(self.busy)
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that was meant is done, or shown, and nothing was refused."""
+        """Whether everything is done, or shown, and nothing was refused."""
         return not self.stopped and not any(
             one.kind.severity >= Severity.WARNING
             and (self.is_applied or one.kind is not kinds.EXPIRE_DELETION)
@@ -76,7 +75,6 @@ class ExpireReport:
     # --------------------------------------------------------------------------- findings
 
     def findings(self) -> list[Finding]:
-        """What somebody has to know, or to look at; by topic and partition."""
         found = [*self._of_topics()]
         for plan in self.plans:
             found += self._of_plan(plan)
@@ -110,7 +108,7 @@ class ExpireReport:
             )  # fmt: skip
 
     def _of_deletion(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
-        """How much is left of what is being deleted, and since when nothing happened (F116)."""
+        """Report the rest of a partition that is being deleted, and its last event (F116)."""
         partition = plan.partition
         end = next((one for one in self.ends if one.partition == partition), None)
         if end is not None and end.is_finished:

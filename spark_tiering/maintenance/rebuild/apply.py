@@ -1,6 +1,6 @@
 """
-The whole of an application: the file is read to its end, each user partition is looked at as it is
-now, and what is missing is published, a group at a time.
+The application of a file of events: the file is read to its end, each user partition is compared
+with the metadata as it is now, and missing events are published, a group at a time.
 """
 
 from __future__ import annotations
@@ -39,22 +39,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventsFile:
-    """A file of events that was read whole once, and its digest was right."""
+    """A file of events that was read whole once, with the right digest."""
 
     path: Path
     head: EventsFileHeader
     segments: frozenset[SegmentId]
-    """All that it is about."""
 
     def entries(self) -> Iterator[RestoredSegment]:
-        """The segments in it, once more."""
         return (one for one in _read(self.path) if isinstance(one, RestoredSegment))
 
 
 def open_events(path: Path) -> EventsFile:
     """
-    The file, read to its end. Raises `ConfigError`, in one line, for what is none, is of another
-    version, is cut, or is not what was written.
+    Read the file to its end. Raise `ConfigError`, in one line, for another file, another
+    version, a file that was cut or changed.
     """
     head: EventsFileHeader | None = None
     found: list[SegmentId] = []
@@ -75,7 +73,7 @@ def open_events(path: Path) -> EventsFile:
 
 
 def _read(path: Path) -> Iterator[EventsFileHeader | RestoredSegment | bool]:
-    """What stands in a file, in order; True at its end, when its digest was right."""
+    """Yield the header and the segments, and True at the end, when the digest was right."""
     found = read_objects(path, _EventsParser().parse, LINE_BYTES_MAX, "file of events")
     return (one for one in found if one is not None)
 
@@ -91,7 +89,7 @@ class _EventsParser:
     def parse(
         self, number: int, found: dict[str, Any], sha256: str
     ) -> EventsFileHeader | RestoredSegment | bool | None:
-        """What a line completes, if anything."""
+        """Return what the line completes, if anything."""
         if number == 1:
             head = parse_head(found)
             self._prefix = head.prefix
@@ -128,10 +126,10 @@ def apply(
     meter: Meter | None = None,
 ) -> ApplyReport:
     """
-    Publish what the metadata lacks of the file *path*, or say what that would be.
+    Publish what the metadata lacks of the file *path*, or report what that would be.
 
-    Raises `ConfigError`, with nothing published, for a file that is none, and for one that was made
-    for another log, unless *is_other_log*.
+    Raise `ConfigError`, with nothing published, for another file, and for one that was made for
+    another log, unless *is_other_log*.
     """
     began_s = time.monotonic()
     events = open_events(path)
@@ -196,7 +194,10 @@ class _Application:
         self._failed: set[TopicIdPartition] = set()
 
     def steps(self) -> Iterator[ApplyStep]:
-        """What is to be done, a user partition after the other, each as it is when it comes."""
+        """
+        Yield the steps of one user partition after the other, each by its metadata at that
+        time.
+        """
         by_partition = groupby(self._events.entries(), lambda entry: entry.start.id.partition)
         for partition, found in by_partition:
             if not self._wants_topic(partition.topic):
@@ -211,7 +212,7 @@ class _Application:
             yield from told.steps
 
     def publish(self, group: Sequence[ApplyStep]) -> None:
-        """The starts of a group, and then the finishes of those that took effect."""
+        """Publish the starts of a group, and then the finishes of those that took effect."""
         report = self._report
         if not report.stopped_by:
             report.stopped_by = self._why_stop()
@@ -235,11 +236,11 @@ class _Application:
                 report.resumed += not one.needs_start
 
     def _is_failed(self, step: ApplyStep) -> bool:
-        """Whether a segment that may have to come before it is not there."""
+        """Return whether a segment failed that has to come before this one."""
         return step.entry.start.id.partition in self._failed
 
     def _outcomes(self, events: Sequence[Event]) -> dict[SegmentId, str]:
-        """Why segments are not as they should be now."""
+        """Return why segments do not have the expected state now."""
         if not events:
             return {}
         outcomes = self._publisher.publish(events)

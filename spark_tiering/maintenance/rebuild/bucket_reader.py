@@ -1,8 +1,9 @@
 """
-The sets of a store, a user partition at a time: listed one after the other, read side by side.
+The bucket reader: it lists the sets of a store by user partition, and the engine reads their
+manifests.
 
-As many partitions as make a wave are listed, then their manifests are read by the engine. What is
-held are the sets of one wave, or of the largest partition.
+The partitions of a wave are listed, then their manifests are read. The memory holds the sets of one
+wave, or of the largest partition.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ Wave = dict["TopicIdPartition", list[ReadSet]]
 
 @dataclass
 class BucketReader:
-    """Reads what a store has of the topics that are wanted."""
-
     store: ObjectStore
     settings: StoreSettings
     prefix: str
@@ -45,13 +44,13 @@ class BucketReader:
     wave_sets: int = WAVE_SETS
     meter: Meter = field(default_factory=Meter)
     sets: int = 0
-    """That were listed so far."""
+    """Sets that were listed so far."""
     unknown_keys: int = 0
-    """Among the objects of partitions, those that are no segment's."""
+    """Keys of partitions that name no segment."""
     _listed: dict[TopicIdPartition, list[ListedSet]] = field(default_factory=dict)
 
     def waves(self, engine: Callable[[], ExecutionEngine]) -> Iterator[Wave]:
-        """Every partition once, by topic, topic id and number; all of its sets together."""
+        """Yield every partition once, by topic, topic id and number, with all of its sets."""
         held = 0
         for partition in self._partitions():
             sets = self._list(partition)

@@ -49,8 +49,6 @@ LINE_BYTES_MAX: Final = 1024 * 1024
 
 
 class RestoredSegment(NamedTuple):
-    """A segment that is brought back: the two events of its copy."""
-
     start: SegmentMetadata
     finish: SegmentUpdate
 
@@ -61,21 +59,19 @@ class RestoredSegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventsFileHeader:
-    """What stands before the events."""
-
     store: str
-    """For people; no credential is in it."""
+    """For people; it holds no credential."""
     prefix: str
     custom_metadata: str
     identity: LogIdentity | None
-    """Of the log that the difference is to; None where there was none."""
+    """The log that the store was compared with; None where there was none."""
     made_ms: int
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Segments by what they are, see `deciding.Fate`."""
+    """Segments by `RebuildFate`."""
 
 
 def entry_of(segment: SegmentMetadata) -> RestoredSegment:
-    """The events that make *segment*, which is finished."""
+    """Return the events that make the finished *segment*."""
     start = SegmentMetadata(
         segment.id,
         segment.start_offset,
@@ -139,7 +135,10 @@ def head_fields(head: EventsFileHeader) -> dict[str, Any]:
 
 
 def entry_fields(entry: RestoredSegment, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both lines of a segment. Raises `NotPublishable` for what no broker could digest."""
+    """
+    Return both lines of a segment. Raise `NotPublishable` for events that no broker could
+    decode.
+    """
     start, finish = entry
     partition = start.id.partition
     where = {
@@ -179,7 +178,7 @@ def entry_fields(entry: RestoredSegment, prefix: str) -> tuple[dict[str, Any], d
 
 
 def end_fields(events: int, sha256: str) -> dict[str, Any]:
-    """The last line; the digest is of all lines before."""
+    """The digest is of all lines before."""
     return {"end": True, "events": events, "sha256": sha256}
 
 
@@ -191,7 +190,7 @@ def _text(content: bytes) -> str:
 
 
 def parse_head(found: Mapping[str, Any]) -> EventsFileHeader:
-    """The first line; raises `LineFault`."""
+    """Raise `LineFault`."""
     require_format(found, FORMAT, VERSION, "file of `rlmm tier rebuild`")
     line = typed(found, _HeadLine)
     of, source = line.identity, line.source
@@ -204,7 +203,7 @@ def parse_head(found: Mapping[str, Any]) -> EventsFileHeader:
 def parse_entry(
     first: Mapping[str, Any], second: Mapping[str, Any], prefix: str
 ) -> RestoredSegment:
-    """The segment that two lines are of; raises `LineFault`."""
+    """Return the segment of two lines. Raise `LineFault`."""
     start, finish = _event(first), _event(second)
     if (
         not isinstance(start, SegmentMetadata)
@@ -227,8 +226,6 @@ def parse_entry(
 
 
 class EventsFileEnd(msgspec.Struct):
-    """The last line."""
-
     events: int
     sha256: Sha256
 

@@ -1,9 +1,9 @@
 """
-The whole of a rebuild: the store is listed, manifests are read, then the metadata is asked, and
-what is missing in it becomes a file of events.
+The rebuild: the store is listed, manifests are read, then the metadata is read, and events that it
+lacks go into a file.
 
-The metadata is asked behind the listing: whatever was listed was begun by then, so what the
-metadata does not know is not just on its way.
+The metadata is read after the listing: a listed segment was begun by then, so a segment that the
+metadata does not have is not one that is being copied.
 """
 
 from __future__ import annotations
@@ -58,10 +58,8 @@ PIECE_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
-    """What a rebuild is told beside where everything is."""
-
     fields: CustomFields = CustomFields.NONE
-    """What brokers keep as custom metadata."""
+    """The fields that brokers keep as custom metadata."""
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX
     pasts: Sequence[DeletionHistory] = ()
     """Snapshots and backups."""
@@ -72,8 +70,8 @@ def rebuild(
     tier: Tier, path: Path | None, options: RebuildOptions, meter: Meter | None = None
 ) -> RebuildReport:
     """
-    Compare the store with the metadata; what is missing in this is in the new file *path*, which is
-    not made where nothing is.
+    Compare the store with the metadata; write what it lacks into the new file *path*, which is
+    not made where nothing is missing.
     """
     if path is not None:
         require_free(path)
@@ -99,7 +97,7 @@ class _Rebuild:
         self._seen: set[TopicIdPartition] = set()
         self._cluster = tier.cluster
         self._topics: dict[str, Uuid | None] = {}
-        """The ids that the cluster has for names."""
+        """The topic ids of the cluster, by name."""
 
     def run(self, path: Path | None) -> RebuildReport:
         began_s = time.monotonic()
@@ -147,7 +145,7 @@ class _Rebuild:
     def _deleted(
         self, wave: Wave, present: dict[TopicIdPartition, dict[SegmentId, SegmentMetadata]]
     ) -> DeletedSegments:
-        """What is known of the deletion of sets that the metadata does not have."""
+        """Return the known deletions of sets that the metadata does not have."""
         wanted = {
             one.segment_id
             for partition, found in wave.items()
@@ -162,7 +160,6 @@ class _Rebuild:
         return told_by(pasts, wanted)
 
     def _is_known(self, partition: TopicIdPartition) -> bool:
-        """Whether the cluster has the topic, as far as there is one to be asked."""
         if self._cluster is None:
             return True
         if partition.topic not in self._topics:
@@ -171,7 +168,7 @@ class _Rebuild:
         return self._topics[partition.topic] == partition.topic_id
 
     def _judge_unlisted(self) -> None:
-        """Partitions that the metadata has and the store has not."""
+        """Judge partitions that the metadata has and the store does not."""
         moment = self._moment()
         for one in moment.partitions():
             if one.partition not in self._seen:
@@ -190,7 +187,7 @@ class _Rebuild:
             report.add_overlap(overlap)
 
     def _put(self, one: SegmentDecision, body: BinaryIO) -> SegmentDecision:
-        """Its events into the file; one that no broker could digest is broken."""
+        """Write its events into the file; a segment that no broker could decode is broken."""
         if one.fate is not RebuildFate.MISSING or one.segment is None:
             return one
         try:
@@ -203,7 +200,7 @@ class _Rebuild:
         return one
 
     def _is_there_by_now(self, one: SegmentDecision) -> bool:
-        """Whether what the listing did not have was copied since."""
+        """Return whether a segment that was not listed was copied since."""
         if one.fate is not RebuildFate.LOST:
             return False
         key = object_key(
@@ -237,7 +234,7 @@ def _present(moment: TierMoment, partition: TopicIdPartition) -> dict[SegmentId,
 
 
 def store_name(tier: Tier) -> str:
-    """The store, for people; no credential is in it."""
+    """Return the store for people; it holds no credential."""
     settings = tier.request.require_store
     if isinstance(settings, LocalSettings):
         return str(settings.folder)

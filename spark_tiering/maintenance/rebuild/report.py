@@ -1,4 +1,4 @@
-"""What a rebuild and its application tell of what they did. Pure."""
+"""The reports of a rebuild and of its application. Pure."""
 
 from __future__ import annotations
 
@@ -61,25 +61,23 @@ def segment_finding(
 
 @dataclass
 class RebuildReport:
-    """What is in the store, beside what the metadata has."""
-
     file: str = ""
-    """Where the events are; empty where there are none, or only the difference was wanted."""
+    """The file of events; empty without one."""
     store: str = ""
     identity: LogIdentity | None = None
     counts: Counter[RebuildFate] = field(default_factory=Counter)
     partitions: int = 0
-    """User partitions that were looked at."""
+    """User partitions that were compared."""
     unknown_keys: int = 0
     overlaps: int = 0
     doubtful: int = 0
-    """Overlaps of which the order of the finishes is not that of the starts."""
+    """Overlaps whose copies may have finished in another order than they started."""
     found: FindingSample = field(default_factory=FindingSample)
     elapsed_s: float = 0.0
 
     @property
     def is_fine(self) -> bool:
-        """Whether metadata and store say the same."""
+        """Whether metadata and store agree."""
         return all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
 
     def add(self, one: SegmentDecision) -> None:
@@ -101,7 +99,6 @@ class RebuildReport:
         self.found.add(segment_finding(kind, one.segment_id, one.start_offset, detail))
 
     def add_overlap(self, one: SegmentOverlap) -> None:
-        """Two segments that are brought back hold the same offsets."""
         self.overlaps += 1
         self.doubtful += one.is_order_doubtful
         other = one.first.segment_id.uuid
@@ -158,20 +155,18 @@ class RebuildReport:
 
 @dataclass
 class ApplyReport:
-    """What was, or would be, published of a file."""
-
     file: str
     target: str = ""
     is_applied: bool = True
     published: int = 0
-    """Segments whose copy is finished now, by this call."""
+    """Segments whose copy this call finished."""
     resumed: int = 0
-    """Of them, those whose start was there already."""
+    """Of them, those whose start the metadata had already."""
     equal: int = 0
     refused: int = 0
     failed: int = 0
     left: int = 0
-    """Not tried, behind one that failed, or because a signal came."""
+    """Not tried, after a failure or a signal."""
     stopped_by: str = ""
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -184,12 +179,11 @@ class ApplyReport:
         return not (self.refused or self.failed or self.left or self.stopped_by)
 
     def refuse(self, segment_id: SegmentId, start_offset: int, why: str) -> None:
-        """Nothing is published of a segment."""
         self.refused += 1
         self.found.add(segment_finding(kinds.EVENT_REFUSED, segment_id, start_offset, why))
 
     def fail(self, segment_id: SegmentId, why: str) -> None:
-        """It could not be published, or nobody knows whether it was."""
+        """Count a segment that could not be published, or whose publishing is in doubt."""
         self.failed += 1
         if len(self.failures) < FINDINGS_MAX:
             self.failures.append(f"{segment_id}: {why}")

@@ -1,4 +1,4 @@
-"""What a verification found: as values, as lines for people, and as a JSON document. Pure."""
+"""The report of a verification: as values, as lines for people, and as a JSON document. Pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """
-    The outcome. *lost* are the offsets of each partition that no object in the tier holds any more.
-    """
+    """*lost* are the offsets of each partition that no object in the tier holds any more."""
 
     cluster_id: str
     began_ms: int
@@ -38,22 +36,22 @@ class VerifyReport:
     is_deep: bool
     partitions: int
     segments_total: int
-    """Finished ones of the topics that were wanted."""
+    """Finished segments of the wanted topics."""
     work: VerifyWork
     found: FindingSample
     lost: Mapping[TopicIdPartition, Offsets]
     gone: int = 0
-    """Segments with something wrong that were deleted, or are being deleted, by the end."""
+    """Segments with faults that were deleted, or were being deleted, by the end."""
     sample: SegmentSample | None = None
     stopped: str = ""
-    """Why not everything was looked at that was to be; empty where it was."""
+    """Why the verification ended early; empty where it did not."""
     after: str = ""
-    """Behind which segment to go on, where it was stopped."""
+    """The segment behind which the next run begins, where this one was stopped."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_fine(self) -> bool:
-        """Whether all was looked at, and nothing found that is more than a note."""
+        """Whether everything was checked, and no finding is more than a note."""
         return not self.stopped and self.found.worst < Severity.WARNING
 
     @property
@@ -75,7 +73,6 @@ class VerifyReport:
 
     @property
     def requests_per_million(self) -> int:
-        """What a million such segments would take."""
         return round(self.work.requests * MILLION / self.work.segments) if self.work.segments else 0
 
     def document(self) -> dict[str, Any]:
@@ -113,7 +110,6 @@ class VerifyReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         yield from self.found.lines()
         yield from first_lines(
             [

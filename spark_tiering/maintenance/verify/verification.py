@@ -1,6 +1,6 @@
 """
-The driver of a verification: segments out of the metadata into units, units in waves to the engine,
-and what is wrong held against the metadata once more before it is told.
+The verification: segments of the metadata go into units, units in waves to the engine, and each
+fault is compared once more with the metadata before it is reported.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     from spark_tiering.reporting.progress import Progress
 
 UNITS_AT_ONCE: Final = 8
-"""Of a wave, for each slot: at its end slots wait for each other."""
+"""Of a wave, for each slot: slots wait for each other at its end."""
 SUSPECTS_MAX: Final = 1_000
-"""Held before the metadata is asked anew."""
+"""Segments with faults that are held before the metadata is read anew."""
 CHECKED: Final = "segments checked"
 BUDGET: Final = "the budget of requests is used up"
 
 
 class SuspectSegment(NamedTuple):
-    """A segment with something wrong, as it was when it was listed."""
+    """A segment with faults, as it was when it was listed."""
 
     segment: SegmentMetadata
     faults: tuple[SegmentFault, ...]
@@ -76,16 +76,13 @@ def verify_tier(
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> VerifyReport:
     """
-    Look at every finished segment that is wanted.
-
-    Raises what says something of store, metadata or engine as a whole.
+    Check every finished segment that is wanted. Raise the errors of store, metadata or engine
+    as a whole.
     """
     return _Verification(tier, options, why_stop, on_progress).run()
 
 
 class _Verification:
-    """One run."""
-
     def __init__(
         self,
         tier: Tier,
@@ -104,7 +101,7 @@ class _Verification:
         self._found = FindingSample()
         self._suspects: list[SuspectSegment] = []
         self._extents: dict[TopicIdPartition, int | None] = {}
-        """Partitions in which something is wrong between segments, with where their log begins."""
+        """Partitions with faults between segments, with their log start offsets."""
         self._lost: dict[TopicIdPartition, Offsets] = {}
         self._broken: dict[TopicIdPartition, list[tuple[SegmentMetadata, Offsets]]] = {}
         self._gone = 0
@@ -157,7 +154,6 @@ class _Verification:
     def _earliest(
         self, partitions: list[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int | None]:
-        """Where each log begins, where the cluster tells."""
         cluster = self._tier.cluster
         if cluster is None:
             return {}
@@ -174,7 +170,7 @@ class _Verification:
         partitions: Iterable[TopicIdPartition],
         earliest: Mapping[TopicIdPartition, int | None],
     ) -> Iterator[SegmentMetadata]:
-        """Finished segments in order; each partition's are judged side by side on the way."""
+        """Yield finished segments in order, and judge the extents of each partition on the way."""
         sample = self._options.sample
         is_counted = sample is not None and sample.count is not None
         for partition in partitions:
@@ -207,7 +203,7 @@ class _Verification:
                 self._confirm()
 
     def _within_budget(self, segments: Iterator[SegmentMetadata]) -> Iterator[SegmentMetadata]:
-        """Segments as long as each of them can be afforded."""
+        """Yield segments as long as the budget of requests allows."""
         limit = self._options.max_requests
         for one in segments:
             self._planned_requests += requests_of(one, self._options)
@@ -217,7 +213,7 @@ class _Verification:
             yield one
 
     def _probe(self, segment: SegmentMetadata) -> None:
-        """See that the store is there before anybody is sent to it; raises what it raises."""
+        """Raise what the store raises as a whole, before units are sent to it."""
         places = KeyPlaces((self._tier.request.prefix,))
         try:
             (keys, *_) = places.candidates(segment.id, segment.start_offset)
@@ -242,7 +238,7 @@ class _Verification:
         )
 
     def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: Meter) -> None:
-        """One wave; what it did not come to is left for the next run."""
+        """Run one wave; the next run continues with what it did not reach."""
 
         def arrived(outcome: UnitVerdict | UnitLost) -> None:
             if isinstance(outcome, UnitVerdict):
@@ -268,7 +264,7 @@ class _Verification:
     # ---------------------------------------------------------------------- before it is told
 
     def _confirm(self) -> None:
-        """Hold what is wrong against the metadata of now, and tell what is left of it."""
+        """Compare the faults with the metadata of now, and report those that are left."""
         suspects, self._suspects = self._suspects, []
         extents, self._extents = self._extents, {}
         if not suspects and not extents:
@@ -284,7 +280,6 @@ class _Verification:
     def _tell_of(
         self, moment: TierMoment, partition: TopicIdPartition, suspects: list[SuspectSegment]
     ) -> None:
-        """What is left of one partition's."""
         try:
             shard = moment.state(partition)
         except UnknownPartition:
@@ -301,7 +296,7 @@ class _Verification:
                 self._broken.setdefault(partition, []).append((segment, lost))
 
     def _judge_lost(self) -> None:
-        """What of the offsets of broken segments no other segment has."""
+        """Find the lost offsets of broken segments that no other segment holds."""
         if not self._broken:
             return
         moment = self._tier.moment()
@@ -324,7 +319,7 @@ def _finished(moment: TierMoment, partition: TopicIdPartition) -> Iterator[Segme
 
 
 def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[SuspectSegment]:
-    """What a unit found; where nobody came back, that nothing is known of its segments."""
+    """Return the faults of a unit; of a unit that was lost every segment is unreadable."""
     if isinstance(outcome, UnitVerdict) and not outcome.failed:
         return [SuspectSegment(unit.segments[one.at], one.faults) for one in outcome.found]
     why = outcome.why if isinstance(outcome, UnitLost) else outcome.failed
@@ -333,7 +328,7 @@ def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[Susp
 
 
 def _is_still_there(shard: Shard, segment: SegmentMetadata) -> bool:
-    """Whether a segment is still said to be whole, and nobody is about to delete its topic."""
+    """Return whether a segment is still finished, and its topic not being deleted."""
     found = shard.segment(segment.id)
     is_deleted = shard.partition_delete(segment.id.partition) is not None
     is_finished = found is not None and found.state is SegmentState.COPY_SEGMENT_FINISHED
