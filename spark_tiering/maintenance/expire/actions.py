@@ -68,14 +68,14 @@ class TierExpireActions:
     """The actions on a tier. For the one thread that publishes."""
 
     def __init__(
-        self, tier: Tier, store: StoreSettings, wish: ExpireOptions, claims: Claims
+        self, tier: Tier, store: StoreSettings, options: ExpireOptions, claims: Claims
     ) -> None:
         self._tier = tier
         self._store = store
-        self._wish = wish
+        self._options = options
         self._claims = claims
         self._old_prefixes = tuple(
-            one for one in dict.fromkeys(wish.old_prefixes) if one != tier.request.prefix
+            one for one in dict.fromkeys(options.old_prefixes) if one != tier.request.prefix
         )
 
     @property
@@ -88,12 +88,12 @@ class TierExpireActions:
         try:
             is_ours = self._claims.check(topic, younger_ms=CLAIM_AGE_MS)
         except StoreError as error:
-            return f"nobody can say whether topic {partition.topic} is still this run's: {error}"
+            return f"topic {partition.topic}: the store does not say whether it is claimed: {error}"
         return "" if is_ours else f"topic {partition.topic} is not this run's any more"
 
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
         try:
-            return self._tier.writer().segment(segment_id, self._wish.publish_s)
+            return self._tier.writer().segment(segment_id, self._options.publish_s)
         except RlmmError as error:
             return _text(error)
 
@@ -105,7 +105,7 @@ class TierExpireActions:
         ]
         if not events:
             return []
-        told = self._tier.writer().publish_all(events, self._wish.publish_s)
+        told = self._tier.writer().publish_all(events, self._options.publish_s)
         return [_text(one) if isinstance(one, RlmmError) else "" for one in told]
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
@@ -128,14 +128,14 @@ class TierExpireActions:
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
         event = PartitionDelete(partition, NO_BROKER, self._tier.now_ms(), state)
         try:
-            self._tier.writer().put_partition_delete(event, self._wish.publish_s)
+            self._tier.writer().put_partition_delete(event, self._options.publish_s)
         except RlmmError as error:
             return _text(error)
         return ""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
         try:
-            image = self._tier.writer().image([partition], {}, self._wish.publish_s)
+            image = self._tier.writer().image([partition], {}, self._options.publish_s)
         except RlmmError as error:
             return _text(error)
         return not any(one.segments for one in image.partitions)

@@ -133,7 +133,7 @@ def decide(
     *,
     standing: TopicOwner,
     rules: RetentionSettings,
-    wish: ExpireOptions,
+    options: ExpireOptions,
     now_ms: int,
     at_work: Collection[SegmentId] = (),
     delete: PartitionDelete | None = None,
@@ -159,7 +159,7 @@ def decide(
         doomed = [ExpiredSegment(one, ExpireReason.BEGUN) for one in segments if one.state is _DS]
     else:
         dues = due_of(segments, rules, now_ms, being_copied=at_work)
-        doomed = [*_doomed(dues, at_work, wish)]
+        doomed = [*_doomed(dues, at_work, options)]
         after = start_after(dues)
         replaced = [one.segment for one in dues if one.fate is RetentionFate.SUPERSEDED]
     going = {one.segment.id for one in doomed}
@@ -183,15 +183,15 @@ def decide(
 
 
 def _doomed(
-    dues: Iterable[RetentionDecision], at_work: Collection[SegmentId], wish: ExpireOptions
+    dues: Iterable[RetentionDecision], at_work: Collection[SegmentId], options: ExpireOptions
 ) -> Iterable[ExpiredSegment]:
     for one in dues:
         if one.segment.id in at_work:
             continue
         reason = _OF_RULE.get(one.fate)
-        if one.fate is RetentionFate.SUPERSEDED and wish.drops_old_epochs:
+        if one.fate is RetentionFate.SUPERSEDED and options.drops_old_epochs:
             reason = ExpireReason.OLD_EPOCHS
-        if one.segment.state is _CS and reason is None and wish.ends_open_copies:
+        if one.segment.state is _CS and reason is None and options.ends_open_copies:
             reason = ExpireReason.OPEN_COPY
         if reason is not None:
             yield ExpiredSegment(one.segment, reason)

@@ -3,7 +3,7 @@ The execution of a plan, in waves: deletions are started, objects deleted, delet
 
 A wave compares its segments with the metadata, publishes that their deletion is started, compares
 them again, deletes their objects, and publishes that the deletion is finished. A job that dies
-leaves at most one wave begun, and the next job continues from the state of each segment. Between
+leaves at most one wave started, and the next job continues from the state of each segment. Between
 waves a job can be stopped. This module does not use Spark, stores or services: `actions` does.
 """
 
@@ -75,14 +75,14 @@ class ExpireExecution:
     def __init__(
         self,
         plans: Sequence[PartitionExpirePlan],
-        hands: ExpireActions,
+        actions: ExpireActions,
         *,
         max_delete: int | None = None,
         why_stop: Callable[[], str] = lambda: "",
         on_receipts: Callable[[Sequence[ExpireReceipt]], None] = lambda receipts: None,
     ) -> None:
         self._plans = plans
-        self._hands = hands
+        self._actions = actions
         self._left = max_delete
         self._why_stop = why_stop
         self._on_receipts = on_receipts
@@ -101,12 +101,12 @@ class ExpireExecution:
             if self.stopped:
                 self._not_begun(wave, self.stopped)
             else:
-                self._carry(wave)
+                self._run_wave(wave)
         for plan in whole:
             self._end_partition(plan)
 
     def _waves(self) -> Iterator[list[ExpiredSegment]]:
-        size = self._hands.wave
+        size = self._actions.wave
         wave: list[ExpiredSegment] = []
         for one in (one for plan in self._plans for one in plan.doomed):
             if self._left is not None:
@@ -123,94 +123,96 @@ class ExpireExecution:
 
     # ------------------------------------------------------------------------------ a wave
 
-    def _carry(self, wave: Sequence[ExpiredSegment]) -> None:
+    def _run_wave(self, wave: Sequence[ExpiredSegment]) -> None:
         looked = [one for one in wave if self._is_ours(one)]
-        begun = self._begun([one for one in looked if self._is_as_decided(one)])
-        ready = [one for one in begun if self._is_being_deleted(one)]
+        started = self._start([one for one in looked if self._is_as_decided(one)])
+        ready = [one for one in started if self._is_being_deleted(one)]
         targets = [
             RemovalTarget(one.segment.id, one.segment.start_offset, one.segment.state is _CF)
             for one in ready
         ]
-        removals = self._hands.remove(targets)
+        removals = self._actions.remove(targets)
         gone = []
         for one, removal in zip(ready, removals, strict=True):
             if removal.is_done:
                 gone.append((one, removal.was_there))
             else:
-                self._tell(
+                self._record(
                     one, ExpireFate.LEFT, removal.detail or "its objects could not be deleted"
                 )
         self._finish(gone)
 
     def _is_ours(self, doomed: ExpiredSegment) -> bool:
         partition = doomed.segment.id.partition
-        why = self._barred.get(partition) or self._hands.why_not_ours(partition)
+        why = self._barred.get(partition) or self._actions.why_not_ours(partition)
         if why:
             # A topic that is lost stays lost; and what is not known now is not asked for each.
             self._barred[partition] = why
-            self._tell(doomed, ExpireFate.NOT_BEGUN, why)
+            self._record(doomed, ExpireFate.NOT_BEGUN, why)
         return not why
 
     def _is_as_decided(self, doomed: ExpiredSegment) -> bool:
-        now = self._hands.look(doomed.segment.id)
+        now = self._actions.look(doomed.segment.id)
         if now == doomed.segment:
             return True
         if isinstance(now, str):
-            self._tell(doomed, ExpireFate.NOT_BEGUN, now)
+            self._record(doomed, ExpireFate.NOT_BEGUN, now)
         elif now is None:
-            self._tell(doomed, ExpireFate.CHANGED, "somebody has deleted it meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, "another process has deleted it meanwhile")
         elif now.state is _DS and doomed.segment.state is not _DS:
-            self._tell(doomed, ExpireFate.CHANGED, "somebody else has begun to delete it meanwhile")
+            self._record(
+                doomed, ExpireFate.CHANGED, "another process has begun to delete it meanwhile"
+            )
         else:
-            self._tell(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
         return False
 
-    def _begun(self, wave: Sequence[ExpiredSegment]) -> list[ExpiredSegment]:
+    def _start(self, wave: Sequence[ExpiredSegment]) -> list[ExpiredSegment]:
         """Return those whose deletion is started now: CS -> DS -> DF, never without DS (F115)."""
         fresh = [one for one in wave if one.segment.state is not _DS]
-        told = self._hands.move([one.segment for one in fresh], _DS)
-        failed = {one.segment.id: why for one, why in zip(fresh, told, strict=True) if why}
-        begun = []
+        errors = self._actions.move([one.segment for one in fresh], _DS)
+        failed = {one.segment.id: why for one, why in zip(fresh, errors, strict=True) if why}
+        started = []
         for one in wave:
             why = failed.get(one.segment.id, "")
-            if why and not self._is_begun_all_the_same(one):
-                self._tell(one, ExpireFate.NOT_BEGUN, why)
+            if why and not self._is_started_anyway(one):
+                self._record(one, ExpireFate.NOT_BEGUN, why)
             else:
-                begun.append(one)
-        return begun
+                started.append(one)
+        return started
 
-    def _is_begun_all_the_same(self, doomed: ExpiredSegment) -> bool:
-        now = self._hands.look(doomed.segment.id)
+    def _is_started_anyway(self, doomed: ExpiredSegment) -> bool:
+        now = self._actions.look(doomed.segment.id)
         return not isinstance(now, str) and now is not None and now.state is _DS
 
     def _is_being_deleted(self, doomed: ExpiredSegment) -> bool:
         """Compare once more just before the objects are deleted: this cannot be undone."""
-        now = self._hands.look(doomed.segment.id)
-        why = self._hands.why_not_ours(doomed.segment.id.partition)
+        now = self._actions.look(doomed.segment.id)
+        why = self._actions.why_not_ours(doomed.segment.id.partition)
         if isinstance(now, str) or why:
-            self._tell(doomed, ExpireFate.LEFT, why or str(now))
+            self._record(doomed, ExpireFate.LEFT, why or str(now))
             return False
         if now is None:
-            self._tell(doomed, ExpireFate.CHANGED, "somebody has deleted it meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, "another process has deleted it meanwhile")
             return False
         if now.state is not _DS:
-            self._tell(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
             return False
         return True
 
     def _finish(self, gone: Sequence[tuple[ExpiredSegment, bool]]) -> None:
-        told = self._hands.move([one.segment for one, _ in gone], _DF)
-        for (one, was_there), why in zip(gone, told, strict=True):
-            if why and self._hands.look(one.segment.id) is not None:
-                self._tell(one, ExpireFate.LEFT, why)
+        errors = self._actions.move([one.segment for one, _ in gone], _DF)
+        for (one, was_there), why in zip(gone, errors, strict=True):
+            if why and self._actions.look(one.segment.id) is not None:
+                self._record(one, ExpireFate.LEFT, why)
             else:
-                self._tell(one, ExpireFate.DELETED, was_there=was_there)
+                self._record(one, ExpireFate.DELETED, was_there=was_there)
 
     def _not_begun(self, wave: Sequence[ExpiredSegment], why: str) -> None:
         for one in wave:
-            self._tell(one, ExpireFate.NOT_BEGUN, why)
+            self._record(one, ExpireFate.NOT_BEGUN, why)
 
-    def _tell(
+    def _record(
         self, doomed: ExpiredSegment, fate: ExpireFate, detail: str = "", *, was_there: bool = True
     ) -> None:
         receipt = ExpireReceipt(doomed.segment, doomed.reason, fate, detail, was_there)
@@ -222,22 +224,22 @@ class ExpireExecution:
     def _begin_partition(self, plan: PartitionExpirePlan) -> None:
         """Start the deletion of a marked partition before any segment of it is deleted."""
         assert plan.delete is not None
-        why = self._hands.why_not_ours(plan.partition)
+        why = self._actions.why_not_ours(plan.partition)
         if not why and plan.delete.state < _STARTED and not self._why_stop():
-            why = self._hands.move_partition(plan.partition, _STARTED)
+            why = self._actions.move_partition(plan.partition, _STARTED)
         if why:
             self._barred[plan.partition] = why
 
     def _end_partition(self, plan: PartitionExpirePlan) -> None:
         """Finish the deletion when no segment is left: no event may follow it."""
         why = self._barred.get(plan.partition) or self.stopped
-        why = why or self._hands.why_not_ours(plan.partition)
+        why = why or self._actions.why_not_ours(plan.partition)
         if not why:
-            is_empty = self._hands.is_empty(plan.partition)
+            is_empty = self._actions.is_empty(plan.partition)
             if isinstance(is_empty, str):
                 why = is_empty
             elif not is_empty:
                 why = "segments of it are left"
         if not why:
-            why = self._hands.move_partition(plan.partition, _FINISHED)
+            why = self._actions.move_partition(plan.partition, _FINISHED)
         self.ends.append(PartitionEnd(plan.partition, not why, why))

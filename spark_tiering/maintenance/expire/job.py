@@ -22,7 +22,7 @@ from spark_tiering.job_registry.job_store import FOLDER, JobStore, JobTopic
 from spark_tiering.job_registry.lease import open_lease
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.expire.actions import TierExpireActions
-from spark_tiering.maintenance.expire.current_state import know
+from spark_tiering.maintenance.expire.current_state import read_state
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.report import ExpireReport
 from spark_tiering.reporting.progress import Meter
@@ -58,7 +58,7 @@ def nobody_listens(_: Progress) -> None: ...
 
 def expire(
     tier: Tier,
-    wish: ExpireOptions,
+    options: ExpireOptions,
     *,
     is_applied: bool = False,
     why_stop: Callable[[], str] = nobody_stops,
@@ -73,20 +73,20 @@ def expire(
     changed.
     """
     began_ms = tier.now_ms()
-    known = know(tier, wish, "")
+    state = read_state(tier, options, "")
     if not is_applied:
-        return _shown(tier, wish, known, began_ms)
-    todo = _topics(one for one in known.plans if not one.is_idle)
+        return _shown(tier, options, state, began_ms)
+    todo = _topics(one for one in state.plans if not one.is_idle)
     if not todo:
-        return _report(tier, known, began_ms, "", known.plans)
-    absent = () if wish.is_without_objects else _absent_notes(tier, wish, _doomed(known))
+        return _report(tier, state, began_ms, "", state.plans)
+    absent = () if options.is_without_objects else _absent_notes(tier, options, _doomed(state))
     if absent:
         msg = f"{absent[0]}; --objects-gone lets the metadata of what is gone already go as well"
         raise ConfigError(msg)
     tier.writer()  # one that cannot be written to is told before anything is claimed
     tier.engine()
     with expire_lease(tier) as lease:
-        return _applied(tier, wish, lease, began_ms, todo, known, why_stop, on_progress)
+        return _applied(tier, options, lease, began_ms, todo, state, why_stop, on_progress)
 
 
 @contextmanager
@@ -101,31 +101,31 @@ def expire_lease(tier: Tier) -> Iterator[JobLease]:
         yield lease
 
 
-def _shown(tier: Tier, wish: ExpireOptions, known: ExpireState, began_ms: int) -> ExpireReport:
-    receipts = _doomed(known)
+def _shown(tier: Tier, options: ExpireOptions, state: ExpireState, began_ms: int) -> ExpireReport:
+    receipts = _doomed(state)
     return ExpireReport(
         is_applied=False,
-        cluster_id=known.cluster_id,
+        cluster_id=state.cluster_id,
         job_id="",
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
-        plans=known.plans,
+        plans=state.plans,
         receipts=receipts,
-        notes=(*known.unmet, *_absent_notes(tier, wish, receipts), *_notes(known)),
+        notes=(*state.unmet, *_absent_notes(tier, options, receipts), *_notes(state)),
     )
 
 
-def _doomed(known: ExpireState) -> tuple[ExpireReceipt, ...]:
+def _doomed(state: ExpireState) -> tuple[ExpireReceipt, ...]:
     return tuple(
         ExpireReceipt(one.segment, one.reason, ExpireFate.WOULD_GO)
-        for plan in known.plans
+        for plan in state.plans
         for one in plan.doomed
     )
 
 
 def _applied(
     tier: Tier,
-    wish: ExpireOptions,
+    options: ExpireOptions,
     lease: JobLease,
     began_ms: int,
     todo: list[JobTopic],
@@ -135,13 +135,13 @@ def _applied(
 ) -> ExpireReport:
     busy = lease.claim_each(todo)
     held = {(one.name, one.topic_id) for one in lease.claims.held}
-    known = know(tier, wish, lease.job_id, held)
-    meter = deletion_meter(known.plans, wish.max_delete, on_progress)
+    state = read_state(tier, options, lease.job_id, held)
+    meter = deletion_meter(state.plans, options.max_delete, on_progress)
     signs = StopSigns(time.monotonic, is_paused=lease.records.is_asked_to_stop, why_stop=why_stop)
     carried = ExpireExecution(
-        known.plans,
-        TierExpireActions(tier, tier.request.require_store, wish, lease.claims),
-        max_delete=wish.max_delete,
+        state.plans,
+        TierExpireActions(tier, tier.request.require_store, options, lease.claims),
+        max_delete=options.max_delete,
         why_stop=signs.why_stop,
         on_receipts=lambda receipts: count_receipts(meter, receipts),
     )
@@ -151,16 +151,16 @@ def _applied(
     ]
     report = ExpireReport(
         is_applied=True,
-        cluster_id=known.cluster_id,
+        cluster_id=state.cluster_id,
         job_id=lease.job_id,
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
-        plans=(*known.plans, *others),
+        plans=(*state.plans, *others),
         receipts=tuple(carried.receipts),
         ends=tuple(carried.ends),
         busy={(topic.name, str(topic.topic_id)): text for topic, text in busy.items()},
         stopped=carried.stopped,
-        notes=(*lease.traits.findings, *before.unmet, *_notes(known)),
+        notes=(*lease.traits.findings, *before.unmet, *_notes(state)),
     )
     try:
         lease.records.write_report(report.document())
@@ -188,32 +188,32 @@ def count_receipts(meter: Meter, receipts: Sequence[ExpireReceipt]) -> None:
 
 def _report(
     tier: Tier,
-    known: ExpireState,
+    state: ExpireState,
     began_ms: int,
     job_id: str,
     plans: tuple[PartitionExpirePlan, ...],
 ) -> ExpireReport:
     return ExpireReport(
         is_applied=True,
-        cluster_id=known.cluster_id,
+        cluster_id=state.cluster_id,
         job_id=job_id,
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
         plans=plans,
         receipts=(),
-        notes=(*known.unmet, *_notes(known)),
+        notes=(*state.unmet, *_notes(state)),
     )
 
 
 def _absent_notes(
-    tier: Tier, wish: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
+    tier: Tier, options: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
 ) -> tuple[str, ...]:
     """
     Return a note where the first segments to be deleted are not in the store: with a mistyped
     store or prefix the job would delete the metadata and leave the objects.
     """
     finished = [one.segment for one in receipts if one.segment.state is _FINISHED][:PROBED_MAX]
-    prefixes = (tier.request.prefix, *wish.old_prefixes)
+    prefixes = (tier.request.prefix, *options.old_prefixes)
     for segment in finished:
         try:
             places = KeyPlaces(prefixes).candidates(segment.id, segment.start_offset)
@@ -231,12 +231,12 @@ def _absent_notes(
     )
 
 
-def _notes(known: ExpireState) -> tuple[str, ...]:
+def _notes(state: ExpireState) -> tuple[str, ...]:
     """Return a note about topics without any known limit: only begun deletions are finished."""
     without = sorted(
         {
             one.partition.topic
-            for one in known.plans
+            for one in state.plans
             if not one.standing.is_refused
             and not one.is_whole
             and one.rules.retention_ms is None

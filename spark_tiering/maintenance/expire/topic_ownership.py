@@ -65,7 +65,7 @@ class TopicOwners:
 
 
 def standing_of(
-    name: str, topic_id: Uuid, facts: TopicOwners | None, wish: ExpireOptions
+    name: str, topic_id: Uuid, facts: TopicOwners | None, options: ExpireOptions
 ) -> TopicOwner:
     """Return the owner; without *facts* the operator has said that no broker expires it."""
     if not _is_possible(name, topic_id):
@@ -81,7 +81,7 @@ def standing_of(
         return TopicOwner.UNTOLD
     if not facts.is_own_log:
         return TopicOwner.OURS  # the archive of a topic that is gone
-    return TopicOwner.DELETED if wish.drops_deleted_topics else TopicOwner.GONE
+    return TopicOwner.DELETED if options.drops_deleted_topics else TopicOwner.GONE
 
 
 def _is_possible(name: str, topic_id: Uuid) -> bool:
@@ -93,7 +93,7 @@ def _is_possible(name: str, topic_id: Uuid) -> bool:
 
 
 def rules_of(
-    partition: TopicIdPartition, facts: TopicOwners | None, wish: ExpireOptions
+    partition: TopicIdPartition, facts: TopicOwners | None, options: ExpireOptions
 ) -> RetentionSettings:
     """
     Return the limits of *partition*: those of the options, else those of the cluster.
@@ -104,12 +104,12 @@ def rules_of(
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
     told = RetentionSettings.of(topic, None)
-    log_start = wish.log_starts.get(name)
-    is_believed = facts is not None and (facts.is_own_log or wish.asks_log_start)
+    log_start = options.log_starts.get(name)
+    is_believed = facts is not None and (facts.is_own_log or options.asks_log_start)
     if log_start is None and topic is not None and facts is not None and is_believed:
         log_start = facts.log_starts.get(partition)
     return RetentionSettings(
-        told.retention_ms if wish.retention_ms is None else wish.retention_ms,
-        told.retention_bytes if wish.retention_bytes is None else wish.retention_bytes,
+        told.retention_ms if options.retention_ms is None else options.retention_ms,
+        told.retention_bytes if options.retention_bytes is None else options.retention_bytes,
         log_start,
     )

@@ -70,7 +70,7 @@ async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goe
                 list(moment.segments(summary.partition)),
                 standing=TopicOwner.OURS,
                 rules=RetentionSettings(retention_bytes=LIMIT),
-                wish=ExpireOptions(),
+                options=ExpireOptions(),
                 now_ms=tier.now_ms(),
             )
             refused = expire(tier, ExpireOptions(retention_bytes=0), is_applied=True)
@@ -116,8 +116,8 @@ async def test_f116_topic_when_its_brokers_have_left_it_half_deleted_then_it_goe
                 tier.writer().publish(SegmentUpdate(one.id, 1, 2_000, b"\1", CF), 20)
             tier.writer().publish(SegmentUpdate(segments[0].id, 1, 3_000, b"\1", DS), 20)
             reports = [
-                expire(tier, wish, is_applied=True)
-                for wish in (
+                expire(tier, options, is_applied=True)
+                for options in (
                     ExpireOptions(),
                     ExpireOptions(drops_deleted_topics=True),
                     ExpireOptions(),

@@ -47,7 +47,7 @@ def decided(
     """The plan for one partition."""
     options: dict[str, Any] = {
         "standing": TopicOwner.OURS,
-        "wish": ExpireOptions(),
+        "options": ExpireOptions(),
         "now_ms": NOW_MS,
     }
     return decide(tp(), found, rules=rules or RetentionSettings(), **(options | said))
@@ -89,9 +89,9 @@ def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_i
     plan = decided(found, RetentionSettings(retention_ms=0), at_work=young)
     assert going(plan) == [(0, "retention-ms")]
     assert plan.waiting == SegmentAmount(1, 10)
-    wish = ExpireOptions(ends_open_copies=True)
+    options = ExpireOptions(ends_open_copies=True)
     assert going(
-        decided(found, RetentionSettings(retention_ms=0), at_work=young, wish=wish)
+        decided(found, RetentionSettings(retention_ms=0), at_work=young, options=options)
     ) == going(plan)
 
 
@@ -102,7 +102,9 @@ def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_aske
         (0, "retention-ms"),
         (100, "retention-ms"),
     ]
-    assert going(decided(found, wish=ExpireOptions(ends_open_copies=True))) == [(100, "open-copy")]
+    assert going(decided(found, options=ExpireOptions(ends_open_copies=True))) == [
+        (100, "open-copy")
+    ]
     assert decided(found).waiting == SegmentAmount(1, 10)
 
 
@@ -146,7 +148,7 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
     ]
     plan = decided(found)
     assert (going(plan), plan.replaced) == ([], SegmentAmount(1, 10))
-    plan = decided(found, wish=ExpireOptions(drops_old_epochs=True))
+    plan = decided(found, options=ExpireOptions(drops_old_epochs=True))
     assert (going(plan), plan.replaced) == ([(50, "old-epochs")], SegmentAmount())
 
 
@@ -168,7 +170,7 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
 
 
 @pytest.mark.parametrize(
-    ("told", "topic_id", "wish", "standing"),
+    ("told", "topic_id", "options", "standing"),
     [
         (None, TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
         (facts(True, orders=TIERED), TOPIC_ID, ExpireOptions(), TopicOwner.LIVE),
@@ -192,14 +194,14 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
     ],
 )
 def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
-    told: TopicOwners | None, topic_id: Uuid, wish: ExpireOptions, standing: TopicOwner
+    told: TopicOwners | None, topic_id: Uuid, options: ExpireOptions, standing: TopicOwner
 ) -> None:
     """A live broker's topic is refused; another one of its name is not that topic."""
-    assert standing_of("orders", topic_id, told, wish) is standing
+    assert standing_of("orders", topic_id, told, options) is standing
 
 
 @pytest.mark.parametrize(
-    ("told", "wish", "rules"),
+    ("told", "options", "rules"),
     [
         (None, ExpireOptions(), RetentionSettings()),
         (None, ExpireOptions(1, 2, {("orders", 7): 3}), RetentionSettings(1, 2, 3)),
@@ -219,10 +221,10 @@ def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
     ],
 )
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
-    told: TopicOwners | None, wish: ExpireOptions, rules: RetentionSettings
+    told: TopicOwners | None, options: ExpireOptions, rules: RetentionSettings
 ) -> None:
     """An archive does not begin where the local log does, unless that is asked for."""
-    assert rules_of(tp("orders"), told, wish) == rules
+    assert rules_of(tp("orders"), told, options) == rules
 
 
 @pytest.mark.parametrize("said", [{"max_delete": 0}, {"open_for_ms": -1}])

@@ -31,7 +31,7 @@ def plan_of(partition: int = 7, standing: TopicOwner = TopicOwner.OURS) -> Parti
         found,
         standing=standing,
         rules=RetentionSettings(retention_ms=5_000),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=10_000,
     )
 
@@ -116,7 +116,7 @@ def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint(
         found,
         standing=TopicOwner.OURS,
         rules=RetentionSettings(),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=1,
     )
     told = report(plans=(plan,), receipts=())
