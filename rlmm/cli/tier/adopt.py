@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     echo_plan,
     quiet_log,
     require_new,
     stopping_signals,
-    told_and_kept,
 )
 from rlmm.cli.tier_common.options import adopting, job_options
 from rlmm.cli.tier_common.progress_line import progress_line
@@ -98,13 +97,11 @@ def _run(
 ) -> None:
     require_new(report_file)
     with quiet_log(), open_surroundings(adopting(request)) as at:  # noqa: SIM117 - in this order
-        with progress_line() as line, stopping_signals() as stopped:
+        with progress_line() as line, stopping_signals() as why_stop:
             listeners = AdoptionListeners(
-                lambda: stopped[0] if stopped else "",
+                why_stop,
                 lambda plan: echo_plan(plan, output),
                 line.show,
             )
             report = work(at, listeners=listeners)
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(TopicBusy.exit_code if report.is_busy else EXIT_FOUND)
+    conclude(report, output, report_file, TopicBusy.exit_code)

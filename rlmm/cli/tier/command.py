@@ -25,12 +25,12 @@ from rlmm.cli.common.shared_flags import name_variables
 from rlmm.cli.tier.adopt import adopt_group, run_adopting
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     echo_plan,
     quiet_log,
     require_new,
     save,
     stopping_signals,
-    told_and_kept,
     warn_of,
 )
 from rlmm.cli.tier_common.options import (
@@ -189,17 +189,15 @@ def run_command(
             planned = make_job_plan(at)
             _show_plan(planned.plan, planned.seen.unusable, output)
             return
-        with progress_line() as line, stopping_signals() as stopped:
+        with progress_line() as line, stopping_signals() as why_stop:
             report = run_job(
                 at,
                 plan,
-                why_stop=lambda: stopped[0] if stopped else "",
+                why_stop=why_stop,
                 on_plan=lambda made: echo_plan(made, output),
                 on_progress=line.show,
             )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 @tier.command("status", epilog=ending("status"))

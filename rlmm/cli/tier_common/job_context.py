@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import ConfigError
 from rlmm.telemetry.logs import set_up
 from rlmm.telemetry.settings import LoggingSettings, LogLevel
@@ -18,12 +19,13 @@ from spark_tiering.copy_job.source_problems import hindrances
 from spark_tiering.copy_plan.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rlmm.telemetry.logs import LogLines
     from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.reporting.report import Report
 
 _log = logging.getLogger("rlmm.cli.tier.around")
 
@@ -37,21 +39,21 @@ def quiet_log() -> AbstractContextManager[LogLines]:
 
 
 @contextmanager
-def stopping_signals() -> Iterator[list[str]]:
-    """The signals that asked to stop; a second one ends the process as it always does."""
-    heard: list[str] = []
+def stopping_signals() -> Iterator[Callable[[], str]]:
+    """Yield a function that names the signal received; a second signal ends the process."""
+    received: list[str] = []
 
-    def hear(number: int, _: Any) -> None:
+    def receive(number: int, _: Any) -> None:
         name = signal.Signals(number).name
-        if heard:
+        if received:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        heard.append(name)
-        _log.warning("%s: what is on its way is finished first", name)
+        received.append(name)
+        _log.warning("%s: the work in progress is finished first", name)
 
-    before = {one: signal.signal(one, hear) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield heard
+        yield lambda: received[0] if received else ""
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
@@ -110,12 +112,20 @@ def save(file: Path, content: bytes) -> None:
         raise ConfigError(msg) from error
 
 
-def told_and_kept(
+def conclude(report: Report, output: str, file: Path | None, busy: int = EXIT_FOUND) -> None:
+    """Print and keep *report*; exit with 1, or *busy* for a busy topic, where it is not fine."""
+    print_and_keep(report.lines(), report.document(), output, file)
+    if not report.is_fine:
+        is_busy = getattr(report, "is_busy", False)
+        click.get_current_context().exit(busy if is_busy else EXIT_FOUND)
+
+
+def print_and_keep(
     lines: Iterator[str], document: dict[str, Any], output: str, file: Path | None
 ) -> None:
     """
-    A report printed, and kept in *file*; printed first: what was done is told in any case, and it
-    is kept where nobody reads what is printed.
+    Print a report, and keep it in *file*. It is printed first, so that the operator sees it in any
+    case, and kept also where printing fails.
     """
     try:
         if output == "json":

@@ -16,7 +16,12 @@ from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.job_context import (
+    print_and_keep,
+    quiet_log,
+    require_new,
+    stopping_signals,
+)
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
@@ -112,10 +117,7 @@ def audit_command(  # noqa: PLR0913 - one for each flag
         tier = opened.enter_context(open_tier(only_looking(require_begun(request))))
         if is_deleting:
             require_deletable(tier)
-        stopped = opened.enter_context(stopping_signals())
-
-        def why_stop() -> str:
-            return stopped[0] if stopped else ""
+        why_stop = opened.enter_context(stopping_signals())
 
         def deletions(
             rules: AuditRules, orphans: Callable[[], Iterator[UnknownObjectSet]]
@@ -138,7 +140,7 @@ def audit_command(  # noqa: PLR0913 - one for each flag
                 report.orphans_file = str(save_file)
             if is_deleting and not report.stopped:
                 report.deletions = deletions(audit.rules, audit.orphans)
-            told_and_kept(report.lines(), report.document(), output, report_file)
+            print_and_keep(report.lines(), report.document(), output, report_file)
             is_fine = report.is_fine
     if not is_fine:
         click.get_current_context().exit(EXIT_FOUND)
@@ -169,7 +171,7 @@ def _by_list(
     document: dict[str, Any] = {
         "format": "rlmm-tier-orphans-report", "version": 1, **done.document()
     }  # fmt: skip
-    told_and_kept(done.lines(), document, output, report_file)
+    print_and_keep(done.lines(), document, output, report_file)
     return done.is_fine
 
 

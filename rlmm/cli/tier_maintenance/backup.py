@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.cli.common.environment_variables import ExplicitFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     ending_signals,
     quiet_log,
     require_new,
     stopping_signals,
-    told_and_kept,
 )
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
@@ -61,9 +60,7 @@ def export_command(
     require_new(report_file)
     with quiet_log(), ending_signals(), open_tier(request) as tier, progress_line() as line:
         report = export_backup(tier, file, Meter(line.show))
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 @backup_group.command("import", epilog=ending("backup import"))
@@ -100,18 +97,16 @@ def import_command(
     """
     _require_every_topic(request)
     require_new(report_file)
-    with quiet_log(), progress_line() as line, stopping_signals() as stopped:
+    with quiet_log(), progress_line() as line, stopping_signals() as why_stop:
         report = import_backup(
             access_of(request),
             file,
             is_applied=is_applied,
             is_other_cluster=is_other_cluster,
-            why_stop=lambda: stopped[0] if stopped else "",
+            why_stop=why_stop,
             meter=Meter(line.show),
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _require_every_topic(request: CareRequest) -> None:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.job_context import conclude, quiet_log, require_new, stopping_signals
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.cli.tier_maintenance.options import attach, care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.options import ExpireOptions
@@ -23,7 +22,6 @@ from spark_tiering.maintenance.wiring import only_looking, open_tier, require_be
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.expire.report import ExpireReport
     from spark_tiering.maintenance.request import CareRequest
 
 EXIT_BUSY = 4
@@ -113,15 +111,9 @@ _LIMITS = (
 )  # fmt: skip
 
 
-def _limits(function: Any) -> Any:
-    for option in reversed(_LIMITS):
-        function = option(function)
-    return function
-
-
 @click.command("expire", epilog=ending("expire"))
 @care_options()
-@_limits
+@attach(_LIMITS)
 def expire_command(
     request: CareRequest,
     *,
@@ -150,17 +142,16 @@ def expire_command(
         quiet_log(),
         open_tier(request) as tier,
         progress_line() as line,
-        stopping_signals() as stopped,
+        stopping_signals() as why_stop,
     ):
         report = expire(
             tier,
             wish,
             is_applied=is_applied,
-            why_stop=lambda: stopped[0] if stopped else "",
+            why_stop=why_stop,
             on_progress=line.show,
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    _exit(report)
+    conclude(report, output, report_file, EXIT_BUSY)
 
 
 def _wish_of(flags: dict[str, Any]) -> ExpireOptions:
@@ -185,11 +176,3 @@ def _wish_of(flags: dict[str, Any]) -> ExpireOptions:
             raise ConfigError(msg)
         starts[label.topic, label.partition] = offset
     return replace(wish, log_starts=starts)
-
-
-def _exit(report: ExpireReport) -> None:
-    context = click.get_current_context()
-    if report.is_busy:
-        context.exit(EXIT_BUSY)
-    if not report.is_fine:
-        context.exit(EXIT_FOUND)

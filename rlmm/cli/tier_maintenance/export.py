@@ -12,11 +12,11 @@ from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, told_and_kept
+from rlmm.cli.tier_common.job_context import conclude, print_and_keep, quiet_log, require_new
 from rlmm.cli.tier_common.options import flags_given
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
-from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.cli.tier_maintenance.options import attach, care_options
 from rlmm.errors import ConfigError
 from rlmm.inspection.replay import ReplayEnd
 from spark_tiering.maintenance.new_file import new_file, require_free
@@ -113,15 +113,9 @@ _ASKED = (
 )  # fmt: skip
 
 
-def _asked(function: Any) -> Any:
-    for option in reversed(_ASKED):
-        function = option(function)
-    return function
-
-
 @click.command("export", epilog=ending("export"))
 @care_options(store="optional")
-@_asked
+@attach(_ASKED)
 def export_command(
     request: CareRequest,
     *,
@@ -166,9 +160,9 @@ def export_command(
     if is_printed:
         for line in report.lines():
             click.echo(line, err=True)
-        told_and_kept(iter(()), report.document(), "table", report_file)
+        print_and_keep(iter(()), report.document(), "table", report_file)
     else:
-        told_and_kept(report.lines(), report.document(), output, report_file)
+        print_and_keep(report.lines(), report.document(), output, report_file)
     if report.unread or (flags["fail_on_gap"] and report.has_gaps):
         click.get_current_context().exit(EXIT_FOUND)
 
@@ -300,6 +294,4 @@ def _check(
         else:
             fate_of = fates_in_moment(tier.moment(), plan)
         report = CheckReport(plan, tuple(revisit(plan, fate_of)), tier.now_ms())
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)

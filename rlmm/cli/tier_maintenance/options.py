@@ -27,7 +27,7 @@ from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.maintenance.request import CareRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Wanted = Literal["required", "optional", "none"]
 
@@ -47,6 +47,17 @@ _REPORT = (
         help="Keep the report in a new file as well.",
     ),
 )  # fmt: skip
+
+
+def attach(options: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return a decorator that adds *options* to a command, in their order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def care_options(
@@ -73,12 +84,9 @@ def care_options(
             flags = {name: given.pop(name) for name in names}
             return function(care_request_of(flags, metadata), **given)
 
-        command: Any = called
-        for option in reversed(_REPORT):
-            command = option(command)
+        command = attach(_REPORT)(called)
         before = {parameter.name for parameter in command.__click_params__}
-        for option in reversed(groups):
-            command = option(command)
+        command = attach(groups)(command)
         names = [one.name for one in command.__click_params__ if one.name not in before]
         return command
 

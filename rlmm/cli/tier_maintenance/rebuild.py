@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.snapshot.folders import snapshot_roots
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     ending_signals,
     quiet_log,
     require_new,
     stopping_signals,
-    told_and_kept,
 )
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
@@ -155,9 +154,7 @@ def rebuild_command(  # noqa: PLR0913 - the flags
         options = RebuildOptions(CustomFields(fields), custom_bytes_max, pasts)
         with open_tier(only_looking(request)) as tier, progress_line() as line:
             report = rebuild(tier, save_file, options, Meter(line.show))
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _apply(
@@ -174,19 +171,17 @@ def _apply(
         quiet_log(),
         open_tier(request) as tier,
         progress_line() as line,
-        stopping_signals() as stopped,
+        stopping_signals() as why_stop,
     ):
         report = apply(
             tier,
             file,
             is_applied=not dry_run,
             is_other_log=other,
-            why_stop=lambda: stopped[0] if stopped else "",
+            why_stop=why_stop,
             meter=Meter(line.show),
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _require_lines(path: Path) -> None:

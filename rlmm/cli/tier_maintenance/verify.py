@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.job_context import (
+    conclude,
+    quiet_log,
+    require_new,
+    stopping_signals,
+)
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.cli.tier_maintenance.options import attach, care_options
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
@@ -85,15 +89,9 @@ _LOOKING = (
 )  # fmt: skip
 
 
-def _looking(function: Any) -> Any:
-    for option in reversed(_LOOKING):
-        function = option(function)
-    return function
-
-
 @click.command("verify", epilog=ending("verify"))
 @care_options()
-@_looking
+@attach(_LOOKING)
 def verify_command(
     request: CareRequest, *, output: str, report_file: Path | None, **flags: Any
 ) -> None:
@@ -114,17 +112,15 @@ def verify_command(
         quiet_log(),
         open_tier(only_looking(require_begun(request))) as tier,
         progress_line() as line,
-        stopping_signals() as stopped,
+        stopping_signals() as why_stop,
     ):
         report = verify_tier(
             tier,
             options,
-            why_stop=lambda: stopped[0] if stopped else "",
+            why_stop=why_stop,
             on_progress=line.show,
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _options_of(flags: dict[str, Any]) -> VerifyOptions:
