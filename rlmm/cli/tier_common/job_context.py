@@ -1,4 +1,4 @@
-"""What surrounds every job of `rlmm tier`: signals, log lines, files that are made."""
+"""The context of every job of `rlmm tier`: signals, log lines, reports, new files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ LINES_MAX = 10
 
 
 def quiet_log() -> AbstractContextManager[LogLines]:
-    """Log lines on standard error: how far a job is, and whatever is wrong."""
     levels = ("rlmm.cli.tier.progress=info",)
     return set_up(LoggingSettings(level=LogLevel.WARNING, levels=levels))
 
@@ -62,8 +61,8 @@ def stopping_signals() -> Iterator[Callable[[], str]]:
 @contextmanager
 def ending_signals() -> Iterator[None]:
     """
-    SIGTERM ends the block as Ctrl-C does, where nothing is changed that has to be told: files that
-    were half made go with it.
+    Let SIGTERM end the block as Ctrl-C does, where nothing is changed that needs a report:
+    half-written files are removed.
     """
 
     def end(number: int, _: Any) -> None:
@@ -77,14 +76,13 @@ def ending_signals() -> Iterator[None]:
 
 
 def echo_plan(plan: CopyPlan, output: str) -> None:
-    """What is going to be done; with JSON the report is the only answer."""
+    """With JSON the report is the only output."""
     warn_of(plan)
     if output != "json":
         click.echo(summary(plan), nl=False)
 
 
 def warn_of(plan: CopyPlan) -> None:
-    """A line for what cannot be copied until somebody has looked at it; the first ones of many."""
     lines = hindrances(plan)
     for line in lines[:LINES_MAX]:
         _log.warning("%s", line)
@@ -93,17 +91,14 @@ def warn_of(plan: CopyPlan) -> None:
 
 
 def require_new(file: Path | None) -> None:
-    """
-    Raise `ConfigError` where *file* is there, or could not be made: before anything is done whose
-    outcome is to be kept in it.
-    """
+    """Raise `ConfigError` where *file* exists, or could not be made, before the job begins."""
     if file is not None:
         save(file, b"")
         file.unlink()
 
 
 def save(file: Path, content: bytes) -> None:
-    """Keep *content* in a new file: nothing is overwritten."""
+    """Write *content* to a new file; an existing one is not overwritten."""
     try:
         with file.open("xb") as opened:
             opened.write(content)

@@ -1,4 +1,4 @@
-"""`rlmm tier backup`: every event of the metadata topic out to a file, and in again."""
+"""`rlmm tier backup`: every event of the metadata topic is exported to a file, and imported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _THERE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group("backup")
 def backup_group() -> None:
-    """Keep all events of the metadata topic in a file, and bring them back."""
+    """Export all events of the metadata topic to a file, and import them."""
 
 
 @backup_group.command("export", epilog=ending("backup export"))
@@ -45,14 +45,14 @@ def export_command(
     request: CareRequest, *, file: Path, output: str, report_file: Path | None
 ) -> None:
     """
-    Write every event of the metadata topic into FILE, which must not be there yet.
+    Export every event of the metadata topic to FILE, which must not exist yet.
 
-    FILE is written as its name says: .jsonl, .jsonl.gz, .jsonl.zst or .parquet. It has records as
-    they are, what nobody understands included, and beside each what it says. It is there whole or
-    not at all.
+    The form of FILE follows its name: .jsonl, .jsonl.gz, .jsonl.zst or .parquet. FILE has the
+    records as they are, also those that cannot be decoded, with the fields of each event beside
+    them. FILE is written whole or not at all.
 
-    Exit codes: 0; 1 where some records could not be read, and are not in FILE; 2 for a wrong FILE
-    or flags that contradict each other; 3 and 4 where the metadata cannot be reached or read.
+    Exit codes: 0; 1 some records could not be read, and are not in FILE; 2 a wrong FILE or invalid
+    flags; 3 and 4 the metadata cannot be reached or read.
     """
     _require_every_topic(request)
     is_table(file)
@@ -67,11 +67,11 @@ def export_command(
 @click.argument("file", type=_THERE)
 @click.option(
     "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
-    help="Append the events; else say what would be done.",
+    help="Append the events; without this flag the command is a dry run.",
 )  # fmt: skip
 @click.option(
     "--other-cluster", "is_other_cluster", is_flag=True,
-    help="Also into the log of a cluster that the backup is not of.",
+    help="Allow the log of another cluster than that of the backup.",
 )  # fmt: skip
 @care_options(store="none", has_engine=False)
 def import_command(
@@ -84,16 +84,16 @@ def import_command(
     report_file: Path | None,
 ) -> None:
     """
-    Bring the events of FILE into an empty log: the folder of --embedded, or the topic of a cluster.
+    Import the events of FILE into an empty log: the folder of --embedded, or the topic of a
+    cluster. By default this is a dry run.
 
-    All of FILE is read and checked first. The log must have as many partitions, and hold nothing;
-    or the first events of this very FILE, as an import leaves them that was broken off: it is gone
-    on with. A folder that is not there yet becomes the log that was backed up, with its ids.
-    Without --apply nothing is changed.
+    FILE is read and checked to its end first. The log must have the same number of partitions, and
+    be empty, or hold the first events of this FILE: then a stopped import is continued. A folder
+    that does not exist becomes the log that was backed up, with its ids.
 
-    Exit codes: 0; 1 where FILE lacks what could not be read when it was made, or a signal stopped
-    the import; 2 for a FILE that is no whole backup, and for a log that cannot take it; 3 and 4
-    where the log cannot be reached.
+    Exit codes: 0; 1 FILE lacks records that could not be read at the export, or a signal stopped
+    the import; 2 FILE is not a whole backup, or the log cannot take it; 3 and 4 the log cannot be
+    reached.
     """
     _require_every_topic(request)
     require_new(report_file)
