@@ -49,7 +49,6 @@ class Died(BaseException):
 
 @contextmanager
 def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever reaches outside is counted; right after *point* nothing comes any more."""
     counts: Counter[str] = Counter()
 
     def passed(name: str) -> None:
@@ -87,7 +86,6 @@ def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def audited(place: TierPlace) -> AuditReport:
-    """An audit of a place, two days later: what is left over has been so for long."""
     request = CareRequest(embedded=place.archive, store=place.store_settings, prefix=place.prefix)
     with (
         open_tier(request, now_ms=lambda: SYSTEM_CLOCK.now_ms() + OLD_MS) as tier,
@@ -99,7 +97,6 @@ def audited(place: TierPlace) -> AuditReport:
 
 
 def expected_codes(place: TierPlace) -> Counter[str]:
-    """What is to be found, from what metadata and store have."""
     found: Counter[str] = Counter()
     there = set(place.objects())
     for segment in place.segments():
@@ -114,7 +111,6 @@ def expected_codes(place: TierPlace) -> Counter[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """One partition with two segments that can be copied."""
     return TierPlace(tmp_path, partitions=(ORDERS,))
 
 

@@ -55,7 +55,6 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """One partition with two segments, copied."""
     place = TierPlace(tmp_path, partitions=(ORDERS,))
     assert place.run().is_fine
     return place
@@ -63,7 +62,6 @@ def place(tmp_path: Path) -> TierPlace:
 
 def expire(place: TierPlace, drivers: Drivers, *more: str, dies_at: Point | int | None = None,
            later_ms: int = 0) -> Ended:  # fmt: skip
-    """`rlmm tier expire --apply` as a process."""
     return drivers.run(
         "tier", "expire", "--embedded", str(place.archive), "--store",
         str(place.folder / "store"), "--no-spark", "--apply", *more,
@@ -72,7 +70,6 @@ def expire(place: TierPlace, drivers: Drivers, *more: str, dies_at: Point | int 
 
 
 def check_rerun(place: TierPlace, drivers: Drivers, objects: dict[str, int], *more: str) -> None:
-    """The next run, once it may, brings everything to its end; what stays is what it was."""
     ended = expire(place, drivers, *more, later_ms=LATER_MS)
     assert ended.exit_code == 0, ended.output
     assert place.objects() == {key: size for key, size in objects.items() if KEPT in key}

@@ -25,21 +25,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake looks at no credentials, and nobody waits between attempts."""
     known_as("somebody", "something", tmp_path, monkeypatch)
     monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
 
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
     with ObjectStub() as stub:
         yield stub
 
 
 @pytest.fixture
 def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
-    """Two partitions with two segments each, copied to it."""
     place = TierPlace(tmp_path, stub_bucket(stub).settings, prefix="tier/")
     assert place.run().is_fine
     return place

@@ -51,8 +51,6 @@ _STEP = st.one_of(
 
 @dataclass
 class Model:
-    """What happened, as plain sets."""
-
     states: dict[SegmentId, SegmentState] = field(default_factory=dict)
     touched: dict[SegmentId, int] = field(default_factory=dict)
     deleted: set[SegmentId] = field(default_factory=set)
@@ -64,7 +62,6 @@ class Model:
 
 
 def play(tier: AuditedTier, steps: list[tuple[tuple[Any, ...], bool]]) -> Model:
-    """Let it happen, to the tier and to the model."""
     model = Model()
     for (what, *about), is_old in steps:
         at_ms = OLD_MS if is_old else YOUNG_MS
@@ -109,7 +106,6 @@ def play(tier: AuditedTier, steps: list[tuple[tuple[Any, ...], bool]]) -> Model:
 
 
 def naive(model: Model, log_start: int) -> tuple[dict[str, set[SegmentId]], dict[str, int]]:
-    """Verdicts with their segments, and findings: each segment by itself, by plain conditions."""
     verdicts: dict[str, set[SegmentId]] = defaultdict(set)
     found: dict[str, int] = defaultdict(int)
     for one in {*model.states, *model.objects}:
@@ -131,7 +127,6 @@ def naive(model: Model, log_start: int) -> tuple[dict[str, set[SegmentId]], dict
 def naive_one(
     model: Model, one: SegmentId, log_start: int, *, is_ending: bool, is_old: bool
 ) -> tuple[str, str]:
-    """The verdict on one segment's objects, and what is found about it."""
     objects, state = model.objects.get(one, {}), model.states.get(one)
     incomplete = "TIER-INCOMPLETE-SET"
     if state is not None and is_ending:
@@ -151,7 +146,6 @@ def naive_one(
 
 
 def naive_ended(model: Model) -> int:
-    """Topics that are deleted for long, and of which something is left."""
     count = 0
     for topic in ("orders", "gone"):
         events = [at for one, at in model.touched.items()
@@ -168,7 +162,6 @@ def naive_ended(model: Model) -> int:
 def naive_unknown(
     model: Model, one: SegmentId, objects: dict[ObjectKind, int], log_start: int
 ) -> str:
-    """Of objects that are old and of no segment that the metadata has."""
     start = 100 * ((one.uuid[-1] - 1) % 10)
     has_end = ObjectKind.MANIFEST in objects
     is_below = start + 99 < log_start if has_end else start < log_start
@@ -182,7 +175,6 @@ def naive_unknown(
 
 
 def naive_gaps(model: Model, partition: TopicIdPartition, log_start: int) -> int:
-    """Runs of offsets, from the first finished segment to the last, in which nothing is."""
     of = {one: state for one, state in model.states.items() if one.partition == partition}
     starts = {100 * ((one.uuid[-1] - 1) % 10): state for one, state in of.items()}
     finished = [start for start, state in starts.items() if state is CF]

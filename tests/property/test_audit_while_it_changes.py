@@ -35,7 +35,6 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 
 def a_copy(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
-    """A step at a time: announced, written with the manifest last, finished."""
     tier.say(segment)
     yield
     for kind in ObjectKind:
@@ -46,7 +45,6 @@ def a_copy(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
 
 
 def a_deletion(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
-    """A step at a time: announced, gone with the manifest first, told as over."""
     tier.say(update(segment.id, DS, event_timestamp_ms=NOW_MS))
     yield
     for kind in (MANIFEST, INDEXES, LOG):
@@ -57,7 +55,6 @@ def a_deletion(tier: AuditedTier, segment: SegmentMetadata) -> Iterator[None]:
 
 
 def filled() -> tuple[AuditedTier, list[SegmentMetadata], list[SegmentMetadata]]:
-    """A tier with segments that may be deleted, and orphans."""
     tier = AuditedTier(cluster=told_cluster(ORDERS, OTHER, log_start=1_000))
     kept, orphans = [], []
     for number in range(6):

@@ -44,7 +44,6 @@ STAGES = ("open", "whole", "finished", "deleting", "deleted")
 
 @st.composite
 def tiers(draw: st.DrawFn) -> list[tuple[SegmentMetadata, str]]:
-    """Segments in the order in which their copies began, and how far each came."""
     found = []
     for number in range(draw(st.integers(0, 9))):
         start = draw(st.integers(0, OFFSETS - 1))
@@ -69,7 +68,6 @@ def tiers(draw: st.DrawFn) -> list[tuple[SegmentMetadata, str]]:
 
 
 def origin(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
-    """The metadata that was lost; copies end in the order in which they began."""
     shard = PythonShard(0)
     for segment, _ in tier:
         shard.apply_event(entry_of(segment).start)
@@ -86,7 +84,6 @@ def origin(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
 
 
 def recovered(segment: SegmentMetadata) -> SegmentMetadata:
-    """What comes of the bytes of its manifest."""
     content = format_manifest(replace(manifest_of(segment), described=describe(segment)))
     manifest = parse_manifest(content)
     assert not isinstance(manifest, LayoutFinding)
@@ -102,7 +99,6 @@ def rebuilt(
     shard: PythonShard,
     stop_after: int | None = None,
 ) -> list[RebuildFate]:
-    """Publish what the objects give back, or the first of it; what each of them was."""
     sets = [
         ReadSet(segment.id, segment.start_offset, 0, recovered(segment))
         for segment, stage in tier
@@ -139,7 +135,6 @@ def answers(shard: PythonShard) -> list[object]:
 
 
 def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
-    """By the named rules: everything that is whole, and no deletion of it known."""
     kept = [(one, "finished") for one, stage in tier if stage in ("whole", "finished")]
     return origin(kept)
 

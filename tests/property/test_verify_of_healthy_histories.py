@@ -34,8 +34,6 @@ BROKERS = 3
 
 @dataclass
 class Healthy:
-    """One user partition of a cluster that is well, as stock brokers treat it."""
-
     shard: PythonShard = field(default_factory=lambda: PythonShard(0))
     end: int = 0
     log_start: int = 0
@@ -50,7 +48,6 @@ class Healthy:
     # ----------------------------------------------------------------------- what happens
 
     def write(self, count: int) -> None:
-        """Records, and now and then a new segment; each broker at an offset of its own."""
         self.end += count
         for broker, begins in enumerate(self.rolled):
             at = self.end - (count * (broker + 1)) % 5
@@ -58,13 +55,11 @@ class Healthy:
                 begins.append(at)
 
     def change_leader(self, number: int) -> None:
-        """A clean one: the new one has all that was committed; an epoch without records is gone."""
         self.leader = number % BROKERS
         epoch = self.epochs[-1][0] + 1
         self.epochs = [one for one in self.epochs if one[1] < self.end] + [(epoch, self.end)]
 
     def copy(self, number: int) -> None:
-        """The next closed segment: copied, given up, failed and undone, or copied once more."""
         begins = self.rolled[self.leader]
         at = bisect_right(begins, max(self._copied() + 1, self.log_start)) - 1
         if at + 1 >= len(begins):
@@ -82,11 +77,9 @@ class Healthy:
                 self._add(finished(self._start(base, last), event_timestamp_ms=self._now))
 
     def delete_records(self, number: int) -> None:
-        """By hand: the log begins later, at whatever offset."""
         self._begin_at(self.log_start + number % (self.end - self.log_start + 1))
 
     def retain(self, number: int) -> None:
-        """The next run of retention; it breaches so many segments, and may be interrupted."""
         due: list[SegmentMetadata] = []
         breached, log_start = number % 4, self.log_start
         for epoch, _ in self.epochs:
@@ -112,7 +105,6 @@ class Healthy:
             self._add(delete_finished(one.id, event_timestamp_ms=self._now))
 
     def _of_epochs_that_are_gone(self, due: list[SegmentMetadata]) -> list[SegmentMetadata]:
-        """What lies before the leader's first epoch goes whole, in whatever state."""
         first = self.epochs[0][0]
         return [
             one
@@ -127,7 +119,6 @@ class Healthy:
         return len(self.events)
 
     def _copied(self) -> int:
-        """As a leader finds out: of its newest epoch that anything was copied of."""
         behind = self.end
         for epoch, first in reversed(self.epochs):
             highest = self.shard.highest_offset(tp(), epoch)
@@ -137,7 +128,6 @@ class Healthy:
         return -1
 
     def _begin_at(self, log_start: int) -> None:
-        """Epochs that end before it are gone, the one that it lies in begins there."""
         self.log_start = max(self.log_start, log_start)
         at = bisect_right([first for _, first in self.epochs], self.log_start) - 1
         epoch, first = self.epochs[at]
@@ -159,7 +149,6 @@ class Healthy:
         self.look()
 
     def look(self) -> None:
-        """What is found, with the ends of the log and without."""
         local = max(self.log_start, min(self._copied() + 1, self.end))
         ends = PartitionOffsets(earliest=self.log_start, earliest_local=local, latest=self.end)
         found = verify_partition(self.shard, tp(), ends)
@@ -169,7 +158,6 @@ class Healthy:
         assert worse_than_notes(found) == [], (self.log_start, self.end, self.epochs)
 
     def _has_leftovers(self) -> bool:
-        """Before retention runs nobody but the cluster can know that these are not wanted."""
         return any(one.last_offset < self.log_start for one in self.shard.segments(tp()))
 
 
@@ -190,7 +178,6 @@ OFTEN = ["write"] * 5 + ["copy"] * 5 + ["lead"] * 2 + ["retain"] * 2 + ["delete"
 
 
 def played(steps: list[tuple[str, int]]) -> Healthy:
-    """A cluster to which this happened."""
     cluster = Healthy()
     for name, number in steps:
         ACTIONS[name](cluster, number)

@@ -46,13 +46,11 @@ ODD = (
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """An embedded log of few partitions, with copies, and records that nobody understands."""
     folder = tmp_path / "archive"
     asyncio.run(begin_log(folder / "log"))
     with open_tier(CareRequest(embedded=folder)) as tier:
@@ -66,7 +64,6 @@ def archive(tmp_path: Path) -> Path:
 
 
 async def append_odd(log: Path) -> None:
-    """What other releases may have written."""
     async with await LogRegistry.open(log) as registry:
         partition = await registry.partition(TOPIC, 0)
         await partition.append(build_batch(ODD, 0), timeout_s=5)
@@ -77,14 +74,12 @@ def backup(*arguments: object) -> Result:
 
 
 def exported(file: Path, folder: Path) -> bytes:
-    """The backup of the embedded log in *folder*."""
     done = backup("export", file, "--embedded", folder)
     assert done.exit_code == 0, done.output
     return file.read_bytes()
 
 
 def records_in(folder: Path) -> dict[str, str]:
-    """The files of records of an embedded log."""
     files = digest_of_tree(folder / "log")
     return {name: digest for name, digest in files.items() if name.endswith(".log")}
 

@@ -44,7 +44,6 @@ ORDERS = tp("orders", 0)
 
 
 async def own_access(kafka: TieredKafka, **settings: str) -> EmbeddedAccess:
-    """A topic of our own on a real broker, in the form of a metadata topic."""
     topic = own_topic("care")
     settings = {"retention.ms": "-1"} | settings
     await create_topic(kafka.login, topic, partitions=COUNT, settings=settings)
@@ -52,8 +51,6 @@ async def own_access(kafka: TieredKafka, **settings: str) -> EmbeddedAccess:
 
 
 class OfTopic:
-    """What an export needs of a tier, over the topic of *access*."""
-
     def __init__(self, access: EmbeddedAccess) -> None:
         self._thread = LoopThread("care-kafka")
         self._kafka = self._thread.wait(KafkaLog.open(kafka_settings(access)))
@@ -65,7 +62,6 @@ class OfTopic:
 
 
 def exported(access: EmbeddedAccess, file: Path) -> BackupExportReport:
-    """The backup of the topic of *access*."""
     tier = OfTopic(access)
     try:
         return export_backup(cast("Tier", tier), file)
@@ -187,7 +183,6 @@ async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
 
 
 async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None:
-    """A transaction in the first partition: its records, and the marker behind them."""
     producer: Any = AIOKafkaProducer(
         bootstrap_servers=kafka.bootstrap, transactional_id=f"{topic}-writer"
     )

@@ -33,18 +33,15 @@ HISTORY = SharedHistory()
 
 
 def export(*arguments: str) -> Result:
-    """The command, in this process."""
     return CliRunner().invoke(cli, ["tier", "export", *arguments])
 
 
 def codes(result: Result) -> list[str]:
-    """Of the findings in a report that was asked for as JSON."""
     return [one["code"] for one in json.loads(result.stdout)["findings"]]
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TierPlace:
-    """Two partitions of two segments each, copied by a job."""
     forget_environment(monkeypatch, tmp_path)
     made = TierPlace(tmp_path)
     made.run()
@@ -54,7 +51,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TierPlace:
 
 @pytest.fixture
 def flags(place: TierPlace) -> list[str]:
-    """Metadata and store of that place."""
     return ["--embedded", str(place.archive), *Command(place).store]
 
 
@@ -241,7 +237,6 @@ def test_export_when_the_log_is_another_then_says_why_no_plan_is_made_again(
 
 
 def delete_everything(place: TierPlace) -> None:
-    """As retention does, all but the last step for the last one."""
     some = place.segments()
     assert place.metadata is not None
     with closing(open_metadata_access(place.metadata)) as metadata:
@@ -289,7 +284,6 @@ def test_check_when_segments_are_deleted_then_says_which(
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
-    """A service that runs, and a copy of its log, with all that can become of an event in it."""
     base = tmp_path_factory.mktemp("s")
     asyncio.run(write_folder(base / "copy", HISTORY))
     shutil.copytree(base / "copy", base / "data" / "log")

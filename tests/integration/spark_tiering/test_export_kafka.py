@@ -74,7 +74,6 @@ def _compare(kafka: TieredKafka, folder: Path) -> None:
 
 
 def _compare_with(folder: Path, source: list[str], whole: Path) -> None:
-    """Other topics of the broker go on meanwhile: to the byte it is the plan of one moment."""
     folder.mkdir()
     plan, now, then = require_plan(whole), folder / "now.json", folder / "then.json"
     _call(*source, "--topic", TOPIC, "--wait", "20s", "--save", str(now))

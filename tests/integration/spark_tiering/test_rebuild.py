@@ -36,13 +36,11 @@ MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def lost(tmp_path: Path) -> Lost:
-    """Nothing in the store, and no log yet."""
     return Lost(tmp_path)
 
 
@@ -143,7 +141,6 @@ def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -
 
 
 def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
-    """Whole sets in the store, and events by which all but the last of them are deleted."""
     going, gone, kept = (
         whole_segment(name, 100 * number, 100 * number + 99, partition=ORDERS)
         for number, name in enumerate(("going", "gone", "kept"))

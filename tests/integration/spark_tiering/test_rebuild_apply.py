@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def lost(tmp_path: Path) -> Lost:
-    """Nothing in the store, and no log yet."""
     return Lost(tmp_path)
 
 

@@ -28,13 +28,11 @@ CS, CF, DS, DF = SegmentState
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """A partition with two segments that were copied."""
     place = TierPlace(tmp_path, partitions=(ORDERS,))
     assert place.run().is_fine
     return place
@@ -46,7 +44,6 @@ def audit(place: TierPlace, *more: str) -> Result:
 
 
 def leave(place: TierPlace, number: int, *states: SegmentState) -> list[Path]:
-    """Old objects of a segment that the metadata brought to these states; their files."""
     one = SegmentId(ORDERS, Uuid.of(5, number))
     segment = SegmentMetadata(one, 1_000 * number, 1_000 * number + 9, 1, 0, 0, ((0, 0),), 10)
     if states:

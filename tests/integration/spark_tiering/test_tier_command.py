@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
     return TierPlace(tmp_path)
 
 
@@ -171,7 +169,6 @@ main()
 
 
 def read_terminal(descriptor: int) -> bytes:
-    """What is shown next; nothing once nobody is on the other side."""
     try:
         return os.read(descriptor, 4096)
     except OSError:

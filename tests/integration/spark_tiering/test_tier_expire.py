@@ -52,13 +52,11 @@ MARKED, STARTED, FINISHED = PartitionDeleteState
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def tier(tmp_path: Path) -> Command:
-    """The command, for two partitions with two segments each, all copied."""
     found = Command(TierPlace(tmp_path))
     assert found.place.run().is_fine
     return found

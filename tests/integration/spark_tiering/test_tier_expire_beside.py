@@ -48,13 +48,11 @@ DS = SegmentState.DELETE_SEGMENT_STARTED
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def tier(tmp_path: Path) -> Command:
-    """The command, for two partitions with two segments each, all copied."""
     found = Command(TierPlace(tmp_path))
     assert found.place.run().is_fine
     return found
@@ -168,7 +166,6 @@ def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_to
 
 
 def told_cluster(is_tiered: bool = False, **said: Any) -> ToldCluster:
-    """A cluster that has both topics, and deletes records of orders before 120."""
     facts = {
         one.topic: TopicFacts(
             one.topic, one.topic_id, {},

@@ -37,7 +37,6 @@ LIMIT = 2 * 15_000
 
 
 def request(kafka: TieredKafka, topic: str, store: Path) -> CareRequest:
-    """A tier whose metadata is the broker's own."""
     return CareRequest(
         source=SourceSettings(bootstrap_servers=kafka.bootstrap),
         store=LocalSettings(store),
@@ -46,7 +45,6 @@ def request(kafka: TieredKafka, topic: str, store: Path) -> CareRequest:
 
 
 def deleted_by(kafka: TieredKafka, topic: str) -> set[SegmentId]:
-    """What the broker has begun to delete."""
     events = (found.event for found in kafka.metadata_events(topic))
     return {event.id for event in events if event.state is DS}
 

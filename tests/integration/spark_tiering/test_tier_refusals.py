@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
     return TierPlace(tmp_path)
 
 
@@ -41,8 +39,6 @@ def tier(place: TierPlace) -> Command:
 
 @dataclass(frozen=True)
 class Bad:
-    """Something that cannot be done, and what is said of it."""
-
     exit_code: int
     says: str
     changes: dict[str, str | None]
@@ -146,7 +142,6 @@ def no_java(place: TierPlace) -> Bad:
 
 
 def no_java_for_a_saved_plan(place: TierPlace) -> Bad:
-    """Nothing needs to be read for it, so that Spark is not needed before."""
     changes: dict[str, str | None] = {"plan": _saved(place), "no_spark": None}
     return Bad(3, "engine-unfit: ", {**changes, "master": "local[1]"})
 
@@ -204,7 +199,6 @@ def _no_java(*_: object) -> None:
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """A bucket's endpoint that does as it is told."""
     with ObjectStub() as stub:
         yield stub
 

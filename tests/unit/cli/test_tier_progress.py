@@ -16,8 +16,6 @@ CLEAR = "\r\x1b[2K"
 
 
 class Clock:
-    """A time that a test sets."""
-
     def __init__(self) -> None:
         self.now_s = 100.0
 

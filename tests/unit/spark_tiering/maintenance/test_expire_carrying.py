@@ -30,7 +30,6 @@ STATES = (CF, CS, DS, CF, CF)
 
 
 def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
-    """Five segments, of which time takes the first four; the open copy has no objects."""
     segments = [
         started(at, at * 100, at * 100 + 99, size_bytes=10, state=state,
                 max_timestamp_ms=NOW_MS if at == 4 else at)
@@ -43,7 +42,6 @@ def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
 
 
 def plan_of(actions: HeldHands) -> PartitionExpirePlan:
-    """What is decided about what is there."""
     state = actions.deletes.get(tp())
     return decide(
         tp(),
@@ -63,7 +61,6 @@ def carried(actions: HeldHands, **said: Any) -> ExpireExecution:
 
 
 def fates(receipts: list[ExpireReceipt]) -> dict[int, str]:
-    """By where each segment begins."""
     return {one.segment.start_offset: one.fate.value for one in receipts}
 
 

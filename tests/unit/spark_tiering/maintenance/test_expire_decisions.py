@@ -33,7 +33,6 @@ MARKED = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)
 
 
 def segments(*states: SegmentState) -> list[Any]:
-    """Of 100 offsets and 10 bytes each, one behind the other; their newest record is as old."""
     return [
         started(at, at * 100, at * 100 + 99, size_bytes=10, max_timestamp_ms=at * 1_000,
                 event_timestamp_ms=at, state=state)
@@ -44,7 +43,6 @@ def segments(*states: SegmentState) -> list[Any]:
 def decided(
     found: list[Any], rules: RetentionSettings | None = None, **said: Any
 ) -> PartitionExpirePlan:
-    """The plan for one partition."""
     options: dict[str, Any] = {
         "standing": TopicOwner.OURS,
         "options": ExpireOptions(),
@@ -54,7 +52,6 @@ def decided(
 
 
 def going(plan: PartitionExpirePlan) -> list[tuple[int, str]]:
-    """Where each that goes begins, and why."""
     return [(one.segment.start_offset, one.reason.value) for one in plan.doomed]
 
 
@@ -156,7 +153,6 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
 
 
 def facts(is_own_log: bool, untold: str = "", **topics: Any) -> TopicOwners:
-    """A cluster; of each topic its settings, or None where they are not told."""
     there = {
         name: TopicFacts(name, TOPIC_ID, {}, None if said is None else settings(**said))
         for name, said in topics.items()

@@ -20,7 +20,6 @@ CS, CF, DS, _ = SegmentState
 
 
 def plan_of(partition: int = 7, standing: TopicOwner = TopicOwner.OURS) -> PartitionExpirePlan:
-    """Of three segments time takes two."""
     found = [
         started(at, at * 100, at * 100 + 99, size_bytes=10, state=CF,
                 max_timestamp_ms=9_000 if at == 2 else 0)
@@ -38,7 +37,6 @@ def plan_of(partition: int = 7, standing: TopicOwner = TopicOwner.OURS) -> Parti
 
 def report(*fates: ExpireFate, plans: tuple[PartitionExpirePlan, ...] | None = None, **said: Any
            ) -> ExpireReport:  # fmt: skip
-    """Of the segments that go the first ones have these fates."""
     plan = plan_of()
     receipts = tuple(
         ExpireReceipt(

@@ -131,7 +131,6 @@ def test_file_when_a_line_is_spoiled_then_is_judged_as_before(name: str, tmp_pat
 
 
 def accepted(name: str, folder: Path) -> dict[str, list[Any]]:
-    """The values that the reader of the recorded file accepts, by line and field."""
     lines = [json.loads(line) for line in (DOCUMENTS / name).read_bytes().splitlines()]
     found: dict[str, list[Any]] = {}
     for number, line in enumerate(lines):
@@ -157,7 +156,6 @@ def is_accepted(name: str, file: Path, content: bytes) -> bool:
 
 
 def paths_of(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every field and element; what a backup says of an event is for people alone."""
     if before[-1:] == ("event",) or not isinstance(value, dict | list):
         return
     for name in value if isinstance(value, dict) else range(len(value)):
@@ -175,7 +173,6 @@ def change(line: Any, path: tuple[Any, ...], value: object) -> None:
 
 
 def sealed(name: str, lines: list[dict[str, Any]], *, is_end: bool) -> bytes:
-    """The lines as a file, with the digest of lines that it should have."""
     raw = [json.dumps(line).encode() + b"\n" for line in lines]
     field = {"backup.jsonl": "lines_sha256", "rebuild.jsonl": "sha256"}.get(name)
     if field is not None and not is_end:

@@ -44,7 +44,6 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    """Two orphans, and a finished segment beside them."""
     tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000, local_start=1_100))
     tier.bring(segment_of(1, 0, 99), DF)
     tier.put(segment_of(2, 100, 199))
@@ -54,7 +53,6 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
-    """What became of the orphans of the last audit, in the order of their offsets."""
     done = tier.delete(**options)
     return [one.fate for one in sorted(done.receipts, key=lambda one: one.orphan.start_offset)]
 

@@ -11,7 +11,6 @@ ROWS = [BackupRow(0, offset, 5, None, b"%d" % offset) for offset in (3, 4, 7)]
 
 
 def there(count: int) -> list[BackupRow | LostOffsets]:
-    """What an import leaves that appended so many: at other offsets and times."""
     return [
         BackupRow(0, number, 9, row.key, row.value, row.headers)
         for number, row in enumerate(ROWS[:count])

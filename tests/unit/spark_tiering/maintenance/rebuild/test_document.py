@@ -38,7 +38,6 @@ HEAD = EventsFileHeader(
 
 
 def lines(entry: RestoredSegment = ENTRY) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both lines of a segment, as they are read again."""
     first, second = entry_fields(entry, "tier/")
     return parse_line(spaced_line(first)), parse_line(spaced_line(second))
 

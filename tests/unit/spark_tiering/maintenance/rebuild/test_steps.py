@@ -22,7 +22,6 @@ ENTRIES = [entry_of(ONE), entry_of(TWO)]
 
 
 def steps(*present: SegmentMetadata, entries: list[RestoredSegment] = ENTRIES) -> ApplySteps:
-    """What is to be done where *present* is there."""
     return steps_for(entries, {one.id: one for one in present})
 
 

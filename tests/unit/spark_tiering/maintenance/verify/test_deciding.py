@@ -51,7 +51,6 @@ GIB = 1024**3
 
 
 def segment(number: int, first: int, last: int, **changes: Any) -> SegmentMetadata:
-    """A finished segment of orders-7."""
     said = SegmentMetadata(
         segment_id(number), first, last, 1, 1, 1, ((0, first),), 100,
         state=SegmentState.COPY_SEGMENT_FINISHED,
@@ -252,7 +251,6 @@ def test_segment_when_its_epochs_do_not_fit_its_offsets_is_told() -> None:
 
 
 def report(**changes: Any) -> VerifyReport:
-    """One with three segments, looked at in two seconds."""
     said: dict[str, Any] = {
         "cluster_id": "c",
         "began_ms": 0,
