@@ -30,7 +30,6 @@ from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.served_metadata import ServedMetadata
 from tests.support.tier_answers import answers_in
-from tests.support.tier_command import forget_environment
 from tests.support.tier_places import begin_log, digest_of_tree
 
 if TYPE_CHECKING:
@@ -44,9 +43,7 @@ ODD = (
 )
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture

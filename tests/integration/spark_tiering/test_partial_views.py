@@ -15,7 +15,7 @@ from rlmm.metadata.assignment import Assignment
 from tests.support.data_reading import rows_read
 from tests.support.read_tiers import tier_in, usual_log
 from tests.support.served_metadata import PLACES, ServedMetadata
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_command import Command, said_on_stderr, trees
 from tests.support.tier_places import TierPlace
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ JOBS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @contextmanager

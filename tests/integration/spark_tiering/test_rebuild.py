@@ -23,7 +23,6 @@ from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started, partition_delete
 from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
 from tests.support.tier_answers import answers_in, answers_of
-from tests.support.tier_command import forget_environment
 from tests.support.tier_places import TierPlace
 
 if TYPE_CHECKING:
@@ -34,14 +33,7 @@ if TYPE_CHECKING:
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def lost(tmp_path: Path) -> Lost:
-    return Lost(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 # -------------------------------------------------------------------------- the topic is lost

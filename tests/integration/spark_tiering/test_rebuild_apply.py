@@ -6,7 +6,7 @@ import json
 import shutil
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -21,20 +21,8 @@ from tests.support.builders import delete_finished, delete_started
 from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted
 from tests.support.served_metadata import ServedMetadata
 from tests.support.tier_answers import answers_in
-from tests.support.tier_command import forget_environment
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def lost(tmp_path: Path) -> Lost:
-    return Lost(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(

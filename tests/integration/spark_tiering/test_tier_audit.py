@@ -14,7 +14,7 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.inventories import Row, csv_bytes, write_inventory
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_command import Command, said_on_stderr, trees
 from tests.support.tier_places import ORDERS, TierPlace
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ LONG_AGO_S = 1_600_000_000
 CS, CF, DS, DF = SegmentState
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture

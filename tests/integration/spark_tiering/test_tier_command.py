@@ -14,21 +14,14 @@ import pytest
 
 from rlmm.metadata.ids import TopicIdPartition
 from tests.support import tree
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_command import Command, said_on_stderr, trees
 from tests.support.tier_places import JOBS, ORDERS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    return TierPlace(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture
@@ -205,7 +198,7 @@ def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says
     counts = report["segments"]
     assert counts["finished"] + counts.get("left-open", 0) == counts["not-begun"] == 4
     assert b"\r\x1b[2K" in seen
-    assert b"what is on its way is finished first" in seen
+    assert b"the work in progress is finished first" in seen
     assert b"s left\x1b[2m" not in seen
     assert b"{" not in seen
     assert len(place.check()) == 4

@@ -30,7 +30,7 @@ from tests.support.expire_command import (
     run,
     writing,
 )
-from tests.support.tier_command import Command, forget_environment
+from tests.support.tier_command import Command
 from tests.support.tier_places import (
     JOBS,
     ORDERS,
@@ -46,28 +46,17 @@ if TYPE_CHECKING:
 DS = SegmentState.DELETE_SEGMENT_STARTED
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def tier(tmp_path: Path) -> Command:
-    found = Command(TierPlace(tmp_path))
-    assert found.place.run().is_fine
-    return found
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 # ---------------------------------------------------------------------------- beside copy jobs
 
 
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
-    tmp_path: Path,
+    tier: Command,
 ) -> None:
-    """Who works on it is named; when that job is over, its open copy goes with the rest."""
-    place = TierPlace(tmp_path)
-    tier = Command(place)
-    assert place.run().is_fine
+    """The report names the job; when that job is over, its open copy is deleted, too."""
+    place = tier.place
     request = CareRequest(store=place.store_settings)
     with open_tier(request) as care, expire_lease(care) as life:
         assert not life.claim_each([JobTopic(ORDERS.topic, ORDERS.topic_id)])

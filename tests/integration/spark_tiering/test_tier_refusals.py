@@ -14,7 +14,7 @@ from spark_tiering.tier_metadata.settings import SidecarAccess
 from tests.support.object_stub import ObjectStub
 from tests.support.object_stub_requests import BUCKET, Trouble
 from tests.support.served_metadata import ServedMetadata
-from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_command import Command, said_on_stderr, trees
 from tests.support.tier_places import JOBS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    return TierPlace(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture
