@@ -18,9 +18,7 @@ May be imported by `rlmm.cli`, `spark_tiering.data_source`.
 - `request`: The request of a job: metadata, store, topics, engine.
 - `tier`: The metadata as it is now, objects, engine, writer and cluster for a blocking driver.
 - `wiring`: The parts of a tier, opened for a request; the composition root.
-- `empty_metadata`: The metadata of a log that does not exist yet.
-- `json_lines`: JSON lines with a digest at their end, written and read.
-- `line_streams`: Streams of lines, plain or compressed.
+- `json_lines`: JSON lines with a digest at their end, plain or compressed, written and read.
 - `new_file`: A new file that exists whole or not at all.
 - `verify`: Checks that the objects of every finished segment exist and are whole.
 - `expire`: Deletes segments by Kafka's rule of retention.

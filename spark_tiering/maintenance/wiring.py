@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.loop_thread import LoopThread
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, UnknownPartition
+from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
+from rlmm.log.protocol import LogIdentity
 from rlmm.state_sources.opening import kafka_settings_of, open_source
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.execution.opening import open_engine
-from spark_tiering.maintenance.empty_metadata import EmptyMoment
 from spark_tiering.maintenance.tier import Tier, unwritable
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
@@ -21,12 +22,15 @@ from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from rlmm.inspection.cluster_facts import ClusterFacts
-    from rlmm.inspection.moment import Moment
+    from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import EventLog
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
     from rlmm.state_sources.protocol import StateSource
     from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.request import CareRequest
@@ -37,6 +41,28 @@ if TYPE_CHECKING:
 THREAD = "rlmm-care"
 LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
 """In the folder of an embedded log."""
+
+
+class EmptyMoment:
+    """The metadata of a log that does not exist yet."""
+
+    identity = LogIdentity(UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID, PARTITION_COUNT)
+    positions: Mapping[int, int] = {}
+
+    async def user_partitions(self) -> list[PartitionSummary]:
+        return []
+
+    async def segments(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> AsyncIterator[list[SegmentMetadata]]:
+        del partition, epoch
+        pages: tuple[list[SegmentMetadata], ...] = ()
+        for page in pages:
+            yield page
+
+    async def state(self, partition: TopicIdPartition) -> Shard:
+        msg = f"{partition}: nothing was ever stored"
+        raise UnknownPartition(msg)
 
 
 class _Sources:

@@ -33,8 +33,16 @@ from spark_tiering.maintenance.backup.rows import (
     LostOffsets,
 )
 from spark_tiering.maintenance.backup.tables import TableReader, TableWriter
-from spark_tiering.maintenance.json_lines import LineFault, LineWriter, compact_line, read_objects
-from spark_tiering.maintenance.line_streams import GZIP, LINE_BYTES_MAX, ZSTD, compressing
+from spark_tiering.maintenance.json_lines import (
+    GZIP,
+    LINE_BYTES_MAX,
+    ZSTD,
+    LineFault,
+    LineWriter,
+    compact_line,
+    compressing,
+    read_objects,
+)
 from spark_tiering.maintenance.new_file import new_file
 
 if TYPE_CHECKING:

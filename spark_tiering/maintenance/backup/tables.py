@@ -21,8 +21,7 @@ from spark_tiering.maintenance.backup.lines import (
     parse_header,
 )
 from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
-from spark_tiering.maintenance.json_lines import LineFault, parse_line
-from spark_tiering.maintenance.line_streams import KeptOpen, arrow_for
+from spark_tiering.maintenance.json_lines import KeptOpen, LineFault, arrow_for, parse_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -49,20 +49,13 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 _log = logging.getLogger("spark_tiering.care.expire.job")
 
 
-def nobody_stops() -> str:
-    return ""
-
-
-def nobody_listens(_: Progress) -> None: ...
-
-
 def expire(
     tier: Tier,
     options: ExpireOptions,
     *,
     is_applied: bool = False,
-    why_stop: Callable[[], str] = nobody_stops,
-    on_progress: Callable[[Progress], None] = nobody_listens,
+    why_stop: Callable[[], str] = lambda: "",
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ExpireReport:
     """
     Delete what retention gives up of *tier*, or, unless *is_applied*, return what would be
@@ -75,10 +68,12 @@ def expire(
     began_ms = tier.now_ms()
     state = read_state(tier, options, "")
     if not is_applied:
-        return _shown(tier, options, state, began_ms)
+        receipts = _doomed(state)
+        notes = _absent_notes(tier, options, receipts)
+        return _report(tier, state, began_ms, receipts, notes, is_applied=False)
     todo = _topics(one for one in state.plans if not one.is_idle)
     if not todo:
-        return _report(tier, state, began_ms, "", state.plans)
+        return _report(tier, state, began_ms)
     absent = () if options.is_without_objects else _absent_notes(tier, options, _doomed(state))
     if absent:
         msg = f"{absent[0]}; --objects-gone lets the metadata of what is gone already go as well"
@@ -99,20 +94,6 @@ def expire_lease(tier: Tier) -> Iterator[JobLease]:
     open_own_store = partial(open_store, tier.request.require_store)
     with open_lease(jobs, open_own_store, prefix, job_id, traits, tier.now_ms) as lease:
         yield lease
-
-
-def _shown(tier: Tier, options: ExpireOptions, state: ExpireState, began_ms: int) -> ExpireReport:
-    receipts = _doomed(state)
-    return ExpireReport(
-        is_applied=False,
-        cluster_id=state.cluster_id,
-        job_id="",
-        began_ms=began_ms,
-        ended_ms=tier.now_ms(),
-        plans=state.plans,
-        receipts=receipts,
-        notes=(*state.unmet, *_absent_notes(tier, options, receipts), *_notes(state)),
-    )
 
 
 def _doomed(state: ExpireState) -> tuple[ExpireReceipt, ...]:
@@ -190,18 +171,21 @@ def _report(
     tier: Tier,
     state: ExpireState,
     began_ms: int,
-    job_id: str,
-    plans: tuple[PartitionExpirePlan, ...],
+    receipts: tuple[ExpireReceipt, ...] = (),
+    notes: tuple[str, ...] = (),
+    *,
+    is_applied: bool = True,
 ) -> ExpireReport:
+    """Report a run that changes nothing."""
     return ExpireReport(
-        is_applied=True,
+        is_applied=is_applied,
         cluster_id=state.cluster_id,
-        job_id=job_id,
+        job_id="",
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
-        plans=plans,
-        receipts=(),
-        notes=(*state.unmet, *_notes(state)),
+        plans=state.plans,
+        receipts=receipts,
+        notes=(*state.unmet, *notes, *_notes(state)),
     )
 
 

@@ -19,8 +19,7 @@ from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from spark_tiering.layout.custom_metadata import CUSTOM_METADATA_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.maintenance.json_lines import LineWriter, spaced_line
-from spark_tiering.maintenance.line_streams import compressing
+from spark_tiering.maintenance.json_lines import LineWriter, compressing, spaced_line
 from spark_tiering.maintenance.new_file import new_file, require_free
 from spark_tiering.maintenance.rebuild.bucket_reader import WAVE_SETS, BucketReader
 from spark_tiering.maintenance.rebuild.decision import (

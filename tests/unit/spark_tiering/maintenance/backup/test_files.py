@@ -14,7 +14,7 @@ from rlmm.metadata.ids import Uuid
 from spark_tiering.maintenance.backup import tables
 from spark_tiering.maintenance.backup.files import Backup, open_backup, writing
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow, LostOffsets
-from spark_tiering.maintenance.line_streams import arrow_for, read_lines
+from spark_tiering.maintenance.json_lines import arrow_for, read_lines
 from spark_tiering.maintenance.new_file import new_file
 from tests.support.builders import started
 
