@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.report import JobReport
     from spark_tiering.execution.protocol import ExecutionEngine, R, U
+    from spark_tiering.reporting.progress import Progress
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "none-is-needed"}

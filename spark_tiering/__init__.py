@@ -15,6 +15,7 @@ May be imported by `rlmm_demo`.
 - `layout`: The objects of a tiered segment, in the layout that the Aiven plugin reads and writes.
 - `maintenance`: Care of a tier that is there.
 - `read_plan`: Frozen plans.
+- `reporting`: Progress and reports of the jobs, in one form.
 - `segment_reading`: The bytes of a segment, wherever it lies.
 - `segment_sources`: Where segments come from.
 - `segments`: Segments of a broker's log as input of copies.

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.adopt.journal import AdoptionJournal
-    from spark_tiering.copy_job.job_lease import JobLease, StopSignals
-    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.copy_job.job_lease import StopSignals
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.job_registry.heartbeats import JobStatus as JobStanding
     from spark_tiering.job_registry.job_store import JobStore
+    from spark_tiering.job_registry.lease import JobLease
+    from spark_tiering.reporting.progress import Progress
 
 _PATTERN = frozenset("*?[")
 
@@ -170,7 +171,7 @@ class _Work:
 
     def do(self, topic: JobTopic) -> None:
         try:
-            self._lease.claim(self._at, [topic])
+            self._lease.claim([topic])
         except TopicBusy as error:
             self.tell(
                 TopicOutcome(

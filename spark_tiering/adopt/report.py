@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
-from spark_tiering.copy_job.progress import span_text
 from spark_tiering.copy_job.report import CopyFate, end_fields, not_fine_lines, receipt_fields
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.reporting.progress import span_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

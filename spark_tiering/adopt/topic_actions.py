@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.adopt.journal import AdoptionJournal
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_job.job_lease import JobLease
     from spark_tiering.copy_job.planning import CopyJobState, Read
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.inputs import SegmentDetails
     from spark_tiering.copy_plan.plan import CopyPlan
     from spark_tiering.copy_plan.rules import Cost
     from spark_tiering.job_registry.job_store import JobTopic
+    from spark_tiering.job_registry.lease import JobLease
+    from spark_tiering.reporting.progress import Progress
     from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
 
 _NOTHING_FITS = (

@@ -7,7 +7,6 @@ A copy job: a plan is made and carried out, and the outcome of each segment is r
 
 By module, bottom up:
 
-    progress         how far a job is
     report           receipts and the report, for people and as JSON; segments left to an operator
     partition_run    one partition's copies: which may begin, be finished, must be ended
     publishing       events published, and every way in which that can fail

@@ -9,34 +9,39 @@ the first event, so that a later job can see which job left a copy open.
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, PlanStale, RlmmError
 from spark_tiering.copy_job.execution import CopyExecution, partitions_of
 from spark_tiering.copy_job.job_actions import CopyJobActions
-from spark_tiering.copy_job.job_lease import open_lease, planning_signals, stop_signals
+from spark_tiering.copy_job.job_lease import (
+    open_lease,
+    planning_signals,
+    stop_signals,
+)
 from spark_tiering.copy_job.planning import PlanningStop, look_around, plan_now
-from spark_tiering.copy_job.progress import ProgressMeter
 from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances, receipt_fields
 from spark_tiering.copy_plan.document import fingerprint, format_plan
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
 from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_tiering.copy_job.job_lease import JobLease, StopSignals
+    from spark_tiering.copy_job.job_lease import StopSignals
     from spark_tiering.copy_job.planning import CopyJobState
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_job.report import CopyReceipt, EndReceipt
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.copy_plan.plan import CopyPlan, PartitionCopyPlan
     from spark_tiering.copy_plan.staleness import StalePlan
+    from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.job_registry.records import JobRecords
+    from spark_tiering.reporting.progress import Progress
 
+COPIED: Final = "segments copied"
 _log = logging.getLogger("spark_tiering.run.job")
 
 PLANS_MAX: Final = 3
@@ -151,9 +156,9 @@ def carry_out(
     stored on the way.
     """
     copies = [copy for _, copy in planned.plan.in_turn()]
-    meter = ProgressMeter(
-        len(copies), sum(copy.size_bytes for copy in copies), time.monotonic, on_progress
-    )
+    meter = Meter(on_progress)
+    size_bytes = sum(copy.size_bytes for copy in copies)
+    meter.expect(COPIED, len(copies), bytes_total=size_bytes, failed_as="not copied")
     # Who only ends what is open needs no engine.
     slots = at.engine().slots if copies else 1
     carried = CopyExecution(
@@ -161,10 +166,12 @@ def carry_out(
         CopyJobActions(at, planned.plan, planned.seen, lease.claims),
         at.request.wave_size(slots),
         why_stop=signs.why_stop,
-        on_result=lambda copy, is_done: meter.came_back(copy.size_bytes, is_done=is_done),
+        on_result=lambda copy, is_done: meter.add(
+            COPIED, failed=not is_done, size_bytes=copy.size_bytes * is_done
+        ),
         on_finished=lambda receipts: _keep(lease.records, receipts),
     )
-    meter.tell()
+    meter.add(COPIED, 0)
     carried.run()
     receipts = tuple(carried.receipts())
     told = (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
@@ -241,7 +248,7 @@ def _claimed(
     """
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []
-        lease.claim(at, topics_of([*partitions_of(plan), *others]))
+        lease.claim(topics_of([*partitions_of(plan), *others]))
         seen = look_around(at, [one.partition for one in partitions_of(plan)])
         stale = why_stale(plan, seen.image, seen.sources)
         if not stale and not others:

@@ -1,27 +1,24 @@
-"""The lease of a running job: heartbeats, claimed topics, records, and signals to stop."""
+"""The lease of a copy job, and the signals that stop it."""
 
 from __future__ import annotations
 
 import logging
 import time
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.errors import StoreError, StoreUnsuitable, TopicBusy
+from rlmm.errors import StoreError, StoreUnsuitable
 from spark_tiering.copy_plan.reasons import CopyMode
-from spark_tiering.job_registry.claims import Claims, TopicsBusy
-from spark_tiering.job_registry.heartbeat_thread import HeartbeatThread
-from spark_tiering.job_registry.job_store import JobStore
-from spark_tiering.job_registry.records import JobRecords
+from spark_tiering.job_registry.job_store import FOLDER
+from spark_tiering.job_registry.lease import open_lease as open_job_lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
 
     from spark_tiering.copy_job.wiring import CopyJobContext
-    from spark_tiering.job_registry.job_store import JobTopic
-    from spark_tiering.stores.results import StoreTraits
+    from spark_tiering.job_registry.lease import JobLease
+    from spark_tiering.job_registry.records import JobRecords
 
 _log = logging.getLogger("spark_tiering.run.stopping")
 
@@ -80,43 +77,21 @@ class StopSignals:
             return False
 
 
-@dataclass(frozen=True, slots=True)
-class JobLease:
-    """Heartbeat, claims and records of a running job, for the thread that publishes."""
-
-    claims: Claims
-    records: JobRecords
-    traits: StoreTraits
-
-    def claim(self, at: CopyJobContext, topics: Collection[JobTopic]) -> None:
-        """Claim all of *topics*, or raise `TopicBusy` with the job that has one."""
-        outcome = self.claims.acquire(topics)
-        if isinstance(outcome, TopicsBusy):
-            until_s = max(0, outcome.until_ms - at.now_ms()) // 1_000
-            msg = (
-                f"topic {outcome.topic.name}: job {outcome.job_id} on {outcome.host} works on it; "
-                f"unless it is heard of again, it is free in {until_s} s"
-            )
-            raise TopicBusy(msg)
-
-
 @contextmanager
 def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     """
-    Send heartbeats of the job of *at* until the end of the block. Raises, with nothing begun,
-    `StoreUnsuitable` for copies that brokers adopt in a store where two writers may both win, and
-    the errors of the store.
+    Keep the job of *at* alive until the end of the block.
+
+    Raise `StoreUnsuitable` where brokers are to adopt the copies and, of two writers of one object,
+    the store does not let exactly one win; raise what the store raises. Nothing was begun then.
     """
-    traits = at.store.probe(f"{at.request.prefix}rlmm-jobs/")
+    prefix = at.request.prefix
+    traits = at.store.probe(f"{prefix}{FOLDER}")
     if mode is CopyMode.ADOPT and not traits.refuses_second_put:
         msg = f"copies for brokers need a store on which one writer wins: {traits.findings[0]}"
         raise StoreUnsuitable(msg)
-    with (
-        closing(at.open_own_store()) as own_store,
-        HeartbeatThread(JobStore(own_store, at.request.prefix, at.now_ms), at.job_id) as heartbeat,
-    ):
-        claims = Claims(at.jobs, heartbeat, is_put_conditional=traits.refuses_second_put)
-        yield JobLease(claims, JobRecords(at.jobs, at.job_id), traits)
+    with open_job_lease(at.jobs, at.open_own_store, prefix, at.job_id, traits, at.now_ms) as lease:
+        yield lease
 
 
 def planning_signals(at: CopyJobContext, why_stop: Callable[[], str]) -> StopSignals:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_tiering.copy_job.progress import span_text
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.reporting.progress import span_text
+from spark_tiering.reporting.report import first_lines, partition_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.copy_plan.plan import CopyPlan, LeftOutRun, PartitionCopyPlan
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 
 VERSION: Final = 1
-LINES_MAX: Final = 20
-"""Of what needs to be looked at: more are counted, and stand in the document."""
 OUT_OF_BUDGET: Final = frozenset(
     (NotCopiedReason.BUDGET_BYTES, NotCopiedReason.BUDGET_OBJECTS, NotCopiedReason.BUDGET_REQUESTS)
 )
@@ -107,9 +106,9 @@ class EndReceipt:
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """
-    The outcome of a plan. *stopped* says why the job ended before the plan did. *findings* concern
-    the job as a whole: limits of the store, parts of the source that were left out. *hindrances*
-    are segments that cannot be copied until an operator has looked at them.
+    *stopped* says why the job ended before its plan; it is empty where it did not. *findings*
+    concern the job as a whole: missing features of the store, places that were left out of the
+    source. *hindrances* are segments that cannot be copied until an operator acts.
     """
 
     job_id: str
@@ -179,14 +178,14 @@ class JobReport:
             if self.count(fate) and fate is not CopyFate.FINISHED:
                 yield f"  {fate.value}: {self.count(fate)}"
         yield from (f"  finding: {text}" for text in self.findings)
-        yield from _few([f"  {text}" for text in self.hindrances])
+        yield from first_lines([f"  {text}" for text in self.hindrances])
         yield from not_fine_lines(self.receipts)
-        yield from _few([_line(one) for one in self.ends if one.fate is not CopyFate.ENDED])
+        yield from first_lines([_line(one) for one in self.ends if one.fate is not CopyFate.ENDED])
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
-    """Yield a line for each segment that an operator has to look at, `LINES_MAX` at most."""
-    return _few([_line(one) for one in receipts if not one.fate.is_fine])
+    """Yield a line for each segment that an operator has to look at."""
+    return first_lines([_line(one) for one in receipts if not one.fate.is_fine])
 
 
 def receipt_fields(one: CopyReceipt) -> dict[str, Any]:
@@ -209,9 +208,7 @@ def end_fields(one: EndReceipt) -> dict[str, Any]:
 
 def _segment_fields(one: CopyReceipt | EndReceipt) -> dict[str, Any]:
     return {
-        "topic": one.partition.topic,
-        "topicId": str(one.partition.topic_id),
-        "partition": one.partition.partition,
+        **partition_fields(one.partition),
         "id": str(one.uuid),
         "start": one.start_offset,
         "last": one.last_offset,
@@ -225,12 +222,6 @@ def _line(one: CopyReceipt | EndReceipt) -> str:
     where = f"{one.partition.topic}-{one.partition.partition} {one.start_offset}-{one.last_offset}"
     text = " ".join(f"{one.why}: {one.detail}".split()) if one.detail else one.why
     return f"  {one.fate.value}: {where}, {text}: {one.uuid}"
-
-
-def _few(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:LINES_MAX]
-    if len(lines) > LINES_MAX:
-        yield f"  ... and {len(lines) - LINES_MAX} more"
 
 
 def hindrances(plan: CopyPlan) -> tuple[str, ...]:

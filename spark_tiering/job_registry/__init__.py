@@ -20,6 +20,7 @@ By module, bottom up:
     heartbeats          beats of jobs, the status of a job by them, and the end of an overdue job
     heartbeat_thread    the beats of this process's own job
     claims              the job that has a topic
+    lease               a running job: its heartbeat, and the topics that it has claimed
     records             plan, receipts, report and the mark that asks a job to stop
     job_list            all jobs, with their status
     open_copy_evidence  the writers of open copies

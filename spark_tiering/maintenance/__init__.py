@@ -1,5 +1,5 @@
 """
-Care of a tier that is there: its objects and its metadata compared, aged, cleaned and made anew.
+Maintenance jobs of a tier: its objects and its metadata are compared, expired, cleaned and rebuilt.
 
     with open_tier(request) as tier:
         moment = tier.moment()                       # the metadata as it is now
@@ -7,33 +7,22 @@ Care of a tier that is there: its objects and its metadata compared, aged, clean
             for segment in moment.segments(one.partition):
                 ...
 
-By module, bottom up:
-
-    request  what every job is told: where the metadata is, where the objects are, which topics
-    tier     the metadata as it is now, objects, engine, writer, cluster: for a driver that waits
-    wiring   all of that from a request; the composition root
-    verify/     every finished segment has its objects, and they are whole
-    expire/     what retention has given up goes: metadata first, then objects
-    audit/      bucket against metadata against cluster
-    rebuild/    events from manifests, a difference to look at, and what is missing published
-    backup/     every event of the metadata topic out to a file, and in again
-
 Invariants:
 
-- Nothing is changed without a flag that says so; what would be changed is shown without it.
-- Metadata shrinks before objects go, never the other way round, and is read again before each goes.
-- What could not be looked at is told as that, never as missing.
+- A job changes nothing without a flag; without the flag it is a dry run.
+- A job deletes metadata before objects, never the other way round, and reads it again before each.
+- A job reports objects that it could not check as such, never as missing.
 
 May be imported by `rlmm.cli`, `spark_tiering.data_source`.
 
-- `empty_metadata`: The metadata of a log that nobody has begun yet.
-- `job_lease`: A run that changes a tier while it is alive.
-- `audit`: Audit.
-- `backup`: Every event of the metadata topic out to one file, and from it into an empty log
-  again.
-- `expire`: What retention has given up goes.
-- `rebuild`: Metadata made anew from what the objects say of themselves, for where the metadata
-  topic is lost.
-- `verify`: Whether every finished segment has its objects, and whether they are what they should
-  be.
+- `request`: The request of a job: metadata, store, topics, engine.
+- `tier`: The metadata as it is now, objects, engine, writer and cluster for a blocking driver.
+- `wiring`: The parts of a tier, opened for a request; the composition root.
+- `json_lines`: JSON lines with a digest at their end, plain or compressed, written and read.
+- `new_file`: A new file that exists whole or not at all.
+- `verify`: Checks that the objects of every finished segment exist and are whole.
+- `expire`: Deletes segments by Kafka's rule of retention.
+- `audit`: Compares the bucket with the metadata and the cluster; deletes orphans.
+- `rebuild`: Makes events from manifests, and publishes those that the metadata lacks.
+- `backup`: Exports every event of the metadata topic to a file, and imports it.
 """

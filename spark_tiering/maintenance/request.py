@@ -1,4 +1,4 @@
-"""What every job that takes care of a tier is told: plain values, and no secret among them."""
+"""The request of every maintenance job: plain values, and no secret among them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CareRequest:
-    """Where everything is. The metadata is at *source* or in *embedded*, or nobody is asked."""
+    """The metadata is at *source* or in *embedded*, or a job needs none."""
 
     source: SourceSettings | None = None
-    """A running service, a cluster, or copied folders, which cannot be written."""
+    """A running service, a cluster, or copied folders, which are read-only."""
     embedded: Path | None = None
     """The folder of an embedded log, as copy jobs make it."""
     store: StoreSettings | None = None
@@ -32,7 +32,7 @@ class CareRequest:
     topics: SegmentSelection = field(default_factory=SegmentSelection)
     engine: ExecutionSettings = field(default_factory=ExecutionSettings)
     wait_s: float = 0.0
-    """How long is waited for a source that is not caught up."""
+    """How long a job waits for a source that is not caught up."""
 
     def __post_init__(self) -> None:
         source = self.source
@@ -42,7 +42,7 @@ class CareRequest:
 
     @property
     def require_store(self) -> StoreSettings:
-        """The store. Raises `ConfigError` where none is named."""
+        """The store. Raise `ConfigError` where the request names none."""
         if self.store is None:
             raise ConfigError(
                 "no store of objects is named: --store s3://BUCKET/PREFIX or a folder"
@@ -51,7 +51,7 @@ class CareRequest:
 
     @property
     def require_source(self) -> SourceSettings:
-        """Whom the metadata is asked of. Raises `ConfigError` where nobody is named."""
+        """The source. Raise `ConfigError` where the request names none."""
         if self.source is None:
             msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
             raise ConfigError(msg)
@@ -59,6 +59,8 @@ class CareRequest:
 
 
 def unmet_notes(request: CareRequest, known: Iterable[PartitionSummary]) -> tuple[str, ...]:
-    """What is told where `--topic` names nothing that the metadata knows: it may be mistyped."""
+    """
+    Return notes about names of `--topic` that the metadata does not have: they may be mistyped.
+    """
     names = request.topics.unmet({one.partition.topic for one in known})
     return tuple(f"the metadata knows no topic {name}" for name in names)

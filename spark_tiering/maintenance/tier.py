@@ -1,8 +1,8 @@
 """
-A tier for a driver that waits: its metadata as it is now, its objects, an engine, a writer.
+A tier for a blocking driver: its metadata as it is now, its objects, an engine, a writer.
 
-For one thread. What is asked of the metadata is asked on an event loop in a thread of its own.
-Invariant: `moment` never answers from what was read before it was called.
+For one thread. The metadata is read on an event loop in another thread. Invariant: `moment` never
+answers from state that was read before the call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class TierMoment:
-    """The metadata at one moment. What the topic filter does not want is not there."""
+    """The metadata at one moment, without the topics that the filter excludes."""
 
     def __init__(
         self, moment: Moment, thread: LoopThread, wants_topic: Callable[[str], bool]
@@ -50,18 +50,18 @@ class TierMoment:
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """By metadata partition: the next offset that is not in here any more."""
+        """By metadata partition: the next offset, exclusive."""
         return self.moment.positions
 
     def partitions(self) -> list[PartitionSummary]:
-        """Every user partition of a topic that is wanted, by topic, partition, topic id."""
+        """Return every wanted user partition, by topic, partition, topic id."""
         known = self._thread.wait(self.moment.user_partitions())
         return [one for one in known if self._wants(one.partition.topic)]
 
     def segments(self, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:
         """
-        Its segments in whatever state, by rising start offset, then by id; a page at a time. None
-        where nothing was ever stored of it.
+        Yield its segments in every state, by rising start offset, then by id, a page at a
+        time; none where nothing was ever stored of it.
         """
         pages = aiter(self.moment.segments(partition))
 
@@ -73,13 +73,11 @@ class TierMoment:
                 yield from page
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """A shard that holds all of *partition*, for look-ups; see `Moment.state`."""
+        """Return a shard that holds all of *partition*, for look-ups; see `Moment.state`."""
         return self._thread.wait(self.moment.state(partition))
 
 
 class TierLog:
-    """The records of the metadata topic."""
-
     def __init__(self, log: EventLog, thread: LoopThread, timeout_s: float) -> None:
         self.readable = log
         self._thread = thread
@@ -89,18 +87,17 @@ class TierLog:
         return self._thread.wait(self.readable.identity(timeout_s=self._timeout_s))
 
     def bounds(self, places: Collection[int]) -> Mapping[int, LogBounds | LogError]:
-        """What each metadata partition holds."""
         return self._thread.wait(self.readable.bounds(places, timeout_s=self._timeout_s))
 
     def read(self, place: int, position: int, *, bytes_max: int = 1 << 20) -> RecordSet | None:
-        """Record sets from *position* on; see `MetadataLog.read`."""
+        """Return record sets from *position* on; see `MetadataLog.read`."""
         return self._thread.wait(
             self.readable.read(place, position, timeout_s=self._timeout_s, bytes_max=bytes_max)
         )
 
 
 class TierTopics:
-    """The cluster, as far as it tells. See `rlmm.inspection.cluster_facts.ClusterFacts`."""
+    """The cluster; see `rlmm.inspection.cluster_facts.ClusterFacts`."""
 
     def __init__(self, cluster: ClusterFacts, thread: LoopThread) -> None:
         self._cluster = cluster
@@ -110,26 +107,28 @@ class TierTopics:
         return self._thread.wait(self._cluster.cluster_id())
 
     def brokers(self) -> Collection[int]:
-        """Ids of the brokers that are there."""
         return self._thread.wait(self._cluster.brokers())
 
     def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Topics by name, settings included; those that are absent are not there."""
+        """Return topics by name, with settings; a topic that does not exist is absent."""
         return self._thread.wait(self._cluster.topics(names))
 
     def offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """The ends of each; whoever was not told about is not there."""
+        """Return the ends of each; a partition of which the cluster says nothing is absent."""
         return self._thread.wait(self._cluster.offsets(partitions))
 
     def rights(self, topics: Collection[str]) -> Rights:
-        """What we may do: a topic that is hidden from us looks like one that is gone."""
+        """
+        Return the rights of this user: a topic that is hidden looks like one that does not
+        exist.
+        """
         return self._thread.wait(self._cluster.rights(topics))
 
 
 class Tier:
-    """What a job works with; what is not needed is not opened. Made by `open_tier`."""
+    """The parts of a job, each opened at its first use. Made by `open_tier`."""
 
     def __init__(  # noqa: PLR0913 - the parts of a job, each opened by its own hand
         self,
@@ -159,50 +158,44 @@ class Tier:
 
     @property
     def store(self) -> ObjectStore:
-        """Where the objects are. Raises `ConfigError` where no store was named."""
+        """The store. Raise `ConfigError` where the request names none."""
         if self._store is None:
             self._store = self._open_store()
         return self._store
 
     @property
     def cluster(self) -> TierTopics | None:
-        """The cluster; None where none can be asked."""
+        """The cluster; None where the request names none."""
         found = self._thread.wait(self._find_cluster())
         return None if found is None else TierTopics(found, self._thread)
 
     @property
     def log(self) -> TierLog:
-        """The records of the metadata topic."""
         source = self.request.source
         timeout_s = 30.0 if source is None else source.timeout_s
         return TierLog(self._thread.wait(self._open_log()), self._thread, timeout_s)
 
     def moment(self) -> TierMoment:
         """
-        The metadata as it is now, asked anew. Raises `NotReady` where it is not caught up in the
-        time that the request grants.
+        Read the metadata anew. Raise `NotReady` where it does not catch up in the time of
+        the request.
         """
         moment = self._thread.wait(self._take_moment())
         return TierMoment(moment, self._thread, self.request.topics.wants_topic)
 
     def engine(self) -> ExecutionEngine:
-        """Where units of work are run."""
         if self._engine is None:
             self._engine = self._open_engine()
         return self._engine
 
     def writer(self) -> TierMetadata:
-        """
-        Who publishes events and tells what became of them. Raises `ConfigError` for copied folders:
-        what is written there is read by nobody.
-        """
+        """The writer of events. Raise `ConfigError` for copied folders, which no broker reads."""
         if self._writer is None:
             self._writer = self._open_writer()
         return self._writer
 
 
 def unwritable() -> ConfigError:
-    """What is told of a source that only looks."""
     return ConfigError(
         "copied folders are only looked at: to publish, name --sidecar, --bootstrap-server or "
         "--embedded"

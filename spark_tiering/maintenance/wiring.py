@@ -1,4 +1,4 @@
-"""From a request to a tier: the composition root of every job that takes care of one."""
+"""The wiring of a tier from its request: the composition root of every maintenance job."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.loop_thread import LoopThread
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, UnknownPartition
+from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
+from rlmm.log.protocol import LogIdentity
 from rlmm.state_sources.opening import kafka_settings_of, open_source
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.execution.opening import open_engine
-from spark_tiering.maintenance.empty_metadata import EmptyMoment
 from spark_tiering.maintenance.tier import Tier, unwritable
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
@@ -21,12 +22,15 @@ from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from rlmm.inspection.cluster_facts import ClusterFacts
-    from rlmm.inspection.moment import Moment
+    from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import EventLog
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
     from rlmm.state_sources.protocol import StateSource
     from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.request import CareRequest
@@ -39,8 +43,30 @@ LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
 """In the folder of an embedded log."""
 
 
+class EmptyMoment:
+    """The metadata of a log that does not exist yet."""
+
+    identity = LogIdentity(UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID, PARTITION_COUNT)
+    positions: Mapping[int, int] = {}
+
+    async def user_partitions(self) -> list[PartitionSummary]:
+        return []
+
+    async def segments(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> AsyncIterator[list[SegmentMetadata]]:
+        del partition, epoch
+        pages: tuple[list[SegmentMetadata], ...] = ()
+        for page in pages:
+            yield page
+
+    async def state(self, partition: TopicIdPartition) -> Shard:
+        msg = f"{partition}: nothing was ever stored"
+        raise UnknownPartition(msg)
+
+
 class _Sources:
-    """Whoever is asked, opened when that is needed; on the event loop."""
+    """Sources, opened at their first use; on the event loop."""
 
     def __init__(self, request: CareRequest) -> None:
         self._request = request
@@ -49,7 +75,10 @@ class _Sources:
         self._is_cluster_known = False
 
     async def source(self) -> StateSource:
-        """The source; of an embedded log a new one each time, as folders are read but once."""
+        """
+        Return the source; of an embedded log a new one each time, because a folder is read
+        only once.
+        """
         if self._request.embedded is not None:
             await self._close_source()
             self._source = await open_source(self._of_folder(self._request.embedded))
@@ -62,21 +91,20 @@ class _Sources:
         return SourceSettings(log_dirs=(folder / LOG_FOLDER,), timeout_s=timeout_s)
 
     async def moment(self) -> Moment:
-        """The state as it is now; an embedded log that nobody has begun holds nothing."""
+        """Return the state as it is now; an embedded log that does not exist is empty."""
         folder = self._request.embedded
         if folder is not None and not has_log(folder / LOG_FOLDER):
             return EmptyMoment()
         return await (await self.source()).now(wait_s=self._request.wait_s)
 
     async def log(self) -> EventLog:
-        """The records. Raises `ConfigError` where an embedded log was never begun."""
+        """Raise `ConfigError` where an embedded log does not exist."""
         folder = self._request.embedded
         if folder is not None and not has_log(folder / LOG_FOLDER):
             raise _never_begun(folder)
         return (await self.source()).log
 
     async def cluster(self) -> ClusterFacts | None:
-        """The cluster, where one is named, whatever the metadata is read from."""
         settings = self._request.source
         if not self._is_cluster_known and settings is not None and settings.bootstrap_servers:
             if self._request.embedded is None:
@@ -108,7 +136,7 @@ def open_tier(
     now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
     engine: ExecutionEngine | None = None,
 ) -> Iterator[Tier]:
-    """The tier that *request* names, closed at the end; an *engine* that is given stays open."""
+    """Yield the tier of *request*, and close it at the end; a given *engine* stays open."""
     with ExitStack() as opened:
         thread = LoopThread(THREAD)
         opened.callback(thread.close)
@@ -140,7 +168,7 @@ def open_tier(
 
 
 def access_of(request: CareRequest) -> AccessSettings:
-    """Where events are published. Raises `ConfigError` for a source that only looks."""
+    """Return where events are published. Raise `ConfigError` for a read-only source."""
     if request.embedded is not None:
         folder = request.embedded
         return EmbeddedAccess(folder=folder / LOG_FOLDER, snapshots=folder / SNAPSHOT_FOLDER)
@@ -167,8 +195,8 @@ def access_of(request: CareRequest) -> AccessSettings:
 
 def require_begun(request: CareRequest) -> CareRequest:
     """
-    The same, for who looks at what is there: a mistyped folder is no archive without segments.
-    Raises `ConfigError` where an embedded log was never begun.
+    Return *request*. Raise `ConfigError` where its embedded log does not exist: a mistyped
+    folder is not an empty archive.
     """
     folder = request.embedded
     if folder is not None and not has_log(folder / LOG_FOLDER):
@@ -182,7 +210,7 @@ def _never_begun(folder: Path) -> ConfigError:
 
 
 def only_looking(request: CareRequest) -> CareRequest:
-    """The same, for who changes nothing: no folder of objects is begun."""
+    """Return *request* without the right to create a folder of objects."""
     store = request.store
     if isinstance(store, LocalSettings):
         store = replace(store, is_made=False)

@@ -15,7 +15,7 @@ from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import recover_segment
-from spark_tiering.read_plan.progress import ManifestsRead
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.manifests import list_manifests
 from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyondObject
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.execution.protocol import ExecutionEngine
-    from spark_tiering.read_plan.progress import PlanMeter
+    from spark_tiering.reporting.progress import Meter
     from spark_tiering.store_listing.manifests import ListedManifest
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
@@ -58,7 +58,7 @@ def told_by_manifests(
     engine: ExecutionEngine,
     prefix: str,
     wants_topic: Callable[[str], bool],
-    meter: PlanMeter | None = None,
+    meter: Meter | None = None,
 ) -> ManifestContents:
     """
     Every segment of a topic that is wanted, under *prefix* of the store of *settings*. Raises what
@@ -75,7 +75,7 @@ def told_by_manifests(
     def came_back(result: ManifestContents | UnitLost) -> None:
         read[0] += 0 if isinstance(result, UnitLost) else len(result.segments) + len(result.unread)
         if meter is not None:
-            meter.tell(ManifestsRead, read[0], total)
+            meter.reach("manifests read", read[0], total)
 
     for one in engine.run_units(tasks, read_manifests, came_back):
         if isinstance(one, UnitLost):

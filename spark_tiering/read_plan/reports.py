@@ -12,6 +12,7 @@ from spark_tiering.copy_plan.summary import size_text
 from spark_tiering.layout.strict_json import plain_values
 from spark_tiering.read_plan.document import sums_of
 from spark_tiering.read_plan.plan_check import PlannedSegmentFate
+from spark_tiering.reporting.report import FindingSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,9 +93,9 @@ class PlanExportReport:
     plan: FrozenPlan
     now_ms: int
     saved: str = ""
-    """Where it is kept, for people; empty where it is not."""
+    """Where the plan is kept; empty where it is not."""
     unread: Sequence[UnreadableManifest] = ()
-    """Manifests that tell of no segment."""
+    """Manifests that could not be read."""
 
     @property
     def has_gaps(self) -> bool:
@@ -187,5 +188,4 @@ class CheckReport:
         )
         if expired:
             yield f"  {expired} of them are past their time: the next run of retention deletes them"
-        told = [f"  {one.kind.code}: {one.subject}: {one.detail}" for one in self.findings()]
-        yield from few(told, "ranges")
+        yield from FindingSample.of(self.findings()).lines()

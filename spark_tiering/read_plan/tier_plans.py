@@ -22,10 +22,10 @@ from spark_tiering.read_plan.moments import moment_at, state_of
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.plan_check import PlannedSegmentFate, fate_in_metadata
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.progress import PlanMeter, PlanningProgress
 from spark_tiering.read_plan.question import QuestionFacts
 from spark_tiering.read_plan.question_document import asked_content, asked_of_content
 from spark_tiering.read_plan.tokens import DIGEST_BYTES
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.manifests import partition_manifests
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def plan_of_moment(
     question: Question,
     facts: QuestionFacts | None = None,
     since: PlanToken | None = None,
-    meter: PlanMeter | None = None,
+    meter: Meter | None = None,
 ) -> FrozenPlan:
     """
     The plan of *moment*; *meter* is told of each partition. Raises `InvalidArgument` for a token of
@@ -71,11 +71,11 @@ def plan_of_moment(
     known = moment.partitions()
     total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
     done = count(1)
-    told = meter or PlanMeter()
+    meter = meter or Meter()
 
     def state(partition: TopicIdPartition) -> Shard | None:
         found = state_of(moment, partition)
-        told.tell(PlanningProgress, next(done), total)
+        meter.reach("partitions planned", next(done), total)
         return found
 
     inputs = [

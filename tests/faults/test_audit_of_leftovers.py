@@ -49,7 +49,6 @@ class Died(BaseException):
 
 @contextmanager
 def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Count every call that reaches outside; the process ends right after call *point*."""
     counts: Counter[str] = Counter()
 
     def passed(name: str) -> None:
@@ -142,10 +141,10 @@ def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_na
     report = audited(place)
     assert codes(report) == dict(expected)
     assert report.overall is (AuditVerdict.DIRTY if expected else AuditVerdict.CLEAN)
-    said = [one.detail for one in report.findings.all()]
+    said = [one.detail for one in report.findings.ranked()]
     if COPYING[point]:
         assert any(COPYING[point] in detail for detail in said), said
-    named = {one.fields["id"] for one in report.findings.all() if "id" in one.fields}
+    named = {one.fields["id"] for one in report.findings.ranked() if "id" in one.fields}
     opened = [one for one in place.segments() if one.state is not CF]
     assert named == {str(one.id.uuid) for one in opened}
     place.run(later_ms=LATER_MS)
@@ -214,7 +213,7 @@ def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftover
             assert report.overall is AuditVerdict.DIRTY
             said = "TIER-INCOMPLETE-SET" if there else "TIER-COPY-UNFINISHED"
             assert codes(report) == {said: 1}
-            detail = next(report.findings.all()).detail
+            detail = report.findings.ranked()[0].detail
             for kind in ObjectKind:
                 is_lacking = kind not in there
                 assert not there or (kind.value in detail.partition("without")[2]) == is_lacking

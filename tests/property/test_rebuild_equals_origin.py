@@ -22,14 +22,13 @@ from spark_tiering.layout.manifest import describe
 from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.metadata_recovery import CustomFields, recover_from
 from spark_tiering.layout.object_names import ObjectKind, ObjectName
+from spark_tiering.maintenance.json_lines import parse_line, spaced_line
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for
 from spark_tiering.maintenance.rebuild.decision import RebuildFate, decide
 from spark_tiering.maintenance.rebuild.document import (
     entry_fields,
     entry_of,
-    line_of,
     parse_entry,
-    parse_line,
 )
 from spark_tiering.maintenance.rebuild.object_sets import ReadSet
 from tests.support.builders import delete_finished, delete_started, finished, tp
@@ -108,7 +107,7 @@ def rebuilt(
     difference = decide(tp(), sets, {}, past)
     lines = [entry_fields(entry_of(one), "tier/") for one in difference.missing]
     entries = [
-        parse_entry(parse_line(line_of(first)), parse_line(line_of(second)), "tier/")
+        parse_entry(parse_line(spaced_line(first)), parse_line(spaced_line(second)), "tier/")
         for first, second in lines
     ]
     present = {one.id: one for one in shard.segments(tp())} if shard.knows(tp()) else {}

@@ -118,7 +118,7 @@ def test_f115_f117_f120_expiry_when_segments_alone_tell_the_epochs_then_deletes_
         real,
         standing=TopicOwner.OURS,
         rules=RetentionSettings(**given),
-        wish=ExpireOptions(drops_old_epochs=keeps),
+        options=ExpireOptions(drops_old_epochs=keeps),
         now_ms=NOW_MS,
         at_work=at_work,
     )

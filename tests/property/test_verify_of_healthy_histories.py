@@ -55,7 +55,6 @@ class Healthy:
         self.epochs = [one for one in self.epochs if one[1] < self.end] + [(epoch, self.end)]
 
     def copy(self, number: int) -> None:
-        """Take the next closed segment: copy it, give it up, fail and undo it, or copy it twice."""
         begins = self.rolled[self.leader]
         at = bisect_right(begins, max(self._copied() + 1, self.log_start)) - 1
         if at + 1 >= len(begins):

@@ -45,7 +45,7 @@ SHORT_HELP = {
     "status": "Show how each metadata partition stands, and sums.",
     "stuck": "Show copies and deletions that are open for too long.",
     "support-bundle": "Pack what somebody who helps needs to see.",
-    "tier": "Copy cold segments to a store of objects, and look after what is there.",
+    "tier": "Copy cold segments to an object store, and maintain the tier.",
     "usage": "Sum up bytes and segments, waste, what goes soon, and cost.",
     "verify": "Look for holes, overlaps and what nobody would find.",
 }

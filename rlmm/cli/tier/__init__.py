@@ -1,10 +1,8 @@
 """
-`rlmm tier`: the group, its jobs that move segments, and what its options share.
+The group `rlmm tier`, and its commands that copy segments.
 
 Nothing imports it.
 
 - `adopt`: `rlmm tier run --adopt`, and `rlmm tier adopt`.
-- `command`: `rlmm tier`.
-
-Nothing imports it.
+- `command`: The group, with `plan`, `run`, `status`, `pause` and `sweep`.
 """

@@ -1,8 +1,8 @@
 """
-`rlmm tier run --adopt`, and `rlmm tier adopt`: copies that the brokers of a live cluster adopt.
+`rlmm tier run --adopt` and `rlmm tier adopt`: copies that the brokers of a live cluster adopt.
 
-While segments are copied, copying and retention of the topic are off. A window that a job has left
-open is closed by `resume` or `abort`, and by nothing else; `rlmm tier status` lists them.
+Copying and retention of the topic are off while segments are copied. Only `resume` and `abort`
+close a window that a job has left open; `rlmm tier status` lists them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     echo_plan,
     quiet_log,
     require_new,
     stopping_signals,
-    told_and_kept,
 )
 from rlmm.cli.tier_common.options import adopting, job_options
 from rlmm.cli.tier_common.progress_line import progress_line
@@ -40,7 +39,7 @@ _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", 
 
 @click.group("adopt")
 def adopt_group() -> None:
-    """Take up what an adopting job has left: copying and retention are off until then."""
+    """Close a window that an adopting job left open, with copying and retention turned off."""
 
 
 @adopt_group.command("resume", epilog=ending("adopt resume"))
@@ -49,7 +48,7 @@ def adopt_group() -> None:
 @_OUTPUT
 def resume_command(request: JobRequest, *, topic: str, output: str) -> None:
     """
-    Go on with the window of TOPIC that a job has left open, and close it.
+    Continue the window of TOPIC that a job has left open, and close it.
 
     Exit codes as of `rlmm tier run`; 1 where the window stays open, with the reason.
     """
@@ -64,14 +63,13 @@ def abort_command(request: JobRequest, *, topic: str, output: str) -> None:
     """
     Close the window of TOPIC that a job has left open, without copying more.
 
-    Copies that are open are ended, from the top down; what is finished stays, and brokers copy the
-    rest. The settings of the topic are put back as they were. Exit codes as of `rlmm tier run`.
+    Open copies are ended, the newest first; finished ones stay, and brokers copy the rest. The
+    settings of the topic are restored. Exit codes as of `rlmm tier run`.
     """
     _taken_up(request, topic, output, abort)
 
 
 def run_adopting(request: JobRequest, report_file: Path | None, output: str) -> None:
-    """Copy, and have the brokers adopt it: `rlmm tier run --adopt`."""
     if not request.filters.topics:
         msg = "--adopt changes settings of topics for a while: name them with --topic"
         raise ConfigError(msg)
@@ -98,13 +96,11 @@ def _run(
 ) -> None:
     require_new(report_file)
     with quiet_log(), open_surroundings(adopting(request)) as at:  # noqa: SIM117 - in this order
-        with progress_line() as line, stopping_signals() as stopped:
+        with progress_line() as line, stopping_signals() as why_stop:
             listeners = AdoptionListeners(
-                lambda: stopped[0] if stopped else "",
+                why_stop,
                 lambda plan: echo_plan(plan, output),
                 line.show,
             )
             report = work(at, listeners=listeners)
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(TopicBusy.exit_code if report.is_busy else EXIT_FOUND)
+    conclude(report, output, report_file, TopicBusy.exit_code)

@@ -1,9 +1,8 @@
 """
-`rlmm tier`: copies of cold segments, planned, made, watched and stopped; and the care of what is
-there, whose commands are in `rlmm.cli.tier_maintenance`, imported when they are asked for.
+The command group `rlmm tier`, with the commands of copy jobs: plan, run, status, pause, sweep.
 
-What is asked for by flags becomes a `JobRequest`; everything else is `spark_tiering`'s. Imported
-when it is used, with what it needs beside the service: the extras `tiering`, `s3` and `spark`.
+The flags become a `JobRequest` for `spark_tiering`. The maintenance commands are imported at their
+first use. All need the extras `tiering`, `s3` and `spark`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from rlmm.cli.common.shared_flags import name_variables
 from rlmm.cli.tier.adopt import adopt_group, run_adopting
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     echo_plan,
     quiet_log,
     require_new,
     save,
     stopping_signals,
-    told_and_kept,
     warn_of,
 )
 from rlmm.cli.tier_common.options import (
@@ -82,13 +81,12 @@ CARE = {
 
 
 class TierGroup(click.Group):
-    """Finds the commands of `rlmm.cli.tier_maintenance` when they are asked for."""
+    """Imports the commands of `rlmm.cli.tier_maintenance` at their first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *CARE})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now; none when there is no such name."""
         if cmd_name not in CARE:
             return super().get_command(ctx, cmd_name)
         module = importlib.import_module(f"rlmm.cli.tier_maintenance.{cmd_name}")
@@ -105,7 +103,7 @@ class TierGroup(click.Group):
     "but for those that destroy or publish: RLMM_TIER_RUN_STORE is --store of `tier run`.",
 )
 def tier() -> None:
-    """Copy cold segments to a store of objects, and look after what is there."""
+    """Copy cold segments to an object store, and maintain the tier."""
 
 
 tier.add_command(adopt_group)
@@ -118,16 +116,16 @@ tier.add_command(adopt_group)
     "save_file",
     cls=CalledAsFlag,
     type=_NEW_FILE,
-    help="Keep the plan in a file, for `tier run --plan`. "
-    "It holds for one metadata log: an embedded one that is not there yet is begun.",
+    help="Write the plan to a file, for `tier run --plan`. "
+    "It is valid for one metadata log: an embedded log that does not exist is created.",
 )
 @_OUTPUT
 def plan_command(request: JobRequest, *, save_file: Path | None, output: str) -> None:
     """
-    Say what would be copied, and why the rest would not. Changes nothing.
+    Show which segments would be copied, and why the others would not. Nothing is changed.
 
-    Exit codes: 0, 2 for flags that contradict each other, 3 where source, store, cluster or
-    metadata cannot be used, 4 where the metadata is not ready.
+    Exit codes: 0, 2 invalid flags, 3 source, store, cluster or metadata cannot be used, 4 the
+    metadata is not ready.
     """
     require_new(save_file)
     if save_file is None:  # a plan that is kept is one for a log that is there
@@ -144,16 +142,16 @@ def plan_command(request: JobRequest, *, save_file: Path | None, output: str) ->
 @click.option(
     "--plan", "plan_file", cls=CalledAsFlag,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Carry out a plan that was saved, or none: one that is stale is refused.",
+    help="Run a saved plan; a stale plan is refused.",
 )  # fmt: skip
 @click.option(
     "--adopt", is_flag=True,
-    help="For topics that brokers tier: copying and retention of each topic named are off while it "
-    "is copied, and put back as they were. See docs/tiering.md.",
+    help="For topics that brokers tier: copying and retention of each named topic are turned off "
+    "while it is copied, and restored afterwards. See docs/tiering.md.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Stop when the plan is made, as `tier plan`.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan, as `tier plan`.")
 @click.option(
-    "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, help="Keep the report in a file."
+    "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, help="Write the report to a file."
 )
 @_OUTPUT
 def run_command(
@@ -166,12 +164,12 @@ def run_command(
     output: str,
 ) -> None:
     """
-    Copy what is wanted: say it in the metadata, copy, verify, say that it is finished.
+    Copy segments: start the copy in the metadata, copy, verify, finish it in the metadata.
 
-    A second run goes on where one that was killed has stopped. SIGINT and SIGTERM stop between
-    segments. Exit codes: 0 all is copied, 1 something is not, 2 flags, or a plan that is stale, 3
-    where source, store, cluster or metadata cannot be used, 4 where the metadata is not ready or
-    another job works on a topic.
+    A second run continues one that was killed. SIGINT and SIGTERM stop between segments. Exit
+    codes: 0 all segments are copied, 1 some are not, 2 invalid flags, or a stale plan, 3 source,
+    store, cluster or metadata cannot be used, 4 the metadata is not ready or another job works on a
+    topic.
     """
     if adopt and plan_file is not None:
         msg = "--adopt plans when copying is off, and takes no plan of before"
@@ -194,17 +192,15 @@ def run_command(
             planned = make_job_plan(at)
             _show_plan(planned.plan, planned.seen.unusable, output)
             return
-        with progress_line() as line, stopping_signals() as stopped:
+        with progress_line() as line, stopping_signals() as why_stop:
             report = run_job(
                 at,
                 plan,
-                why_stop=lambda: stopped[0] if stopped else "",
+                why_stop=why_stop,
                 on_plan=lambda made: echo_plan(made, output),
                 on_progress=line.show,
             )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 @tier.command("status", epilog=ending("status"))
@@ -212,10 +208,10 @@ def run_command(
 @_OUTPUT
 def status_command(choice: StoreChoice, *, output: str) -> None:
     """
-    List the jobs that a store knows of, the newest first, and topics whose copying is off.
+    List the jobs of a store, the newest first, and the topics whose copying is turned off.
 
-    Exit code 1 where a job is overdue, having died or being unable to say that it is alive, or has
-    left a topic's copying and retention off: see `rlmm tier adopt`.
+    Exit code 1 when the heartbeat of a job is overdue, or a job has left copying and retention of a
+    topic turned off: see `rlmm tier adopt`.
     """
     with open_store(choice.settings) as store:
         kept = JobStore(store, choice.prefix)
@@ -268,8 +264,8 @@ def status_command(choice: StoreChoice, *, output: str) -> None:
 @click.argument("job_id")
 def pause_command(choice: StoreChoice, *, job_id: str) -> None:
     """
-    Ask a job to stop between segments, wherever it runs. Segments that are being copied are
-    finished, those that wait are not begun; a later `tier run` goes on.
+    Ask a job to stop between segments, wherever it runs. The job finishes the segments that it is
+    copying and begins no others; a later `tier run` continues.
     """
     with open_store(choice.settings) as store:
         jobs = JobStore(store, choice.prefix)
@@ -285,21 +281,22 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
 @store_options
 @click.option(
     "--older-than", type=POSITIVE_TIME, default="7d", show_default=True, metavar="TIME",
-    help="Choose a time that no writer outlasts: nothing tells whether one is still at work.",
+    help="Choose a time that no upload exceeds: the store does not tell whether one is running.",
 )  # fmt: skip
 @click.option(
     "--end",
     "is_ending",
     cls=ExplicitFlag,
     is_flag=True,
-    help="End them; without it they are listed.",
+    help="Abort the uploads; without this flag they are listed.",
 )
 @_OUTPUT
 def sweep_command(choice: StoreChoice, *, older_than: int, is_ending: bool, output: str) -> None:
     """
-    List unfinished uploads under the prefix, which killed writers left behind and which cost room.
+    List the incomplete multipart uploads under the prefix, which killed writers left and which
+    take space.
 
-    Objects are never touched. Exit code 1 where some are left.
+    Objects are not touched. Exit code 1 when some uploads are left.
     """
     before_ms = SYSTEM_CLOCK.now_ms() - older_than
     with open_store(choice.settings) as store:
@@ -357,8 +354,8 @@ def _read_plan(file: Path) -> CopyPlan:
 
 def _as_planned(request: JobRequest, plan: CopyPlan) -> JobRequest:
     """
-    The request, with what the plan has decided; another prefix is refused, and so are flags that
-    would have decided it. Variables of the environment give way.
+    Return the request with the decisions of the plan; refuse another prefix, and flags that the
+    plan decides. Environment variables are ignored for these.
     """
     given = flags_given(DECIDED_BY_PLANS)
     if given:

@@ -1,7 +1,7 @@
 """
-What `--help` of `rlmm tier` ends with: examples to begin with, and how flags are variables.
+Examples for the --help of `rlmm tier`, and how flags become variables.
 
-Each example is a whole command that this tree takes as it is written; a test reads them.
+A test runs the parser on each example.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 COLUMNS: Final = 76
-"""A line that is longer would be broken by terminals, and could not be copied."""
+"""Terminals would break longer lines, and an operator could not copy them."""
 
 _ARCHIVE: Final = (
     "--log-dir /var/lib/kafka",
@@ -129,11 +129,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("rlmm tier backup import events.parquet", "--bootstrap-server broker:9092 --apply"),
     ),
 }
-"""Of each command: examples, each of one line or of several that belong together."""
+"""By command: examples of one line, or of several lines that belong together."""
 
 
 def ending(command: str) -> str:
-    """What stands below the flags of *command*."""
     written = "\n\n".join(f"\b\n{_continued(lines)}" for lines in EXAMPLES[command])
     prefix = f"RLMM_TIER_{command.upper().replace(' ', '_')}"
     return (

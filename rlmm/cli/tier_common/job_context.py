@@ -1,4 +1,4 @@
-"""What surrounds every job of `rlmm tier`: signals, log lines, files that are made."""
+"""The context of every job of `rlmm tier`: signals, log lines, reports, new files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.errors import ConfigError
 from rlmm.telemetry.logs import set_up
 from rlmm.telemetry.settings import LoggingSettings, LogLevel
@@ -18,12 +19,13 @@ from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rlmm.telemetry.logs import LogLines
     from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.reporting.report import Report
 
 _log = logging.getLogger("rlmm.cli.tier.around")
 
@@ -31,27 +33,26 @@ LINES_MAX = 10
 
 
 def quiet_log() -> AbstractContextManager[LogLines]:
-    """Log lines on standard error: how far a job is, and whatever is wrong."""
-    levels = ("rlmm.cli.tier_common.progress_line=info",)
+    levels = ("rlmm.cli.tier.progress=info",)
     return set_up(LoggingSettings(level=LogLevel.WARNING, levels=levels))
 
 
 @contextmanager
-def stopping_signals() -> Iterator[list[str]]:
-    """The signals that asked to stop; a second one ends the process as it always does."""
-    heard: list[str] = []
+def stopping_signals() -> Iterator[Callable[[], str]]:
+    """Yield a function that names the signal received; a second signal ends the process."""
+    received: list[str] = []
 
-    def hear(number: int, _: Any) -> None:
+    def receive(number: int, _: Any) -> None:
         name = signal.Signals(number).name
-        if heard:
+        if received:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        heard.append(name)
-        _log.warning("%s: what is on its way is finished first", name)
+        received.append(name)
+        _log.warning("%s: the work in progress is finished first", name)
 
-    before = {one: signal.signal(one, hear) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield heard
+        yield lambda: received[0] if received else ""
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
@@ -60,8 +61,8 @@ def stopping_signals() -> Iterator[list[str]]:
 @contextmanager
 def ending_signals() -> Iterator[None]:
     """
-    SIGTERM ends the block as Ctrl-C does, where nothing is changed that has to be told: files that
-    were half made go with it.
+    Let SIGTERM end the block as Ctrl-C does, where nothing is changed that needs a report:
+    half-written files are removed.
     """
 
     def end(number: int, _: Any) -> None:
@@ -75,14 +76,13 @@ def ending_signals() -> Iterator[None]:
 
 
 def echo_plan(plan: CopyPlan, output: str) -> None:
-    """What is going to be done; with JSON the report is the only answer."""
+    """With JSON the report is the only output."""
     warn_of(plan)
     if output != "json":
         click.echo(summary(plan), nl=False)
 
 
 def warn_of(plan: CopyPlan) -> None:
-    """A line for what cannot be copied until somebody has looked at it; the first ones of many."""
     lines = hindrances(plan)
     for line in lines[:LINES_MAX]:
         _log.warning("%s", line)
@@ -91,17 +91,14 @@ def warn_of(plan: CopyPlan) -> None:
 
 
 def require_new(file: Path | None) -> None:
-    """
-    Raise `ConfigError` where *file* is there, or could not be made: before anything is done whose
-    outcome is to be kept in it.
-    """
+    """Raise `ConfigError` where *file* exists, or could not be made, before the job begins."""
     if file is not None:
         save(file, b"")
         file.unlink()
 
 
 def save(file: Path, content: bytes) -> None:
-    """Keep *content* in a new file: nothing is overwritten."""
+    """Write *content* to a new file; an existing one is not overwritten."""
     try:
         with file.open("xb") as opened:
             opened.write(content)
@@ -110,12 +107,20 @@ def save(file: Path, content: bytes) -> None:
         raise ConfigError(msg) from error
 
 
-def told_and_kept(
+def conclude(report: Report, output: str, file: Path | None, busy: int = EXIT_FOUND) -> None:
+    """Print and keep *report*; exit with 1, or *busy* for a busy topic, where it is not fine."""
+    print_and_keep(report.lines(), report.document(), output, file)
+    if not report.is_fine:
+        is_busy = getattr(report, "is_busy", False)
+        click.get_current_context().exit(busy if is_busy else EXIT_FOUND)
+
+
+def print_and_keep(
     lines: Iterator[str], document: dict[str, Any], output: str, file: Path | None
 ) -> None:
     """
-    A report printed, and kept in *file*; printed first: what was done is told in any case, and it
-    is kept where nobody reads what is printed.
+    Print a report, and keep it in *file*. It is printed first, so that the operator sees it in any
+    case, and kept also where printing fails.
     """
     try:
         if output == "json":

@@ -1,6 +1,7 @@
 """
-The objects of one segment, looked at in their store: whether they are there, and whole. With what
-it needs beside the service: the extras `tiering` and `s3`.
+The object check of one segment: whether its objects exist in their store, and are whole.
+
+It needs the extras `tiering` and `s3`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NAMES = {ObjectKind.LOG: "log", ObjectKind.INDEXES: "indexes", ObjectKind.MANIFE
 
 @dataclass(frozen=True, slots=True)
 class CheckedStore:
-    """The store that is to be looked into, as flags say it."""
+    """The store of the check, as flags name it."""
 
     address: str
     prefix: str = ""
@@ -41,7 +42,7 @@ class CheckedStore:
     is_requester_pays: bool = False
 
     def settings(self) -> tuple[StoreSettings, str]:
-        """The store, and the prefix of keys in it. Raises `ConfigError`."""
+        """Return the store, and the prefix of keys in it. Raise `ConfigError`."""
         template = S3Settings(
             "of-the-address", endpoint=self.endpoint, region=self.region, profile=self.profile,
             is_path_style=self.is_path_style, ca_file=self.ca_file,
@@ -55,11 +56,9 @@ class CheckedStore:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCheck:
-    """What a store has of a segment."""
-
     view: View
     kind: FindingKind | None
-    """What is to be told of it; None where all is whole."""
+    """None where all is whole."""
     detail: str
 
 
@@ -67,8 +66,8 @@ async def check_objects(
     asked: CheckedStore, segment: SegmentMetadata, *, is_sure: bool
 ) -> ObjectCheck:
     """
-    Look at the objects of *segment*; raises what the store raises. *is_sure* reads them where the
-    store does not tell their checksums.
+    Check the objects of *segment*; raise what the store raises. *is_sure* reads them where the
+    store does not return their checksums.
     """
     settings, prefix = asked.settings()
 
@@ -80,7 +79,6 @@ async def check_objects(
 
 
 def checked_of(seen: StoredSegmentState) -> ObjectCheck:
-    """What was seen, as it is told."""
     objects: dict[str, object] = {}
     for kind, name in NAMES.items():
         facts = seen.facts.get(kind)

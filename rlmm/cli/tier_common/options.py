@@ -1,8 +1,8 @@
 """
-The flags of `rlmm tier`: where segments come from, where they go, which of them, and how fast.
+The options of `rlmm tier`: where segments come from, where they go, which of them, and how fast.
 
-Each is an environment variable as well, `RLMM_TIER_...`: a job that runs by the clock is configured
-once. No flag takes a secret; those are in files, or found by boto3 where it looks for them.
+Each is an environment variable as well, `RLMM_TIER_...`. No flag takes a secret; secrets are in
+files, or where boto3 finds them.
 """
 
 from __future__ import annotations
@@ -39,30 +39,48 @@ if TYPE_CHECKING:
     from spark_tiering.tier_metadata.opening import AccessSettings
 
 LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
-"""In the folder of an embedded log, which is also what `rlmm serve --data-dir` takes."""
+"""In the folder of an embedded log, which `rlmm serve --data-dir` takes as well."""
 
 _FILE = click.Path(dir_okay=False, path_type=str)
 _FOLDER = click.Path(file_okay=False, path_type=str)
 
-_STORE_HELP = "Where objects are kept. A prefix is put before keys as it is: end it with a slash."
+_STORE_HELP = "The object store. A prefix is put before keys as it is: end it with a slash."
 _STORE_FORM = "s3://BUCKET/PREFIX|FOLDER"
 _OF_STORE = (
-    click.option("--prefix", default="", help="The prefix of keys, where the store is a folder."),
-    click.option("--endpoint", default="", metavar="URL", help="Of a store that is not Amazon's."),
-    click.option("--region", default="", help="Of the bucket; else as boto3 finds it."),
-    click.option("--profile", default="", help="Of the files that boto3 reads."),
-    click.option("--path-style", is_flag=True, help="Bucket in the path, not in the host name."),
-    click.option("--store-ca-file", type=_FILE, default="", help="Authorities for the endpoint."),
+    click.option("--prefix", default="", help="The prefix of keys, for a store in a folder."),
+    click.option(
+        "--endpoint", default="", metavar="URL",
+        help="The endpoint of a store other than Amazon S3.",
+    ),
+    click.option(
+        "--region", default="",
+        help="The region of the bucket; by default as boto3 finds it.",
+    ),
+    click.option("--profile", default="", help="The profile in the configuration files of boto3."),
+    click.option(
+        "--path-style", is_flag=True,
+        help="Put the bucket into the path, not into the host name.",
+    ),
+    click.option(
+        "--store-ca-file", type=_FILE, default="",
+        help="CA certificates for the endpoint.",
+    ),
     click.option(
         "--encryption", type=click.Choice(["bucket", "sse-s3", "sse-kms"]), default="bucket",
-        show_default=True, help="What the bucket is asked to encrypt with.",
+        show_default=True, help="The server-side encryption of new objects.",
     ),
-    click.option("--kms-key-id", default="", help="For sse-kms; else the bucket's own."),
-    click.option("--requester-pays", is_flag=True, help="The bucket's requests are paid by us."),
-    click.option("--storage-class", default="", help="Of what is written; else the bucket's."),
+    click.option(
+        "--kms-key-id", default="",
+        help="The key for sse-kms; by default that of the bucket.",
+    ),
+    click.option("--requester-pays", is_flag=True, help="Pay for the requests to the bucket."),
+    click.option(
+        "--storage-class", default="",
+        help="The storage class of new objects; by default that of the bucket.",
+    ),
     click.option(
         "--no-conditional-puts", is_flag=True,
-        help="For endpoints that ignore conditions: each write looks first.",
+        help="For endpoints that ignore conditional puts: look before each write.",
     ),
 )  # fmt: skip
 _STORE = (
@@ -72,41 +90,57 @@ _STORE = (
 _SOURCE = (
     click.option(
         "--log-dir", "log_dirs", cls=CalledAsFlag, multiple=True, type=_FOLDER,
-        help="A broker's log folder, as driver and executors see it. May be repeated.",
+        help="A log directory of a broker, by its path on driver and executors. May be repeated.",
     ),
     click.option(
         "--source-sidecar", "source_sidecars", cls=CalledAsFlag, multiple=True, metavar="URL",
-        help="https://host:port of a sidecar that serves its broker's segments. May be repeated.",
+        help="https://host:port of a sidecar that serves the segments of its broker. May be "
+        "repeated.",
     ),
-    click.option("--source-token-file", type=_FILE, default="", help="Holds the token for them."),
-    click.option("--source-ca-file", type=_FILE, default="", help="Authorities of theirs."),
-    click.option("--source-cert-file", type=_FILE, default="", help="Our certificate for them."),
-    click.option("--source-key-file", type=_FILE, default="", help="And its key."),
+    click.option(
+        "--source-token-file", type=_FILE, default="",
+        help="The file with the token for them.",
+    ),
+    click.option("--source-ca-file", type=_FILE, default="", help="CA certificates for them."),
+    click.option(
+        "--source-cert-file", type=_FILE, default="",
+        help="The client certificate for them.",
+    ),
+    click.option("--source-key-file", type=_FILE, default="", help="The key of that certificate."),
     click.option(
         "--bootstrap-server", default="", metavar="HOST:PORT,...",
-        help="The cluster: what is stable, and which topics are tiered, is asked of it.",
+        help="The cluster: it answers last stable offsets, and which topics are tiered.",
     ),
     click.option(
-        "--command-config", type=_FILE, default="", help="A Java client.properties, as it is."
+        "--command-config", type=_FILE, default="", help="A client.properties file of Kafka."
     ),
     click.option(
         "--offline", is_flag=True,
-        help="No cluster is asked: for copied folders, and brokers that are down.",
+        help="Ask no cluster: for copied directories, and brokers that are down.",
     ),
 )  # fmt: skip
 _METADATA = (
     click.option(
         "--sidecar", default="", metavar="SOCKET|HOST:PORT",
-        help="The service that holds the metadata: a Unix socket, or TCP.",
+        help="The service with the metadata: a Unix socket, or TCP.",
     ),
-    click.option("--sidecar-token-file", type=_FILE, default="", help="Holds the token for it."),
-    click.option("--sidecar-ca-file", type=_FILE, default="", help="Authorities; means TLS."),
-    click.option("--sidecar-cert-file", type=_FILE, default="", help="Our certificate for it."),
-    click.option("--sidecar-key-file", type=_FILE, default="", help="And its key."),
+    click.option(
+        "--sidecar-token-file", type=_FILE, default="",
+        help="The file with the token for it.",
+    ),
+    click.option(
+        "--sidecar-ca-file", type=_FILE, default="",
+        help="CA certificates; turns TLS on.",
+    ),
+    click.option(
+        "--sidecar-cert-file", type=_FILE, default="",
+        help="The client certificate for it.",
+    ),
+    click.option("--sidecar-key-file", type=_FILE, default="", help="The key of that certificate."),
     click.option(
         "--embedded", default="", type=_FOLDER, metavar="FOLDER",
-        help="The metadata log is kept in FOLDER, by this process. Without it and --sidecar it is "
-        "the topic of the cluster, which is for copies that brokers --adopt.",
+        help="Keep the metadata log in FOLDER. Without this and --sidecar it is the topic of the "
+        "cluster, for copies that brokers --adopt.",
     ),
 )  # fmt: skip
 _WANTED = (
@@ -116,11 +150,11 @@ _WANTED = (
     ),
     click.option(
         "--without-topic", "without_topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
-        help="Topics not to copy, whatever --topic says. May be repeated.",
+        help="Topics not to copy, even if --topic names them. May be repeated.",
     ),
     click.option(
         "--min-age", type=TIME, default="0s", metavar="TIME",
-        help="Copy what is this old: 12h, 7d.",
+        help="Copy segments of at least this age: 12h, 7d.",
     ),
     click.option(
         "--keep-local", type=SIZE, default="0", metavar="SIZE",
@@ -128,48 +162,69 @@ _WANTED = (
     ),
     click.option(
         "--compacted", is_flag=True,
-        help="Copy topics with cleanup.policy=compact, too, as their cleaner has left them. With "
-        "--offline any topic may be one: offsets without records are no damage.",
+        help="Copy topics with cleanup.policy=compact, too, as the cleaner left them. With "
+        "--offline this holds for every topic: offsets without records are not damage.",
     ),
-    click.option("--max-bytes", type=POSITIVE_SIZE, metavar="SIZE", help="Most of one job."),
+    click.option(
+        "--max-bytes", type=POSITIVE_SIZE, metavar="SIZE",
+        help="The most bytes of one job.",
+    ),
     click.option(
         "--max-objects", type=click.IntRange(1, OBJECTS_MAX), default=OBJECTS_MAX,
-        help="Most of one job; three to a segment.",
+        help="The most objects of one job; three for each segment.",
     ),
-    click.option("--max-requests", type=click.IntRange(1), help="Most of one job."),
-    click.option("--broker-id", type=int, default=NO_BROKER, help="In whose name it is copied."),
+    click.option("--max-requests", type=click.IntRange(1), help="The most requests of one job."),
+    click.option(
+        "--broker-id", type=int, default=NO_BROKER,
+        help="The broker id of the copies in the metadata.",
+    ),
 )  # fmt: skip
 _ENGINE = (
     click.option(
         "--master", default=None, metavar="MASTER",
-        help="local[4], spark://host:7077, yarn, k8s://..., sc://host. Without it Spark runs here, "
-        "with a task for each processor; under spark-submit it is spark-submit's.",
+        help="local[4], spark://host:7077, yarn, k8s://..., sc://host. By default Spark runs on "
+        "this machine, with a task for each processor; under spark-submit as that says.",
     ),
-    click.option("--no-spark", is_flag=True, help="In this process, one after the other."),
-    click.option("--spark-conf", multiple=True, metavar="NAME=VALUE", help="May be repeated."),
-    click.option("--spark-log", type=_FILE, default="", help="Where everything goes Spark says."),
+    click.option("--no-spark", is_flag=True, help="Run in this process, one unit after the other."),
+    click.option(
+        "--spark-conf", multiple=True, metavar="NAME=VALUE",
+        help="A Spark setting. May be repeated.",
+    ),
+    click.option("--spark-log", type=_FILE, default="", help="The file for the log of Spark."),
 )  # fmt: skip
 _RUNNING = (
     *_ENGINE,
-    click.option("--compress/--no-compress", default=False, help="Chunks as zstd frames."),
-    click.option("--chunk-size", type=POSITIVE_SIZE, metavar="SIZE", help="4MiB by default."),
-    click.option("--max-mb-per-s", type=click.FloatRange(0, min_open=True), help="Of the whole."),
+    click.option("--compress/--no-compress", default=False, help="Compress chunks with zstd."),
+    click.option(
+        "--chunk-size", type=POSITIVE_SIZE, metavar="SIZE",
+        help="The size of a chunk; 4MiB by default.",
+    ),
+    click.option(
+        "--max-mb-per-s", type=click.FloatRange(0, min_open=True),
+        help="The throughput limit of the job.",
+    ),
     click.option(
         "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
-        help="To the store, of the whole.",
+        help="The limit of requests to the store, of the job.",
     ),
-    click.option("--stop-file", type=_FILE, default="", help="Stop between segments once it is."),
-    click.option("--time-limit", type=POSITIVE_TIME, metavar="TIME", help="Begin none after it."),
+    click.option(
+        "--stop-file", type=_FILE, default="",
+        help="Stop between segments when this file exists.",
+    ),
+    click.option(
+        "--time-limit", type=POSITIVE_TIME, metavar="TIME",
+        help="Begin no segment after this time.",
+    ),
     click.option(
         "--segment-timeout", type=POSITIVE_TIME, default="1h", show_default=True, metavar="TIME",
-        help="Longest time for one segment; what takes longer is left to the next run.",
+        help="The longest time for one segment; the next run copies one that takes longer.",
     ),
 )  # fmt: skip
 DECIDED_BY_PLANS = (
     "topics", "without_topics", "min_age", "keep_local", "compacted", "max_bytes", "max_objects",
     "max_requests", "broker_id",
 )  # fmt: skip
-"""Names of what a plan says, so that who carries it out cannot say otherwise."""
+"""Names of flags that a saved plan decides; `tier run --plan` refuses them."""
 _ENCRYPTIONS = {
     "bucket": BucketEncryption.OF_BUCKET,
     "sse-s3": BucketEncryption.S3,
@@ -186,7 +241,10 @@ class StoreChoice:
 
 
 def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
-    """A decorator: the flags of *groups*, handed over as what *build* makes of them."""
+    """
+    Return a decorator that adds the flags of *groups*; the command gets what *build* makes of
+    them.
+    """
 
     options = [option for group in groups for option in group]
     names = _names_of(options)
@@ -215,13 +273,11 @@ def _names_of(options: list[Any]) -> list[str]:
 
 
 def store_flags(*, is_required: bool) -> list[Any]:
-    """The flags of a store, for `store_of`."""
     name = click.option("--store", required=is_required, metavar=_STORE_FORM, help=_STORE_HELP)
     return [name, *_OF_STORE]
 
 
 def topic_flags() -> list[Any]:
-    """`topics` and `without_topics`, for commands that look at what is there."""
     return [
         click.option(
             "--topic", "topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
@@ -229,28 +285,27 @@ def topic_flags() -> list[Any]:
         ),
         click.option(
             "--without-topic", "without_topics", cls=CalledAsFlag, multiple=True,
-            metavar="PATTERN", help="Topics to leave alone, whatever --topic says.",
+            metavar="PATTERN", help="Topics to leave out, even if --topic names them.",
         ),
     ]  # fmt: skip
 
 
 def running_flags() -> list[Any]:
-    """Where units of work are run, for `engine_of`."""
     return list(_ENGINE)
 
 
 def store_options(function: Callable[..., Any]) -> Any:
-    """The flags of a store alone; the command is handed a `StoreChoice`."""
+    """Add the flags of a store; the command gets a `StoreChoice`."""
     return _with((_STORE,), store_of)(function)
 
 
 def job_options(function: Callable[..., Any]) -> Any:
-    """The flags of a whole job; the command is handed a `JobRequest`."""
+    """Add the flags of a whole job; the command gets a `JobRequest`."""
     return _with((_SOURCE, _METADATA, _STORE, _WANTED, _RUNNING), request_of)(function)
 
 
 def store_of(flags: dict[str, Any]) -> StoreChoice:
-    """The store that flags name; raises `ConfigError`."""
+    """Raise `ConfigError` for contradicting flags."""
     template = S3Settings(
         "of-the-address",
         endpoint=flags["endpoint"],
@@ -276,7 +331,7 @@ def store_of(flags: dict[str, Any]) -> StoreChoice:
 
 
 def request_of(flags: dict[str, Any]) -> JobRequest:
-    """The job that flags ask for, as an archive; raises `ConfigError` for what contradicts."""
+    """Return the job of the flags, as an archive. Raise `ConfigError` for contradicting flags."""
     store = store_of(flags)
     limit_ms = flags["time_limit"]
     chunk = {} if flags["chunk_size"] is None else {"chunk_bytes": flags["chunk_size"]}
@@ -356,7 +411,7 @@ def _metadata(flags: dict[str, Any]) -> AccessSettings:
 
 
 def engine_of(flags: dict[str, Any]) -> ExecutionSettings:
-    """Where units of work are run; raises `ConfigError` for what contradicts."""
+    """Raise `ConfigError` for contradicting flags."""
     if flags["no_spark"]:
         if flags["master"]:
             msg = "--no-spark and --master contradict each other"
@@ -374,7 +429,7 @@ def engine_of(flags: dict[str, Any]) -> ExecutionSettings:
 
 
 def flags_given(names: Collection[str]) -> list[str]:
-    """Those of the flags called *names* that stand on the command line, as they are written."""
+    """Return the flags called *names* that stand on the command line, as they are written."""
     context = click.get_current_context()
     return [
         option.opts[0]
@@ -385,7 +440,7 @@ def flags_given(names: Collection[str]) -> list[str]:
 
 
 def only_looking(request: JobRequest) -> JobRequest:
-    """The same, for who changes nothing: neither a folder nor an embedded log is begun."""
+    """Return *request* without the right to create a folder or an embedded log."""
     store, metadata = request.store, request.metadata
     if isinstance(store, LocalSettings):
         store = replace(store, is_made=False)
@@ -395,5 +450,4 @@ def only_looking(request: JobRequest) -> JobRequest:
 
 
 def adopting(request: JobRequest) -> JobRequest:
-    """The same, for copies that brokers adopt."""
     return replace(request, mode=CopyMode.ADOPT)

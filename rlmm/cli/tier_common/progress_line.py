@@ -1,6 +1,6 @@
 """
-How far a job is, while it runs: one line that is written anew on a terminal, elsewhere a line of
-the log every few seconds. Both go to standard error: what a command answers stays alone.
+The progress line of a job: one line that is rewritten on a terminal, elsewhere a log line every few
+seconds. Both go to standard error.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from typing import TYPE_CHECKING, Final, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.reporting.progress import Progress
 
 _log = logging.getLogger("rlmm.cli.tier.progress")
 
 LINE_S: Final = 10.0
-"""Between two lines of a log."""
+"""Time between two log lines."""
 REDRAW_S: Final = 0.1
 TICK_S: Final = 1.0
-"""A large segment takes minutes: the line is shown again while nothing comes back."""
+"""The line is shown again so often while a large segment takes minutes."""
 
 _CLEAR_LINE = "\r\x1b[2K"
 
 
 class ProgressLine:
-    """Shows progress on *out*, as what it is: a terminal, or not."""
-
     def __init__(
         self,
         out: TextIO | None = None,
@@ -44,19 +42,18 @@ class ProgressLine:
         self._shown_s = float("-inf")
         self._is_drawn = False
         self._told: tuple[Progress, float] | None = None
-        """The newest, and when it came; None where no other is to be waited for."""
+        """The newest progress, and when it came; None after the last one."""
         self._lock = threading.RLock()
 
     def show(self, progress: Progress) -> None:
-        """Show *progress*, unless the last one was shown a moment ago; the last of all always."""
+        """Show *progress*, unless another was shown a moment ago; the last one always."""
         now_s = self._now_s()
-        is_last = progress.segments + progress.failed == progress.segments_total
         with self._lock:
-            self._told = None if is_last else (progress, now_s)
-            self._draw(progress, now_s, is_last=is_last)
+            self._told = None if progress.is_last else (progress, now_s)
+            self._draw(progress, now_s, is_last=progress.is_last)
 
     def tick(self) -> None:
-        """Show the newest again, with the time that has passed; for another thread."""
+        """Show the newest progress again, with the time that has passed; for another thread."""
         with self._lock:
             if self._told is not None:
                 progress, told_s = self._told
@@ -77,7 +74,7 @@ class ProgressLine:
             _log.info("%s", progress.line())
 
     def close(self) -> None:
-        """Take the line away: what follows begins on one of its own."""
+        """Remove the line, so that other output begins on a new one."""
         with self._lock:
             if self._is_drawn:
                 self._out.write(_CLEAR_LINE)
@@ -87,7 +84,7 @@ class ProgressLine:
 
 @contextmanager
 def progress_line() -> Iterator[ProgressLine]:
-    """A line for as long as the block runs; lines of the log begin where it stood."""
+    """Yield a line for the time of the block; log lines begin in its place."""
     line = ProgressLine()
     ended = threading.Event()
 

@@ -1,11 +1,14 @@
 """
-`rlmm tier verify`, `expire`, `audit`, `rebuild`, `backup` and `export`: a module each.
+The maintenance commands of `rlmm tier`, one in each module.
 
 Nothing imports it.
 
-- `export_question`: What `rlmm tier export` is asked.
-- `options`: The flags of commands that take care of a tier.
+- `audit`: `rlmm tier audit`.
+- `backup`: `rlmm tier backup export` and `import`.
+- `expire`: `rlmm tier expire`.
+- `export`: `rlmm tier export`.
+- `export_question`: The question of `rlmm tier export`, from its flags.
+- `options`: The flags of these commands.
+- `rebuild`: `rlmm tier rebuild`.
 - `verify`: `rlmm tier verify`.
-
-Nothing imports it.
 """

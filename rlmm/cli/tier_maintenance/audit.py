@@ -1,6 +1,6 @@
 """
-`rlmm tier audit`: what lies in the store beside what the metadata says, beside what the cluster
-knows. Orphans are deleted only where that is asked for.
+`rlmm tier audit`: the store is compared with the metadata and the cluster, and orphans are deleted
+on request.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.job_context import (
+    print_and_keep,
+    quiet_log,
+    require_new,
+    stopping_signals,
+)
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions, store_name
 from spark_tiering.maintenance.audit.orphan_deletion import MOST, OrphanDeletion, require_deletable
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.unknown_sets import read_list
 from spark_tiering.maintenance.audit.verdicts import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,41 +48,41 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @care_options(store="optional")
 @click.option(
     "--inventory", default="", metavar="s3://BUCKET/.../manifest.json|FOLDER",
-    help="Go by an S3 Inventory, and list nothing. Without --store nothing is looked at twice.",
+    help="Use an S3 Inventory instead of a listing. Without --store no object is checked again.",
 )  # fmt: skip
 @click.option(
     "--old-prefix", "old_prefixes", cls=CalledAsFlag, multiple=True, metavar="PREFIX",
-    help="A prefix that keys had before; objects under it are known, too. May be repeated.",
+    help="An older prefix of keys; objects under it are expected, too. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--min-age", type=POSITIVE_TIME, default="1d", show_default=True, metavar="TIME",
-    help="What is younger may still be at work: it is no leftover and no orphan.",
+    help="Younger objects may belong to a running copy: they are neither leftovers nor orphans.",
 )  # fmt: skip
 @click.option(
     "--price-gib-month", "price", type=click.FloatRange(min=0), metavar="PRICE",
-    help="What a GiB costs you for a month.",
+    help="The price of a GiB for a month.",
 )  # fmt: skip
 @click.option(
     "--save-orphans", "save_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
-    help="Keep the orphans, with their proofs, as a list to be signed off.",
+    help="Write the orphans, with their proofs, to a list for review.",
 )  # fmt: skip
 @click.option(
     "--orphans", "list_file", cls=CalledAsFlag, type=_FILE, metavar="FILE",
-    help="Go by such a list and look at nothing else; each proof is checked again.",
+    help="Use such a list and check nothing else; each proof is checked again.",
 )  # fmt: skip
 @click.option(
     "--delete-orphans", "is_deleting", cls=ExplicitFlag, is_flag=True,
-    help="Delete them. Before each few the metadata is read anew.",
+    help="Delete the orphans. The metadata is read anew before each batch.",
 )  # fmt: skip
 @click.option(
     "--proof", "proofs", cls=CalledAsFlag, multiple=True,
     type=click.Choice([one.value for one in OrphanProof]),
-    help="Delete by this proof alone; may be repeated. Without it by any but topic-unknown: so do"
-    " the objects of another cluster look that shares the bucket.",
+    help="Delete by this proof alone; may be repeated. By default any but topic-unknown, which also"
+    " fits the objects of another cluster that shares the bucket.",
 )  # fmt: skip
 @click.option(
     "--max-delete", type=click.IntRange(1), default=MOST, show_default=True, metavar="N",
-    help="Delete the objects of N segments at most.",
+    help="Delete the objects of at most N segments.",
 )  # fmt: skip
 def audit_command(  # noqa: PLR0913 - one for each flag
     request: CareRequest,
@@ -95,12 +100,13 @@ def audit_command(  # noqa: PLR0913 - one for each flag
     max_delete: int,
 ) -> None:
     """
-    Compare the store with the metadata, and both with the cluster. Changes nothing by itself.
+    Compare the store with the metadata, and both with the cluster. Without --delete-orphans
+    nothing is changed.
 
     The verdict is Clean, Dirty (leftovers) or Corrupt (data is missing, or contradicts the
-    metadata). Exit codes: 0 clean, and every orphan deleted that was to be; 1 anything else was
-    found; 2 flags, or an inventory that cannot be used; 3 where store, cluster or metadata cannot
-    be reached, 4 where the metadata is not ready.
+    metadata). Exit codes: 0 the tier is clean, and all orphans to delete are deleted; 1 findings; 2
+    invalid flags, or an inventory that cannot be used; 3 store, cluster or metadata cannot be
+    reached, 4 the metadata is not ready.
     """
     require_new(report_file)
     require_new(save_file)
@@ -112,10 +118,7 @@ def audit_command(  # noqa: PLR0913 - one for each flag
         tier = opened.enter_context(open_tier(only_looking(require_begun(request))))
         if is_deleting:
             require_deletable(tier)
-        stopped = opened.enter_context(stopping_signals())
-
-        def why_stop() -> str:
-            return stopped[0] if stopped else ""
+        why_stop = opened.enter_context(stopping_signals())
 
         def deletions(
             rules: AuditRules, orphans: Callable[[], Iterator[UnknownObjectSet]]
@@ -123,14 +126,14 @@ def audit_command(  # noqa: PLR0913 - one for each flag
             with progress_line() as line:
                 return OrphanDeletion(
                     tier, rules, proofs=allowed, is_dry=not is_deleting, most=max_delete,
-                    why_stop=why_stop, meter=AuditMeter(line.show),
+                    why_stop=why_stop, meter=Meter(line.show),
                 ).run(orphans)  # fmt: skip
 
         if list_file is not None:
             is_fine = _by_list(tier, options, list_file, deletions, output, report_file)
         else:
             with progress_line() as line:
-                meter = AuditMeter(line.show)
+                meter = Meter(line.show)
                 audit = opened.enter_context(Audit(tier, options, why_stop, meter))
                 report = audit.run()
             if save_file is not None and not report.stopped:
@@ -138,7 +141,7 @@ def audit_command(  # noqa: PLR0913 - one for each flag
                 report.orphans_file = str(save_file)
             if is_deleting and not report.stopped:
                 report.deletions = deletions(audit.rules, audit.orphans)
-            told_and_kept(report.lines(), report.document(), output, report_file)
+            print_and_keep(report.lines(), report.document(), output, report_file)
             is_fine = report.is_fine
     if not is_fine:
         click.get_current_context().exit(EXIT_FOUND)
@@ -154,7 +157,7 @@ def _by_list(
     output: str,
     report_file: Path | None,
 ) -> bool:
-    """Go by a list; whether all that is on it is gone."""
+    """Use a list of orphans; return whether all of them are deleted."""
     request = tier.request
     now_ms = tier.now_ms()
     prefixes = (request.prefix, *options.old_prefixes)
@@ -169,7 +172,7 @@ def _by_list(
     document: dict[str, Any] = {
         "format": "rlmm-tier-orphans-report", "version": 1, **done.document()
     }  # fmt: skip
-    told_and_kept(done.lines(), document, output, report_file)
+    print_and_keep(done.lines(), document, output, report_file)
     return done.is_fine
 
 

@@ -1,4 +1,4 @@
-"""`rlmm tier backup`: every event of the metadata topic out to a file, and in again."""
+"""`rlmm tier backup`: every event of the metadata topic is exported to a file, and imported."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.cli.common.environment_variables import ExplicitFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     ending_signals,
     quiet_log,
     require_new,
     stopping_signals,
-    told_and_kept,
 )
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
@@ -23,9 +22,9 @@ from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import is_table
 from spark_tiering.maintenance.backup.import_ import import_backup
-from spark_tiering.maintenance.backup.new_file import require_free
-from spark_tiering.maintenance.backup.progress import BackupMeter
+from spark_tiering.maintenance.new_file import require_free
 from spark_tiering.maintenance.wiring import access_of, open_tier
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from spark_tiering.maintenance.request import CareRequest
@@ -36,7 +35,7 @@ _THERE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group("backup")
 def backup_group() -> None:
-    """Keep all events of the metadata topic in a file, and bring them back."""
+    """Export all events of the metadata topic to a file, and import them."""
 
 
 @backup_group.command("export", epilog=ending("backup export"))
@@ -46,35 +45,33 @@ def export_command(
     request: CareRequest, *, file: Path, output: str, report_file: Path | None
 ) -> None:
     """
-    Write every event of the metadata topic into FILE, which must not be there yet.
+    Export every event of the metadata topic to FILE, which must not exist yet.
 
-    FILE is written as its name says: .jsonl, .jsonl.gz, .jsonl.zst or .parquet. It has records as
-    they are, what nobody understands included, and beside each what it says. It is there whole or
-    not at all.
+    The form of FILE follows its name: .jsonl, .jsonl.gz, .jsonl.zst or .parquet. FILE has the
+    records as they are, also those that cannot be decoded, with the fields of each event beside
+    them. FILE is written whole or not at all.
 
-    Exit codes: 0; 1 where some records could not be read, and are not in FILE; 2 for a wrong FILE
-    or flags that contradict each other; 3 and 4 where the metadata cannot be reached or read.
+    Exit codes: 0; 1 some records could not be read, and are not in FILE; 2 a wrong FILE or invalid
+    flags; 3 and 4 the metadata cannot be reached or read.
     """
     _require_every_topic(request)
     is_table(file)
     require_free(file)
     require_new(report_file)
     with quiet_log(), ending_signals(), open_tier(request) as tier, progress_line() as line:
-        report = export_backup(tier, file, BackupMeter(line.show))
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+        report = export_backup(tier, file, Meter(line.show))
+    conclude(report, output, report_file)
 
 
 @backup_group.command("import", epilog=ending("backup import"))
 @click.argument("file", type=_THERE)
 @click.option(
     "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
-    help="Append the events; else say what would be done.",
+    help="Append the events; without this flag the command is a dry run.",
 )  # fmt: skip
 @click.option(
     "--other-cluster", "is_other_cluster", is_flag=True,
-    help="Also into the log of a cluster that the backup is not of.",
+    help="Allow the log of another cluster than that of the backup.",
 )  # fmt: skip
 @care_options(store="none", has_engine=False)
 def import_command(
@@ -87,31 +84,29 @@ def import_command(
     report_file: Path | None,
 ) -> None:
     """
-    Bring the events of FILE into an empty log: the folder of --embedded, or the topic of a cluster.
+    Import the events of FILE into an empty log: the folder of --embedded, or the topic of a
+    cluster. By default this is a dry run.
 
-    All of FILE is read and checked first. The log must have as many partitions, and hold nothing;
-    or the first events of this very FILE, as an import leaves them that was broken off: it is gone
-    on with. A folder that is not there yet becomes the log that was backed up, with its ids.
-    Without --apply nothing is changed.
+    FILE is read and checked to its end first. The log must have the same number of partitions, and
+    be empty, or hold the first events of this FILE: then a stopped import is continued. A folder
+    that does not exist becomes the log that was backed up, with its ids.
 
-    Exit codes: 0; 1 where FILE lacks what could not be read when it was made, or a signal stopped
-    the import; 2 for a FILE that is no whole backup, and for a log that cannot take it; 3 and 4
-    where the log cannot be reached.
+    Exit codes: 0; 1 FILE lacks records that could not be read at the export, or a signal stopped
+    the import; 2 FILE is not a whole backup, or the log cannot take it; 3 and 4 the log cannot be
+    reached.
     """
     _require_every_topic(request)
     require_new(report_file)
-    with quiet_log(), progress_line() as line, stopping_signals() as stopped:
+    with quiet_log(), progress_line() as line, stopping_signals() as why_stop:
         report = import_backup(
             access_of(request),
             file,
             is_applied=is_applied,
             is_other_cluster=is_other_cluster,
-            why_stop=lambda: stopped[0] if stopped else "",
-            meter=BackupMeter(line.show),
+            why_stop=why_stop,
+            meter=Meter(line.show),
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _require_every_topic(request: CareRequest) -> None:

@@ -1,4 +1,4 @@
-"""`rlmm tier expire`: what retention has given up goes, as Kafka's leader would have it."""
+"""`rlmm tier expire`: segments are deleted by Kafka's rule of retention."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.job_context import conclude, quiet_log, require_new, stopping_signals
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.cli.tier_maintenance.options import attach, care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.options import ExpireOptions
@@ -23,7 +22,6 @@ from spark_tiering.maintenance.wiring import only_looking, open_tier, require_be
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.expire.report import ExpireReport
     from spark_tiering.maintenance.request import CareRequest
 
 EXIT_BUSY = 4
@@ -49,79 +47,69 @@ class _Limit(click.ParamType):  # type: ignore[type-arg]  # it takes none when i
 
 
 class _Start(click.ParamType):  # type: ignore[type-arg]  # it takes none when it runs
-    """`orders-3@1500`, or `earliest`."""
-
     name = "log start"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The partition and the offset; or the word."""
         return value if value == EARLIEST else POSITION.convert(value, param, ctx)
 
 
 _LIMITS = (
     click.option(
         "--retention-ms", type=_Limit(TIME), metavar="TIME",
-        help="Segments go whose newest record is older: 7d, or milliseconds as Kafka writes them; "
-        "-1 for no limit. Else what the cluster says of the topic.",
+        help="Delete segments whose newest record is older: 7d, or milliseconds as in Kafka; -1 "
+        "for no limit. By default the setting of the topic in the cluster.",
     ),
     click.option(
         "--retention-bytes", type=_Limit(SIZE), metavar="SIZE",
-        help="The oldest segments of a partition go that are more than this: 10GiB; -1 for no "
-        "limit. Else what the cluster says of the topic.",
+        help="Delete the oldest segments of a partition above this size: 10GiB; -1 for no limit. "
+        "By default the setting of the topic in the cluster.",
     ),
     click.option(
         "--log-start-offset", "log_starts", cls=CalledAsFlag, type=_Start(), multiple=True,
         metavar="TOPIC-N@OFFSET|earliest",
-        help="Segments of that partition go that end before OFFSET. May be repeated. earliest: "
-        "before what the cluster has as log start, for an archive as well.",
+        help="Delete segments of that partition that end before OFFSET. May be repeated. earliest: "
+        "before the log start offset of the cluster, for an archive as well.",
     ),
     click.option(
         "--min-age", type=TIME, default="1d", show_default=True, metavar="TIME",
-        help="An open copy that was begun since may be at work: it stays, and so does what is "
-        "behind it.",
+        help="A younger open copy may have a writer: it stays, and so do the segments behind it.",
     ),
     click.option(
         "--end-open-copies", is_flag=True,
-        help="Open copies that nobody works at go, also where no limit comes to them.",
+        help="Delete open copies without a writer, also above the limits.",
     ),
     click.option(
         "--old-epochs", is_flag=True,
-        help="Segments go all of whose leader epochs were replaced by later ones, as the other "
-        "segments tell.",
+        help="Delete segments whose leader epochs were all replaced by later ones, by the other "
+        "segments.",
     ),
     click.option(
         "--deleted-topics", is_flag=True,
-        help="What is left goes of topics that the cluster has deleted; for its own metadata.",
+        help="Delete the rest of topics that the cluster has deleted; for its own metadata.",
     ),
     click.option(
         "--old-prefix", "old_prefixes", cls=CalledAsFlag, multiple=True, metavar="PREFIX",
-        help="Where objects are that were written under another prefix. May be repeated.",
+        help="An older prefix of keys, where objects may still be. May be repeated.",
     ),
-    click.option("--max-delete", type=click.IntRange(1), help="Most segments of this run."),
+    click.option("--max-delete", type=click.IntRange(1), help="The most segments of this run."),
     click.option(
         "--objects-gone", is_flag=True,
-        help="The objects were deleted before: the metadata goes although none is found.",
+        help="The objects are already deleted: delete the metadata although none is found.",
     ),
     click.option(
         "--offline", is_flag=True,
-        help="No cluster is asked: you answer for it that no broker expires these topics.",
+        help="Ask no cluster: you guarantee that no broker expires these topics.",
     ),
     click.option(
         "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
-        help="Do it; without it, it is shown.",
+        help="Delete; without this flag the command is a dry run.",
     ),
 )  # fmt: skip
 
 
-def _limits(function: Any) -> Any:
-    for option in reversed(_LIMITS):
-        function = option(function)
-    return function
-
-
 @click.command("expire", epilog=ending("expire"))
 @care_options()
-@_limits
+@attach(_LIMITS)
 def expire_command(
     request: CareRequest,
     *,
@@ -131,13 +119,13 @@ def expire_command(
     **flags: Any,
 ) -> None:
     """
-    Delete what retention has given up, by Kafka's own rule: metadata first, then objects.
+    Delete segments by Kafka's rule of retention: metadata first, then objects.
 
-    Without --apply nothing is changed: what would go is shown, with bytes, reasons and where each
-    partition begins then. A run that died is gone on with by the next one. Topics that live brokers
-    tier are refused; others go on. SIGINT and SIGTERM stop between segments. Exit codes: 0 all is
-    done, or shown, 1 something was refused or is left, 2 flags, 3 where store, cluster or metadata
-    cannot be used, 4 where the metadata is not ready or another job works on a topic.
+    By default this is a dry run: it shows the segments to delete, with bytes, reasons and the new
+    start of each partition. The next run continues one that died. Topics that live brokers tier are
+    refused, and the other topics are processed. SIGINT and SIGTERM stop between segments. Exit
+    codes: 0 all is done, or shown, 1 something was refused or is left, 2 invalid flags, 3 store,
+    cluster or metadata cannot be used, 4 the metadata is not ready or another job works on a topic.
     """
     wish = _wish_of(flags)
     if wish.is_offline and request.source is not None and request.source.bootstrap_servers:
@@ -150,17 +138,16 @@ def expire_command(
         quiet_log(),
         open_tier(request) as tier,
         progress_line() as line,
-        stopping_signals() as stopped,
+        stopping_signals() as why_stop,
     ):
         report = expire(
             tier,
             wish,
             is_applied=is_applied,
-            why_stop=lambda: stopped[0] if stopped else "",
+            why_stop=why_stop,
             on_progress=line.show,
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    _exit(report)
+    conclude(report, output, report_file, EXIT_BUSY)
 
 
 def _wish_of(flags: dict[str, Any]) -> ExpireOptions:
@@ -185,11 +172,3 @@ def _wish_of(flags: dict[str, Any]) -> ExpireOptions:
             raise ConfigError(msg)
         starts[label.topic, label.partition] = offset
     return replace(wish, log_starts=starts)
-
-
-def _exit(report: ExpireReport) -> None:
-    context = click.get_current_context()
-    if report.is_busy:
-        context.exit(EXIT_BUSY)
-    if not report.is_fine:
-        context.exit(EXIT_FOUND)

@@ -1,4 +1,6 @@
-"""`rlmm tier export`: which bytes of which segments hold what is asked for, frozen into a plan."""
+"""
+`rlmm tier export`: the bytes of the segments that hold a range of records, frozen into a plan.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,19 @@ from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, told_and_kept
+from rlmm.cli.tier_common.job_context import conclude, print_and_keep, quiet_log, require_new
 from rlmm.cli.tier_common.options import flags_given
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
-from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.cli.tier_maintenance.options import attach, care_options
 from rlmm.errors import ConfigError
 from rlmm.inspection.replay import ReplayEnd
-from spark_tiering.maintenance.backup.new_file import new_file, require_free
+from spark_tiering.maintenance.new_file import new_file, require_free
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.read_plan.document import format_plan
 from spark_tiering.read_plan.moments import moment_at, steady
 from spark_tiering.read_plan.plan_check import revisit
 from spark_tiering.read_plan.plan_files import require_plan
-from spark_tiering.read_plan.progress import PlanMeter
 from spark_tiering.read_plan.question import QuestionFacts
 from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import (
@@ -37,6 +38,7 @@ from spark_tiering.read_plan.tier_plans import (
     remade,
 )
 from spark_tiering.read_plan.tokens import parse_token
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,69 +61,64 @@ _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ASKED = (
     click.option(
         "--from-offset", type=click.IntRange(0), metavar="OFFSET",
-        help="The first offset wanted, of every partition. Else where the tier begins.",
+        help="The first offset of every partition. By default the start of the tier.",
     ),
     click.option(
         "--to-offset", type=click.IntRange(0), metavar="OFFSET",
-        help="The first offset not wanted any more. Else all that is tiered.",
+        help="The end offset of every partition, exclusive. By default the end of the tier.",
     ),
     click.option(
         "--from-time", type=WHEN, metavar="TIME",
-        help="From the first segment on whose newest record is not older.",
+        help="Begin with the first segment whose newest record is not older.",
     ),
     click.option(
         "--to-time", type=WHEN, metavar="TIME",
-        help="Up to the first segment whose newest record is not older, that one included.",
+        help="End with the first segment whose newest record is not older, inclusive.",
     ),
     click.option(
         "--range", "ranges", cls=CalledAsFlag, multiple=True, metavar="TOPIC-N@FROM:TO",
-        help="Of this partition the offsets from FROM up to TO, exclusive; either may be left out. "
-        "May be repeated; without --topic no other partition is meant.",
+        help="The offsets of this partition from FROM to TO, exclusive; either may be left out. "
+        "May be repeated; without --topic no other partition is planned.",
     ),
     click.option(
         "--since", metavar="TOKEN|FILE",
-        help="Only what is new since that plan: behind it, and what it lacked.",
+        help="Plan only what is new since that plan: offsets behind it, and its gaps.",
     ),
     click.option(
         "--token", metavar="TOKEN|FILE",
-        help="Make that very plan again, from the history of the metadata.",
+        help="Make the same plan again, from the history of the metadata.",
     ),
     click.option(
         "--at", type=MOMENT, metavar="OFFSET|TIME",
-        help="As the metadata was at a TIME, or at PARTITION:OFFSET,...: as for `rlmm segments`.",
+        help="The metadata as it was at a TIME, or at PARTITION:OFFSET,...: as for `rlmm "
+        "segments`.",
     ),
     click.option(
         "--from-manifests", is_flag=True,
-        help="Ask no metadata: what the manifests in --store say is taken for whole.",
+        help="Use the manifests in --store instead of the metadata.",
     ),
     click.option(
         "--check", "check_file", cls=CalledAsFlag, type=_OLD_FILE, metavar="FILE",
-        help="Make no plan: say which segments of that one are gone, or are being deleted.",
+        help="Make no plan: report the segments of that plan that are deleted, or being deleted.",
     ),
     click.option(
         "--format", "form", type=click.Choice(["json", "parquet"]),
-        help="Of --save. Else by the name of FILE: .parquet is Parquet, all else is JSON.",
+        help="The form of --save. By default by the name of FILE: Parquet for .parquet, else JSON.",
     ),
     click.option(
         "--save", "save_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
-        help="Keep the plan in a new file; - writes it on standard output, and nothing else.",
+        help="Write the plan to a new file; - writes it alone to standard output.",
     ),
     click.option(
         "--fail-on-gap", is_flag=True,
-        help="Exit with 1 where anything that was asked for is not there.",
+        help="Exit with 1 when some of the range is not in the tier.",
     ),
 )  # fmt: skip
 
 
-def _asked(function: Any) -> Any:
-    for option in reversed(_ASKED):
-        function = option(function)
-    return function
-
-
 @click.command("export", epilog=ending("export"))
 @care_options(store="optional")
-@_asked
+@attach(_ASKED)
 def export_command(
     request: CareRequest,
     *,
@@ -132,16 +129,15 @@ def export_command(
     **flags: Any,
 ) -> None:
     """
-    Freeze a plan: which bytes of which segments hold the records of a range, each offset once.
+    Freeze a plan: the bytes of the segments that hold the records of a range, each offset once.
 
-    Whoever reads the plan, with Spark, Trino, DuckDB or Flink, today or again tomorrow, reads the
-    same. Overlaps are resolved as look-ups of brokers resolve them; what is asked for and not there
-    is named. Its token names the plan, and says what is new since then to a later one. Changes
-    nothing.
+    Every reader of the plan, such as Spark, Trino, DuckDB or Flink, reads the same records, also
+    later. Overlaps are resolved as in look-ups of brokers; gaps are reported. The token names the
+    plan; a later plan uses it to find what is new since then. Nothing is changed.
 
-    Exit codes: 0; 1 with --fail-on-gap where something asked for is not there, where a manifest
-    tells of no segment, and with --check where something is gone; 2 for flags, tokens or files that
-    are none; 3 and 4 where metadata, store or cluster cannot be asked.
+    Exit codes: 0; 1 with --fail-on-gap for gaps, for manifests that cannot be read, and with
+    --check for deleted segments; 2 invalid flags, tokens or files; 3 and 4 metadata, store or
+    cluster cannot be reached.
     """
     is_printed = save_file == STANDARD_OUTPUT
     if is_printed and output == "json":
@@ -155,7 +151,7 @@ def export_command(
         return
     _require_together(flags)
     with quiet_log(), open_tier(request) as tier, progress_line() as shown:
-        plan, told = _plan(tier, flags, PlanMeter(shown.show))
+        plan, told = _plan(tier, flags, Meter(shown.show))
         now_ms = tier.now_ms()
     saved = ""
     if save_file is not None:
@@ -166,15 +162,14 @@ def export_command(
     if is_printed:
         for line in report.lines():
             click.echo(line, err=True)
-        told_and_kept(iter(()), report.document(), "table", report_file)
+        print_and_keep(iter(()), report.document(), "table", report_file)
     else:
-        told_and_kept(report.lines(), report.document(), output, report_file)
+        print_and_keep(report.lines(), report.document(), output, report_file)
     if report.unread or (flags["fail_on_gap"] and report.has_gaps):
         click.get_current_context().exit(EXIT_FOUND)
 
 
 def _require_together(flags: Mapping[str, Any]) -> None:
-    """Refuse flags that contradict each other."""
     if flags["token"] is not None:
         given = flags_given((*_OF_QUESTION, "at", "from_manifests"))
         if given:
@@ -193,9 +188,9 @@ def _require_together(flags: Mapping[str, Any]) -> None:
 
 
 def _plan(
-    tier: Tier, flags: Mapping[str, Any], meter: PlanMeter
+    tier: Tier, flags: Mapping[str, Any], meter: Meter
 ) -> tuple[FrozenPlan, ManifestContents | None]:
-    """The plan; and what manifests told, where they were asked."""
+    """Return the plan, and the content of the manifests, where they were read."""
     since, before = named_plan(flags["since"])
     if flags["token"] is not None:
         token, plan = named_plan(flags["token"])
@@ -239,7 +234,7 @@ def _moment(tier: Tier, at: MomentSelector | None, question: Question) -> PlanMo
 
 
 def _may_want(question: Question, topic: str) -> bool:
-    """Whether any partition of *topic* may be wanted."""
+    """Return whether any partition of *topic* may be wanted."""
     assigned = {name for name, _ in question.assigned}
     return topic in assigned if assigned else question.wants(topic, 0)
 
@@ -300,6 +295,4 @@ def _check(
         else:
             fate_of = fates_in_moment(tier.moment(), plan)
         report = CheckReport(plan, tuple(revisit(plan, fate_of)), tier.now_ms())
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)

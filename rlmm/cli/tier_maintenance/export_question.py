@@ -1,4 +1,4 @@
-"""What `rlmm tier export` is asked: from its flags to a `Question`, and to plans of before."""
+"""The question of `rlmm tier export`, from its flags and from earlier plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RANGE = re.compile(r"(?P<label>.+)@(?P<first>\d*):(?P<behind>\d*)", re.ASCII)
 
 
 def named_plan(text: str | None) -> tuple[PlanToken | None, FrozenPlan | None]:
-    """The token that *text* is, or that of the plan in the file which it names."""
+    """Return the token in *text*, or that of the plan in the file that it names."""
     if text is None:
         return None, None
     try:
@@ -46,7 +46,7 @@ def asked_question(
     since: PlanToken | None,
     before: FrozenPlan | None,
 ) -> Question:
-    """What is asked; after another plan the same as there, but for what is said anew."""
+    """Return the question; after an earlier plan the same as there, but for the flags given now."""
     try:
         said = _said(request, flags)
         if since is None or flags_given(("topics", "without_topics")):

@@ -1,7 +1,4 @@
-"""
-The flags of commands that take care of a tier: where the metadata is, as for every command that
-looks at it, where the objects are, which topics, and where the work is done.
-"""
+"""The options of maintenance commands: metadata, store, topics, engine."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.maintenance.request import CareRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Wanted = Literal["required", "optional", "none"]
 
@@ -35,28 +32,39 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 _EMBEDDED = click.option(
     "--embedded", type=_FOLDER, metavar="FOLDER",
-    help="The metadata log that copies keep in FOLDER.",
+    help="The metadata log that copy jobs keep in FOLDER.",
 )  # fmt: skip
 _REPORT = (
     click.option(
         "--output", type=click.Choice(OUTPUTS), default="table", show_default=True,
-        help="json: the report as one document, and nothing else.",
+        help="json prints the report as one document, and nothing else.",
     ),
     click.option(
         "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
-        help="Keep the report in a new file as well.",
+        help="Also write the report to a new file.",
     ),
 )  # fmt: skip
+
+
+def attach(options: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return a decorator that adds *options* to a command, in their order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def care_options(
     *, store: Wanted = "required", metadata: Wanted = "required", has_engine: bool = True
 ) -> Callable[[Callable[..., Any]], Any]:
     """
-    A decorator: the command is handed a `CareRequest` first, and `output` and `report_file`.
+    Return a decorator: the command gets a `CareRequest` first, and `output` and `report_file`.
 
-    Of *store* and *metadata* it is said whether they must be named; without an engine nothing runs
-    but here.
+    *store* and *metadata* say whether they must be named; without an engine the command runs in
+    this process.
     """
     groups: list[Any] = []
     if metadata != "none":
@@ -73,12 +81,9 @@ def care_options(
             flags = {name: given.pop(name) for name in names}
             return function(care_request_of(flags, metadata), **given)
 
-        command: Any = called
-        for option in reversed(_REPORT):
-            command = option(command)
+        command = attach(_REPORT)(called)
         before = {parameter.name for parameter in command.__click_params__}
-        for option in reversed(groups):
-            command = option(command)
+        command = attach(groups)(command)
         names = [one.name for one in command.__click_params__ if one.name not in before]
         return command
 
@@ -86,7 +91,7 @@ def care_options(
 
 
 def care_request_of(flags: Mapping[str, Any], metadata: Wanted = "optional") -> CareRequest:
-    """What *flags* mean; raises `ConfigError` for what contradicts."""
+    """Raise `ConfigError` for contradicting flags."""
     flags = dict(flags)
     request = CareRequest(
         topics=SegmentSelection(tuple(flags["topics"]), tuple(flags["without_topics"]))

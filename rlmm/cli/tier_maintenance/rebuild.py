@@ -1,4 +1,4 @@
-"""`rlmm tier rebuild`: metadata made anew from what the objects say of themselves."""
+"""`rlmm tier rebuild`: metadata is rebuilt from manifests."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.snapshot.folders import snapshot_roots
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
+    conclude,
     ending_signals,
     quiet_log,
     require_new,
     stopping_signals,
-    told_and_kept,
 )
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
@@ -29,12 +28,12 @@ from rlmm.snapshot.transfer import TAR, files_of
 from spark_tiering.layout.custom_metadata import CUSTOM_METADATA_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.maintenance.backup.files import open_backup
-from spark_tiering.maintenance.backup.new_file import require_free
+from spark_tiering.maintenance.new_file import require_free
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.deleted_segments import OfSnapshots, of_backup
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
 from spark_tiering.maintenance.wiring import only_looking, open_tier
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from spark_tiering.maintenance.rebuild.deleted_segments import DeletionHistory, Opener
@@ -52,7 +51,7 @@ _THERE = click.Path(exists=True, path_type=Path)
     cls=CalledAsFlag,
     type=_NEW,
     metavar="FILE",
-    help="Write the events that are missing into a new FILE: .jsonl or .jsonl.gz.",
+    help="Write the missing events to a new FILE: .jsonl or .jsonl.gz.",
 )
 @click.option(
     "--apply",
@@ -60,16 +59,14 @@ _THERE = click.Path(exists=True, path_type=Path)
     cls=ExplicitFlag,
     type=_FILE,
     metavar="FILE",
-    help="Publish what is missing of a FILE that was saved, and looked at.",
+    help="Publish the events of a saved and reviewed FILE that the metadata lacks.",
 )
-@click.option(
-    "--dry-run", is_flag=True, help="With --apply: say what would be published, and do nothing."
-)
+@click.option("--dry-run", is_flag=True, help="With --apply: only show the events to publish.")
 @click.option(
     "--other-log",
     "is_other_log",
     is_flag=True,
-    help="With --apply: although FILE was made for another cluster or topic.",
+    help="With --apply: allow a FILE that was made for another cluster or topic.",
 )
 @click.option(
     "--custom-metadata",
@@ -77,8 +74,8 @@ _THERE = click.Path(exists=True, path_type=Path)
     type=click.Choice([str(one) for one in CustomFields]),
     default=str(CustomFields.NONE),
     show_default=True,
-    help="What brokers keep beside a segment: custom.metadata.fields.include of the plugin. Copies "
-    "of `rlmm tier run` have remote-size.",
+    help="The custom metadata of brokers: custom.metadata.fields.include of the plugin. Copies of "
+    "`rlmm tier run` have remote-size.",
 )
 @click.option(
     "--custom-bytes-max",
@@ -94,8 +91,8 @@ _THERE = click.Path(exists=True, path_type=Path)
     multiple=True,
     type=_THERE,
     metavar="FOLDER|FILE",
-    help="Snapshots, as `rlmm snapshot` takes them: what was being deleted in them is not brought "
-    "back. May be repeated.",
+    help="Snapshots of `rlmm snapshot`: segments that were being deleted in them are not rebuilt. "
+    "May be repeated.",
 )
 @click.option(
     "--backup",
@@ -104,8 +101,8 @@ _THERE = click.Path(exists=True, path_type=Path)
     multiple=True,
     type=_FILE,
     metavar="FILE",
-    help="A file of `rlmm tier backup export`: what was deleted in it is not brought back. May be "
-    "repeated.",
+    help="A file of `rlmm tier backup export`: segments that were deleted in it are not rebuilt. "
+    "May be repeated.",
 )
 @care_options(store="optional")
 def rebuild_command(  # noqa: PLR0913 - the flags
@@ -123,17 +120,17 @@ def rebuild_command(  # noqa: PLR0913 - the flags
     report_file: Path | None,
 ) -> None:
     """
-    Make metadata anew from the manifests of a store, for where the metadata topic is lost.
+    Rebuild metadata from the manifests of a store, when the metadata topic is lost.
 
-    Every segment whose manifest, log and indexes are whole is compared with the metadata as it is.
-    What is missing there becomes two events in a file, for people to look at; what differs, what is
-    deleted and what is broken is named. Nothing is published. Then --apply FILE publishes what is
-    still missing: into an empty log, or beside what is there; whatever contradicts it by then is
-    left out, and named. Called again it goes on where it was broken off.
+    Every segment with a whole manifest, log and indexes is compared with the metadata. A segment
+    that the metadata lacks becomes two events in a file for review; differing, deleted and broken
+    segments are reported. Nothing is published. Then --apply FILE publishes the events that the
+    metadata still lacks, to an empty log or to one with events; segments that contradict the
+    metadata by then are left out and reported. The same command continues a stopped one.
 
-    Exit codes: 0 where store and metadata agree, or all of FILE is published; 1 where they do not,
-    or something of FILE was left out; 2 for flags that contradict each other and for a FILE that is
-    none; 3 and 4 where store or metadata cannot be reached or read.
+    Exit codes: 0 store and metadata agree, or all of FILE is published; 1 they do not, or some
+    segments of FILE were left out; 2 invalid flags or an invalid FILE; 3 and 4 store or metadata
+    cannot be reached or read.
     """
     if apply_file is not None:
         if save_file or snapshots or backups:
@@ -154,10 +151,8 @@ def rebuild_command(  # noqa: PLR0913 - the flags
             pasts.append(OfSnapshots([one for path in snapshots for one in _snapshots_in(path)]))
         options = RebuildOptions(CustomFields(fields), custom_bytes_max, pasts)
         with open_tier(only_looking(request)) as tier, progress_line() as line:
-            report = rebuild(tier, save_file, options, RebuildMeter(line.show))
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+            report = rebuild(tier, save_file, options, Meter(line.show))
+    conclude(report, output, report_file)
 
 
 def _apply(
@@ -174,19 +169,17 @@ def _apply(
         quiet_log(),
         open_tier(request) as tier,
         progress_line() as line,
-        stopping_signals() as stopped,
+        stopping_signals() as why_stop,
     ):
         report = apply(
             tier,
             file,
             is_applied=not dry_run,
             is_other_log=other,
-            why_stop=lambda: stopped[0] if stopped else "",
-            meter=RebuildMeter(line.show),
+            why_stop=why_stop,
+            meter=Meter(line.show),
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _require_lines(path: Path) -> None:
@@ -197,8 +190,8 @@ def _require_lines(path: Path) -> None:
 
 def _snapshots_in(path: Path) -> list[tuple[str, Opener]]:
     """
-    The newest good snapshot of each metadata partition in a folder; those of a tar, or the one that
-    *path* is.
+    Return the newest good snapshot of each metadata partition in a folder, or those of a tar,
+    or the one that *path* is.
     """
     if path.is_file():
         is_tar = path.name.endswith(TAR)

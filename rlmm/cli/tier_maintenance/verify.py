@@ -1,4 +1,4 @@
-"""`rlmm tier verify`: every finished segment has its objects, and they are what they should be."""
+"""`rlmm tier verify`: the objects of every finished segment are checked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag
-from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.tier_common.examples import ending
-from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.job_context import (
+    conclude,
+    quiet_log,
+    require_new,
+    stopping_signals,
+)
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.cli.tier_maintenance.options import attach, care_options
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
@@ -30,12 +34,10 @@ _SEED_MAX = 2**31 - 1
 
 
 class _SampleType(click.ParamType):  # type: ignore[type-arg]  # it takes none when it runs
-    """A number of segments, or a share of them."""
-
     name = "sample"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """(number, share), one of which is None."""
+        """Return (number, share), one of which is None."""
         if isinstance(value, tuple):
             return value
         share = _SHARE.fullmatch(str(value).strip())
@@ -54,7 +56,7 @@ _LOOKING = (
     ),
     click.option(
         "--sample", type=_SampleType(), metavar="N|P%",
-        help="Look at N segments, or at P per cent of them, drawn at random.",
+        help="Check a random sample of N segments, or of P per cent.",
     ),
     click.option(
         "--seed", type=click.IntRange(0, _SEED_MAX),
@@ -62,49 +64,49 @@ _LOOKING = (
     ),
     click.option(
         "--max-requests", type=click.IntRange(1),
-        help="Begin no segment that could need more; the report says where to go on.",
+        help="Begin no segment that could need more; the report names the place to go on.",
     ),
-    click.option("--after", default="", metavar="PLACE", help="Go on where a report has stopped."),
-    click.option("--max-mb-per-s", type=click.FloatRange(0, min_open=True), help="Of the whole."),
+    click.option(
+        "--after", default="", metavar="PLACE",
+        help="Begin behind the place of an earlier report.",
+    ),
+    click.option(
+        "--max-mb-per-s", type=click.FloatRange(0, min_open=True),
+        help="The throughput limit of the job.",
+    ),
     click.option(
         "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
-        help="To the store, of the whole.",
+        help="The limit of requests to the store, of the job.",
     ),
     click.option(
         "--old-prefix", "old_prefixes", cls=CalledAsFlag, multiple=True, metavar="PREFIX",
-        help="Where objects are that were written under another prefix. May be repeated.",
+        help="An older prefix of keys, where objects may still be. May be repeated.",
     ),
     click.option(
         "--key-ring", type=click.Path(dir_okay=False), default="", metavar="FILE",
-        help="Opens segments that are encrypted; the same file on every machine that reads.",
+        help="The key ring for encrypted segments; at the same path on every machine.",
     ),
     click.option(
         "--compacted", is_flag=True,
-        help="Offsets without records are no damage: what a cleaner leaves.",
+        help="Offsets without records are not damage: for compacted topics.",
     ),
 )  # fmt: skip
 
 
-def _looking(function: Any) -> Any:
-    for option in reversed(_LOOKING):
-        function = option(function)
-    return function
-
-
 @click.command("verify", epilog=ending("verify"))
 @care_options()
-@_looking
+@attach(_LOOKING)
 def verify_command(
     request: CareRequest, *, output: str, report_file: Path | None, **flags: Any
 ) -> None:
     """
-    Look whether every finished segment has its objects, whole: three requests for each.
+    Check that every finished segment has its objects, whole: three requests for each segment.
 
-    --deep also reads them. Segments side by side, with gaps, overlaps and leader epochs, are judged
-    by the metadata alone. Nothing is changed, and a segment that is deleted meanwhile is no
-    finding. SIGINT and SIGTERM stop it; what was looked at is told. Exit codes: 0 all is whole, 1
-    something was found, or not everything was looked at, 2 flags, 3 where store, cluster or
-    metadata cannot be used, 4 where the metadata is not ready.
+    --deep also reads the objects. Gaps, overlaps and leader epochs are checked by the metadata
+    alone. Nothing is changed. A segment that is deleted meanwhile is not reported. SIGINT and
+    SIGTERM stop the check; the report then covers the segments checked so far. Exit codes: 0 all
+    segments are whole, 1 findings, or some segments were not checked, 2 invalid flags, 3 store,
+    cluster or metadata cannot be used, 4 the metadata is not ready.
     """
     options = _options_of(flags)
     require_new(report_file)
@@ -114,17 +116,15 @@ def verify_command(
         quiet_log(),
         open_tier(only_looking(require_begun(request))) as tier,
         progress_line() as line,
-        stopping_signals() as stopped,
+        stopping_signals() as why_stop,
     ):
         report = verify_tier(
             tier,
             options,
-            why_stop=lambda: stopped[0] if stopped else "",
+            why_stop=why_stop,
             on_progress=line.show,
         )
-    told_and_kept(report.lines(), report.document(), output, report_file)
-    if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+    conclude(report, output, report_file)
 
 
 def _options_of(flags: dict[str, Any]) -> VerifyOptions:

@@ -1,38 +1,34 @@
 """
-Audit: what lies in the store beside what the metadata says, beside what the cluster knows.
+Audit: the objects of a store are compared with the metadata and with the cluster.
 
     with open_tier(request) as tier, Audit(tier, AuditOptions(min_age_ms=...)) as audit:
         report = audit.run()                         # Clean, Dirty or Corrupt, and why
         for orphan in audit.orphans(): ...           # with their proofs
-        Deleting(tier, audit.rules, proofs=USUAL_PROOFS, is_dry=True).run(audit.orphans)
-
-By module, bottom up:
-
-    verdicts            the closed sets of verdicts: of a set of objects, of its proof, of the whole
-    segment_facts       what is known of segments and partitions, in few bytes
-    object_set_verdict  the verdict on the objects of one segment
-    extents             what no segment has, and what two have
-    unknown_sets        sets that no metadata knows of, as lines of a list
-    shard_join          a unit of work: one shard joined
-    topic_sums          by topic; advice
-    report              what people and programs are told
-    unit_waves          units a wave at a time
-    store_shards        the store, by listing it or by its inventory
-    cluster_facts       topics and offsets, where the metadata is the cluster's own
-    metadata_shards     metadata and cluster
-    finished_deletions  proofs in the log of the metadata
-    recheck             what could only be told last
-    orphan_deletion     orphans deleted, each proof looked at once more
-    audit               a whole audit
+        OrphanDeletion(tier, audit.rules, proofs=USUAL_PROOFS, is_dry=True).run(audit.orphans)
 
 Invariants:
 
-- The store is looked into first and the metadata is read after that; what looks wrong is looked at
-  in the store once more, and then in the metadata as it is by then.
-- Nothing is called an orphan without a proof and an age; what is only unknown is called that.
-- Memory is bounded by a wave of units: rows wait on disk, and each unit holds one shard.
+- The audit lists the store first and reads the metadata after that; it checks each fault once more
+  in the store, and then in the newest metadata.
+- The audit calls nothing an orphan without a proof and an age; other sets are unproven.
+- Memory is bounded by a wave of units: rows are on disk, and each unit holds one shard.
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `progress`: How far an audit is, step by step.
+- `verdicts`: The verdicts on a set of objects, on its proof, and on the whole.
+- `segment_facts`: The fields of segments and partitions, in few bytes.
+- `object_set_verdict`: The verdict on the objects of one segment.
+- `extents`: Offsets that no segment or two segments hold.
+- `unknown_sets`: Sets that no metadata refers to, as lines of a list.
+- `shard_join`: A unit of work: the join of one shard.
+- `topic_sums`: Sums by topic, and advice.
+- `report`: The report for people and programs.
+- `unit_waves`: Units, run a wave at a time.
+- `store_shards`: The objects of the store, by a listing or an inventory.
+- `cluster_facts`: Topics and offsets, where the metadata is that of the cluster.
+- `metadata_shards`: The segments of the metadata, by shard.
+- `finished_deletions`: Finished deletions in the log of the metadata.
+- `recheck`: Missing objects and unknown sets, compared with the newest metadata.
+- `orphan_deletion`: The deletion of orphans, each after another check of its proof.
+- `audit`: The whole audit.
 """

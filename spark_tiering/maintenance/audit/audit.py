@@ -1,9 +1,9 @@
 """
-A whole audit: the store is looked into, then the metadata is read, then both are joined by shard.
+An audit: it lists the store, then reads the metadata, then joins both by shard.
 
-The order is what keeps false alarms away. What is listed was announced in the metadata before it
-was written, so a metadata that is read later knows of it, unless it is deleted again by then; and
-that is looked for in the store once more.
+The order prevents false alarms. A writer announces a segment in the metadata before it writes the
+objects, so metadata that is read after the listing knows every listed object, unless the segment is
+deleted again by then; the audit looks for those in the store once more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from rlmm.errors import ConfigError
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding
 from spark_tiering.maintenance.audit.metadata_shards import AuditMetadata
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.recheck import AuditRecheck, format_missing, settle_missing
 from spark_tiering.maintenance.audit.report import OF_KEYS, AuditReport, OpenUploads
 from spark_tiering.maintenance.audit.shard_join import JoinResult, JoinTask, join
@@ -30,6 +29,7 @@ from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditRules, SetVerdict
 from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.key_names import Prefixes, check_prefixes
 from spark_tiering.store_listing.rows import RowBlob
 from spark_tiering.store_listing.spill import RowSpill
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.stores.opening import StoreSettings
 
+READING: Final = "objects found; the metadata is being read"
+COMPARED: Final = "parts compared with the metadata"
 _KIND_OF: Final = {
     SetVerdict.UNKNOWN_KEY: kinds.UNKNOWN_KEY,
     SetVerdict.UNKNOWN_LAYOUT: kinds.UNKNOWN_LAYOUT,
@@ -53,39 +55,35 @@ _KIND_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What an audit is told beside its `CareRequest`."""
-
     old_prefixes: tuple[str, ...] = ()
     inventory: str = ""
-    """Where one is; without it the store is listed."""
+    """Where an inventory is; the audit lists the store when this is empty."""
     min_age_ms: int = DAY_MS
     price: float | None = None
-    """Of a GiB for a month."""
+    """The price of a GiB for a month."""
     unit_objects: int = UNIT_OBJECTS
 
 
 def store_name(store: StoreSettings | None) -> str:
-    """How a store is called in reports and lists."""
     if store is None:
         return ""
     return store.address if isinstance(store, S3Settings) else str(store.folder.absolute())
 
 
 def _overview(tier: Tier) -> tuple[LogIdentity, list[PartitionSummary]]:
-    """Whose metadata it is, and how much there is of each partition."""
     moment = tier.moment()
     return moment.identity, moment.partitions()
 
 
 class Audit:
-    """One audit. Orphans are in `orphans_file` until it is closed."""
+    """Audit a tier once. The list of orphans exists until the audit is closed."""
 
     def __init__(
         self,
         tier: Tier,
         options: AuditOptions,
         why_stop: Callable[[], str] = lambda: "",
-        meter: AuditMeter | None = None,
+        meter: Meter | None = None,
     ) -> None:
         prefixes = (tier.request.prefix, *options.old_prefixes)
         check_prefixes(prefixes)
@@ -95,7 +93,7 @@ class Audit:
         self._tier = tier
         self._options = options
         self._why_stop = why_stop
-        self._meter = meter or AuditMeter()
+        self._meter = meter or Meter()
         self._prefixes = Prefixes(prefixes[0], prefixes[1:])
         self._spill = RowSpill()
         self._topics = TopicSummaries()
@@ -115,7 +113,10 @@ class Audit:
     # --------------------------------------------------------------------------------- all
 
     def run(self) -> AuditReport:
-        """The report. Raises where the store or the metadata cannot be asked."""
+        """
+        Return the report. Raise what the store or the metadata raises when they cannot be
+        read.
+        """
         report = self.report
         # Of the state itself nothing is kept: the one that counts comes later.
         identity, before = _overview(self._tier)
@@ -130,7 +131,8 @@ class Audit:
             seen.by_listing(before, self._why_stop, self._options.unit_objects)
         self._tell_seen(seen)
         if not report.stopped:
-            self._meter.asks()
+            self._meter.restart()
+            self._meter.add(READING, seen.objects)
             known = AuditMetadata(self._tier, self._spill, seen.sorting.shards, self._topics)
             known.read(identity, (one.partition for one in before), seen.partitions)
             report.is_archive = known.cluster.is_of_archive
@@ -161,7 +163,7 @@ class Audit:
                     report.findings.add(
                         Finding(kind, example, "its name says nothing of a segment")
                     )
-                report.findings.add_untold(kind, found.count - len(found.examples))
+                report.findings.add_unlisted(kind, found.count - len(found.examples))
         if self._tier.request.store is None:
             report.uploads = OpenUploads(why="no store is named")
             report.notes.append("without --store nothing is looked at a second time")
@@ -172,7 +174,7 @@ class Audit:
         for example in report.uploads.examples:
             report.findings.add(Finding(kinds.UPLOAD_OPEN, example, "begun, and not completed"))
         untold = report.uploads.old - len(report.uploads.examples)
-        report.findings.add_untold(kinds.UPLOAD_OPEN, untold)
+        report.findings.add_unlisted(kinds.UPLOAD_OPEN, untold)
 
     def _tell_topics(self) -> None:
         finished = sum(one.finished for one in self.report.topics)
@@ -209,9 +211,9 @@ class Audit:
                 ends.writelines(map(format_loose, joined.loose))
                 old_prefix += joined.under_old_prefix
                 gone += joined.gone_meanwhile
-                self._meter.compared()
+                self._meter.add(COMPARED)
 
-            self._meter.parts(shards)
+            self._meter.expect(COMPARED, shards)
             units = self._units(known, shards)
             report.stopped = run_waves(self._tier.engine(), units, join, heard, self._why_stop)
         if report.stopped:
@@ -241,7 +243,7 @@ class Audit:
             objects = tuple(self._spill.read("objects", shard))
             segments = tuple(self._spill.read("segments", shard))
             if not objects and not segments:
-                self._meter.compared()
+                self._meter.add(COMPARED)
                 continue
             partitions = {one for blob in (*objects, *segments) for one in RowBlob(blob).partitions}
             task = JoinTask(
@@ -256,7 +258,6 @@ class Audit:
 
     @property
     def orphans_file(self) -> Path:
-        """The orphans, as a list that can be kept."""
         return self._spill.file("orphans.jsonl")
 
     def orphans(self) -> Iterator[UnknownObjectSet]:

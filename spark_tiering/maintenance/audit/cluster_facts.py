@@ -1,8 +1,8 @@
 """
-What the cluster says of topics and offsets, where the metadata is its own. I/O.
+Cluster facts: topics and offsets, where the metadata is that of the cluster itself. I/O.
 
-A topic that our rights hide looks like one that is gone, and an archive outlives the topics that it
-was made of: neither proves anything, so neither is taken for an answer.
+A topic that is hidden from this user looks like a deleted one, and an archive outlives the topics
+that it holds: neither proves anything, so neither counts as an answer.
 """
 
 from __future__ import annotations
@@ -23,39 +23,35 @@ if TYPE_CHECKING:
 
 NOT_ASKED: Final = "no cluster was asked: --bootstrap-server names it"
 _AT_ONCE: Final = 2_000
-"""Partitions whose offsets are asked for in one call."""
 
 
 @dataclass
 class AuditClusterFacts:
-    """What was told. *note* says why nobody was asked, empty where somebody was."""
+    """*note* says why no cluster was asked; it is empty where one was."""
 
     note: str = ""
     ids: frozenset[Uuid] = frozenset()
-    """Of every topic that was shown to us."""
     hidden: frozenset[str] = frozenset()
-    """Names of topics that we may not see."""
+    """Names of topics that this user may not see."""
     offsets: dict[TopicIdPartition, PartitionOffsets] = field(default_factory=dict)
 
     @property
     def is_of_archive(self) -> bool:
-        """Whether the metadata is not a cluster's own: an archive may have gaps by design."""
+        """Whether the metadata is not that of the cluster: an archive may have gaps by design."""
         return self.note not in ("", NOT_ASKED)
 
     def standing(self, partition: TopicIdPartition) -> TopicStanding:
-        """What is known of its topic id."""
         if self.note or partition.topic in self.hidden:
             return TopicStanding.NOT_ASKED
         return TopicStanding.KNOWN if partition.topic_id in self.ids else TopicStanding.UNKNOWN
 
     def log_start(self, partition: TopicIdPartition) -> int | None:
-        """The first offset of its log, None where nobody tells."""
         found = self.offsets.get(partition)
         return None if found is None else found.earliest
 
 
 def own_cluster(tier: Tier, identity: LogIdentity) -> TierTopics | str:
-    """The cluster whose metadata has this identity, or why none can be asked."""
+    """Return the cluster whose metadata has this identity, or why none can be asked."""
     if tier.request.embedded is not None:
         return "the metadata is an archive's own: what the cluster keeps says nothing of it"
     cluster = tier.cluster
@@ -70,7 +66,6 @@ def own_cluster(tier: Tier, identity: LogIdentity) -> TierTopics | str:
 def ask_offsets(
     cluster: TierTopics | str, partitions: Collection[TopicIdPartition]
 ) -> dict[TopicIdPartition, PartitionOffsets]:
-    """The ends of each, as far as they are told."""
     if isinstance(cluster, str):
         return {}
     found: dict[TopicIdPartition, PartitionOffsets] = {}
@@ -86,10 +81,10 @@ def ask_cluster(
     before: dict[TopicIdPartition, PartitionOffsets] | None = None,
 ) -> AuditClusterFacts:
     """
-    Which topics there are, and the ends of those of *partitions* that belong to them.
+    Return which topics exist, and the ends of those of *partitions* that belong to them.
 
-    *before* are their ends before the metadata was read. The local log begins where it began then:
-    what was copied and deleted locally since is not in that metadata.
+    *before* are their ends before the metadata was read. The log start offset is taken from
+    there: that metadata does not have segments that were copied and deleted locally since.
     """
     if isinstance(cluster, str):
         return AuditClusterFacts(cluster)

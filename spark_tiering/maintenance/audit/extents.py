@@ -1,6 +1,6 @@
 """
-Finished segments of one partition side by side, as they pass by in the order of their offsets: what
-no segment has, and what two have. Pure; holds a few numbers, however many segments there are.
+Extents of the finished segments of one partition, added by rising offsets: which offsets no segment
+holds, and which two hold. Pure; the memory does not grow with the segments.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
 
 SPANS_MAX: Final = 100
-"""As many are told of one partition; more are counted."""
 
 
 class OffsetSpan(NamedTuple):
-    """Offsets from the first to the last, both included."""
+    """Both ends are inclusive."""
 
     first: int
     last: int
@@ -29,8 +28,6 @@ class OffsetSpan(NamedTuple):
 
 
 class OffsetSpans:
-    """Some spans, and how many there are."""
-
     def __init__(self) -> None:
         self.told: list[OffsetSpan] = []
         self.count = 0
@@ -42,23 +39,22 @@ class OffsetSpans:
 
 
 class Extents:
-    """What becomes known of one partition while its segments pass by."""
-
     def __init__(self, offsets: PartitionOffsets | None = None) -> None:
-        """*offsets* are the ends of its log, where its own cluster tells them."""
+        """*offsets* are the ends of the log, where the cluster of this metadata has it."""
         self._log_start = None if offsets is None else offsets.earliest
         self._local_start = None if offsets is None else offsets.earliest_local
         self.gaps, self.overlaps = OffsetSpans(), OffsetSpans()
         self.duplicate_bytes = 0
         self.wrong_epochs: list[SegmentMetadata] = []
         self._reach: int | None = None
-        """The last offset that a finished segment has reached."""
+        """The last offset that a finished segment holds."""
         self._begun: list[OffsetSpan] = []
-        """Behind that: where somebody copies or deletes, by rising offsets, joined where they
-        meet."""
+        """
+        Spans behind it that a writer copies or deletes, by rising offsets, joined where
+        they meet.
+        """
 
     def add(self, segment: SegmentMetadata) -> None:
-        """The next one, by rising start offset."""
         if not has_rising_epochs(segment) and len(self.wrong_epochs) < SPANS_MAX:
             self.wrong_epochs.append(segment)
         if segment.state is not SegmentState.COPY_SEGMENT_FINISHED:
@@ -80,13 +76,12 @@ class Extents:
         self._begun = [one for one in self._begun if one.last > self._reach]
 
     def end(self) -> None:
-        """No more segments come: what lies between the tier and the local log."""
+        """Judge the offsets between the tier and the local log: no segment follows."""
         if self._reach is not None and self._is_tiered and self._local_start is not None:
             self._gap(self._reach + 1, self._local_start - 1)
 
     @property
     def _is_tiered(self) -> bool:
-        """Whether the local log begins behind the log: what is before can only be in the tier."""
         start, local = self._log_start, self._local_start
         return start is not None and local is not None and local > start
 
@@ -98,7 +93,10 @@ class Extents:
             self._begun.append(OffsetSpan(start, last))
 
     def _gap(self, first: int, last: int) -> None:
-        """What of these offsets is missing: not below the log start, and nobody is at work on."""
+        """
+        Return the part of a span that is above the log start offset and that no writer
+        works on.
+        """
         first = max(first, 0 if self._log_start is None else self._log_start)
         for begun in self._begun:
             if begun.first > last:
@@ -111,7 +109,7 @@ class Extents:
 
 
 def has_rising_epochs(segment: SegmentMetadata) -> bool:
-    """Whether leader epochs and their first offsets rise together, within the segment."""
+    """Return whether leader epochs and their first offsets rise together, within the segment."""
     firsts = [first for _, first in segment.epochs]
     return (
         all(one < other for one, other in pairwise(firsts))

@@ -1,6 +1,6 @@
 """
-The ends of deletions in the log of the metadata: the state forgets a segment whose deletion is
-finished, and the log is the proof. I/O: reads records, and nothing is made of them.
+Finished deletions in the log of the metadata: the state forgets a segment once its deletion is
+finished, and the log proves it. I/O.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier
 
 AT_ONCE_MAX: Final = 200_000
-"""Segments that are looked for; of more the rest stays unproven."""
+"""The audit looks for so many segments; those beyond stay unproven."""
 _UPDATE_PARTS = 5
 _FINISHED = SegmentState.DELETE_SEGMENT_FINISHED
 _Known = tuple[bytes, bytes]
-"""Key of the user partition, segment id."""
 
 
 def find_deleted(
     tier: Tier, wanted: Collection[SegmentId], why_stop: Callable[[], str] = lambda: ""
 ) -> set[SegmentId]:
-    """Those of *wanted* whose deletion was finished, as the log of the metadata has it."""
+    """Return those of *wanted* whose deletion was finished, by the log of the metadata."""
     if not wanted:
         return set()
     log = tier.log
@@ -73,7 +72,6 @@ def _deleted_in(data: bytes, wanted: dict[_Known, SegmentId]) -> set[SegmentId]:
 
 
 def _deleted_by(value: bytes) -> _Known | None:
-    """Of which segment a record is the end; None where it is anything else."""
     parts = cut(value)
     if parts is not None:
         is_end = len(parts) == _UPDATE_PARTS and parts[2] == _FINISHED

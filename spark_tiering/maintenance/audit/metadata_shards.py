@@ -1,4 +1,7 @@
-"""Then what metadata and cluster say, put on disk by the same shards. I/O."""
+"""
+Metadata shards: segments and partitions of the metadata, on disk by the same shards as the objects.
+I/O.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from rlmm.findings.finding import of_partition
 from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, ask_offsets, own_cluster
 from spark_tiering.maintenance.audit.extents import Extents
 from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts, SegmentRows, fact_of
-from spark_tiering.maintenance.audit.shard_join import FindingSample, segment_finding
+from spark_tiering.maintenance.audit.shard_join import finding_sample, segment_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,13 +27,13 @@ if TYPE_CHECKING:
     from spark_tiering.store_listing.spill import RowSpill
 
 HELD_ROWS: Final = 100_000
-"""Rows that wait in memory until they go to disk."""
+"""Rows that stay in memory before they are written to disk."""
 
 
 class AuditMetadata:
     """
-    The metadata of one moment, and the cluster at about that moment. Rows of segments are on disk,
-    as `segments`.
+    The metadata of one moment, and the cluster at about that moment; rows of segments are on
+    disk, as `segments`.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class AuditMetadata:
         self._spill = spill
         self._shards = shards
         self._topics = topics
-        self.findings = FindingSample()
+        self.findings = finding_sample()
         self.segments = 0
         self.cluster: AuditClusterFacts
         self._summaries: dict[TopicIdPartition, PartitionSummary] = {}
@@ -53,8 +56,8 @@ class AuditMetadata:
         seen: Iterable[TopicIdPartition],
     ) -> None:
         """
-        Ask anew. The metadata is that of *identity*; *before* are partitions that it had before the
-        store was looked into, *seen* are those of which the store has objects.
+        Read the metadata of *identity* anew. *before* are the partitions that it had before
+        the store was listed, *seen* those of which the store has objects.
         """
         wanted = set(before).union(seen)
         asked = own_cluster(self._tier, identity)
@@ -72,11 +75,10 @@ class AuditMetadata:
 
     @property
     def summaries(self) -> Iterable[PartitionSummary]:
-        """Every user partition that the metadata has now."""
         return self._summaries.values()
 
     def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
-        """What is known of a partition, whether or not the metadata has heard of it."""
+        """Return the facts of a partition, also of one that the metadata does not have."""
         summary = self._summaries.get(partition)
         delete = None if summary is None else summary.delete
         return AuditPartitionFacts(
@@ -127,7 +129,7 @@ class AuditMetadata:
                         kind, partition, f"offsets {span} {text}", first=span.first, last=span.last
                     )
                 )
-            self.findings.add_untold(kind, spans.count - len(spans.told))
+            self.findings.add_unlisted(kind, spans.count - len(spans.told))
         for segment in extents.wrong_epochs:
             epochs = ", ".join(f"{epoch} from {first}" for epoch, first in segment.epochs[:10])
             self.findings.add(segment_finding(kinds.EPOCH_ORDER, fact_of(segment), epochs))

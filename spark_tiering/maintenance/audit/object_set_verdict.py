@@ -1,9 +1,9 @@
 """
-The verdict on the objects of one segment, from what the store has, what the metadata says of it,
-and what metadata and cluster say of its partition. Pure.
+The verdict on the object set of one segment, from the store, the metadata of the segment, and the
+facts of its partition. Pure.
 
-Who calls has looked into the store first and read the metadata after that: so whatever was written
-in between is known to the metadata, or younger than any age that counts.
+The caller lists the store first and reads the metadata after that: the metadata then knows every
+object that was written in between, or the object is younger than any age that counts.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class JudgedSet(NamedTuple):
-    """The verdict on one set of objects."""
-
     objects: ObjectSet
     verdict: SetVerdict
     why: str
@@ -38,21 +36,19 @@ class JudgedSet(NamedTuple):
 
 
 class ObjectSetVerdict(NamedTuple):
-    """All that is said of one segment id."""
-
     sets: list[JudgedSet]
     missing: tuple[ObjectKind, ...] = ()
-    """Of a finished segment: what the store should have and does not."""
+    """Objects of a finished segment that the store does not have."""
     length: str = ""
-    """Of a finished segment: that its objects are longer or shorter than was told."""
+    """How the length of the objects of a finished segment differs from the metadata."""
     archived: tuple[str, ...] = ()
-    """Of a finished segment: storage classes in which nobody can read it."""
+    """Storage classes of a finished segment in which no reader can read it."""
     is_overdue: bool = False
-    """Its copy, or its deletion, was begun long ago and is not finished."""
+    """Its copy or its deletion began long ago and is not finished."""
     is_elsewhere: bool = False
     """Its objects are named by another offset, and none by its own."""
     is_under_old_prefix: bool = False
-    """Whoever reads under the current prefix does not find it."""
+    """Readers that use the current prefix do not find it."""
 
 
 def judge(
@@ -61,7 +57,6 @@ def judge(
     facts: AuditPartitionFacts,
     rules: AuditRules,
 ) -> ObjectSetVerdict:
-    """What one segment id and its objects are, which all are of one partition."""
     if fact is None:
         return ObjectSetVerdict([_unknown(one, facts, rules) for one in sets])
     own = [one for one in sets if one.start_offset == fact.start_offset]
@@ -136,8 +131,8 @@ def _unknown(one: ObjectSet, facts: AuditPartitionFacts, rules: AuditRules) -> J
 
 def proof_of(start_offset: int, facts: AuditPartitionFacts) -> OrphanProof | None:
     """
-    Why nobody has a use for objects of an unknown segment that begins there; None where that is not
-    proved. Where it is `BELOW_LOG_START` its end has to be known, too, see `ends_below`.
+    Return the proof that no reader needs the objects of an unknown segment that begins there,
+    or None. `BELOW_LOG_START` holds only for a known end, see `ends_below`.
     """
     if facts.delete_state is not None:
         return OrphanProof.PARTITION_DELETED
@@ -149,7 +144,7 @@ def proof_of(start_offset: int, facts: AuditPartitionFacts) -> OrphanProof | Non
 
 
 def ends_below(last_offset: int | None, facts: AuditPartitionFacts) -> bool:
-    """Whether a segment, whole or with an end that nobody knows, lies below the log start."""
+    """Return whether a segment lies below the log start offset, also one whose end is unknown."""
     return last_offset is None or (facts.log_start is not None and last_offset < facts.log_start)
 
 

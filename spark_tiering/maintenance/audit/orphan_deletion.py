@@ -1,8 +1,9 @@
 """
-Orphans deleted, each after its proof was looked at once more in the metadata as it is now. I/O.
+Orphan deletion: each orphan is deleted after its proof was checked again in the metadata as it is
+now. I/O.
 
-Invariant: nothing is deleted that the metadata, read after this was asked for, knows; nothing that
-is younger than asked; nothing whose proof does not hold any more.
+Invariant: nothing is deleted that the metadata, read after this was requested, knows; nothing that
+is younger than the minimum age; nothing whose proof no longer holds.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, own_cluster
 from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
 from spark_tiering.maintenance.audit.object_set_verdict import proof_of
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.recheck import SegmentStates
 from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
 from spark_tiering.maintenance.audit.shard_join import look_again
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import LINES_MAX, first_lines, partition_fields
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
@@ -36,29 +38,23 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 BATCH: Final = 50
-"""Before so many are deleted the metadata is read anew."""
-LINES_MAX: Final = 20
+"""Orphans that are deleted between two reads of the metadata."""
 MOST: Final = 10_000
-"""Of one run, unless more is said."""
 
 
 class OrphanFate(StrEnum):
-    """What became of an orphan. A closed list."""
-
     DELETED = "deleted"
     GONE = "gone"
-    """Somebody had deleted it already: success."""
+    """Another process had deleted it already: success."""
     WOULD_GO = "would-go"
-    """It would be deleted; this was a dry run."""
+    """A dry run would delete it."""
     KEPT = "kept"
-    """Its proof does not hold any more, or is not one that was named."""
+    """Its proof no longer holds, or the operator did not name that proof."""
     FAILED = "failed"
-    """The store refused; some of its objects may be gone. It is to be repeated."""
+    """The store refused; some of its objects may be gone. The operator repeats the command."""
 
 
 class OrphanReceipt(NamedTuple):
-    """What became of one set of objects."""
-
     orphan: UnknownObjectSet
     fate: OrphanFate
     detail: str = ""
@@ -66,9 +62,7 @@ class OrphanReceipt(NamedTuple):
     def document(self) -> dict[str, Any]:
         one = self.orphan
         return {
-            "topic": one.partition.topic,
-            "topicId": str(one.partition.topic_id),
-            "partition": one.partition.partition,
+            **partition_fields(one.partition),
             "id": str(one.uuid),
             "start": one.start_offset,
             "prefix": one.prefix,
@@ -87,12 +81,10 @@ class OrphanReceipt(NamedTuple):
 
 @dataclass(slots=True)
 class OrphanDeletionResult:
-    """What became of all of them."""
-
     is_dry: bool
     receipts: list[OrphanReceipt] = field(default_factory=list)
     left: int = 0
-    """Orphans behind the most that were to be deleted."""
+    """Orphans beyond the limit of this run."""
     stopped: str = ""
 
     @property
@@ -101,7 +93,6 @@ class OrphanDeletionResult:
 
     @property
     def is_fine(self) -> bool:
-        """Whether every orphan is gone."""
         fine = {OrphanFate.DELETED, OrphanFate.GONE}
         return not self.left and not self.stopped and set(self.counts) <= fine
 
@@ -116,15 +107,12 @@ class OrphanDeletionResult:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people; every deletion is a line."""
         counts = ", ".join(f"{count} {fate.value}" for fate, count in sorted(self.counts.items()))
         yield f"orphans: {counts or 'none'}"
         for fate in OrphanFate:
             told = [one for one in self.receipts if one.fate is fate]
             most = len(told) if fate in (OrphanFate.DELETED, OrphanFate.FAILED) else LINES_MAX
-            yield from (one.line() for one in told[:most])
-            if len(told) > most:
-                yield f"  ... and {len(told) - most} more {fate.value}"
+            yield from first_lines([one.line() for one in told], fate.value, most)
         if self.left:
             yield f"  {self.left} are left: --max-delete allows no more"
         if self.stopped:
@@ -135,7 +123,7 @@ class OrphanDeletionResult:
 
 
 def require_deletable(tier: Tier) -> None:
-    """Raise `ConfigError` where the metadata that is read cannot be the one of now."""
+    """Raise `ConfigError` where the source of the metadata may be out of date."""
     source = tier.request.source
     if tier.request.embedded is None and source is not None and source.log_dirs:
         msg = "copied folders are not the metadata as it is now: nothing is deleted by them; name "
@@ -144,8 +132,6 @@ def require_deletable(tier: Tier) -> None:
 
 
 class OrphanDeletion:
-    """Goes through orphans, a small batch after the other."""
-
     def __init__(
         self,
         tier: Tier,
@@ -155,9 +141,10 @@ class OrphanDeletion:
         is_dry: bool,
         most: int = MOST,
         why_stop: Callable[[], str] = lambda: "",
-        meter: AuditMeter | None = None,
+        meter: Meter | None = None,
     ) -> None:
-        self._meter = meter or AuditMeter()
+        self._meter = meter or Meter()
+        self._meter.expect("orphans handled", None, failed_as="of them kept or refused")
         self._tier = tier
         self._rules = rules
         self._proofs = frozenset(proofs)
@@ -167,7 +154,7 @@ class OrphanDeletion:
         self._done = OrphanDeletionResult(is_dry)
 
     def run(self, orphans: Callable[[], Iterable[UnknownObjectSet]]) -> OrphanDeletionResult:
-        """*orphans* gives them from the first one on, each time that it is called."""
+        """Delete orphans; each call of *orphans* yields them from the first one on."""
         wanted = (one.id for one in orphans() if one.proof is OrphanProof.SEGMENT_DELETED)
         self._deleted = find_deleted(self._tier, set(islice(wanted, AT_ONCE_MAX)))
         waiting = iter(orphans())
@@ -191,7 +178,7 @@ class OrphanDeletion:
             except StoreError as error:
                 fate, detail = OrphanFate.FAILED, str(error)
             self._done.receipts.append(OrphanReceipt(one, fate, detail))
-            self._meter.dealt(is_kept=fate in (OrphanFate.KEPT, OrphanFate.FAILED))
+            self._meter.add("orphans handled", failed=fate in (OrphanFate.KEPT, OrphanFate.FAILED))
 
     def _one(self, one: UnknownObjectSet, now: _Now) -> tuple[OrphanFate, str]:
         why = self._why_kept(one, now)
@@ -221,7 +208,7 @@ class OrphanDeletion:
         return (OrphanFate.DELETED if ended.is_done else OrphanFate.FAILED), ended.detail
 
     def _why_kept(self, one: UnknownObjectSet, now: _Now) -> str:
-        """Why it may not be deleted, by the metadata and the cluster as they are now."""
+        """Return why metadata or cluster forbid the deletion now; empty where they allow it."""
         if one.proof is None or one.proof not in self._proofs:
             return f"its proof is {one.proof}, and that is not one of those named: --proof"
         if now.states.segment(one.id) is not None:
@@ -233,8 +220,6 @@ class OrphanDeletion:
 
 
 class _Now:
-    """Metadata and cluster as they are for one batch."""
-
     def __init__(self, moment: TierMoment, cluster: AuditClusterFacts) -> None:
         self.states = SegmentStates(moment)
         self._cluster = cluster
@@ -242,7 +227,6 @@ class _Now:
         self._ids = {(one.partition.topic, one.partition.topic_id) for one in known}
 
     def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
-        """What is known of a partition."""
         shard = self.states.shard(partition)
         delete = None if shard is None else shard.partition_delete(partition)
         return AuditPartitionFacts(

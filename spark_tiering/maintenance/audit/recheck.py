@@ -1,6 +1,6 @@
 """
-Last what could only be told with the metadata as it is by now: what is missing, and what no
-metadata knows of. What was deleted meanwhile is neither. I/O.
+Recheck: missing objects and unknown sets are compared once more with the newest metadata, so that
+segments deleted meanwhile are not reported. I/O.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find
 from spark_tiering.maintenance.audit.object_set_verdict import why_orphan
 from spark_tiering.maintenance.audit.segment_facts import SegmentFact
 from spark_tiering.maintenance.audit.shard_join import (
-    FindingSample,
     MissingObjects,
     OrphanAmount,
     segment_finding,
@@ -40,19 +39,20 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.audit.topic_sums import TopicSummaries
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.tier import Tier, TierMoment
+    from spark_tiering.reporting.report import FindingSample
 
 AT_ONCE: Final = 10_000
 
 
 class SegmentStates:
-    """Segments as the metadata has them at a moment, a partition at a time."""
+    """Looks segments up in the metadata of one moment, and loads one partition at a time."""
 
     def __init__(self, moment: TierMoment) -> None:
         self._moment = moment
         self._states: dict[TopicIdPartition, Shard | None] = {}
 
     def shard(self, partition: TopicIdPartition) -> Shard | None:
-        """All of a partition; None where nothing was ever stored of it."""
+        """Return the state of a partition; None where nothing was ever stored of it."""
         if partition not in self._states:
             # What is asked about comes by partition: the ones before are not asked for again.
             if len(self._states) >= 8:
@@ -64,7 +64,6 @@ class SegmentStates:
         return self._states[partition]
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """The segment, None where there is none."""
         shard = self.shard(segment_id.partition)
         return None if shard is None else shard.segment(segment_id)
 
@@ -73,7 +72,6 @@ class SegmentStates:
 
 
 def format_missing(one: MissingObjects) -> str:
-    """As a line, to wait on disk."""
     fact = one.fact
     partition = fact.partition
     fields = [
@@ -94,8 +92,8 @@ def _parse_missing(line: str) -> MissingObjects:
 
 def settle_missing(tier: Tier, file: Path, findings: FindingSample) -> int:
     """
-    Tell of every segment that lacks objects, and that the metadata still means; how many it does
-    not mean any more.
+    Report every segment that lacks objects and that the metadata still has; return how many it
+    no longer has.
     """
     gone = 0
     with file.open() as lines:
@@ -126,8 +124,6 @@ def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 class AuditRecheck:
-    """Sets that no metadata knows of, from the file in which they wait."""
-
     def __init__(
         self, tier: Tier, known: AuditMetadata, file: Path, why_stop: Callable[[], str]
     ) -> None:
@@ -138,7 +134,7 @@ class AuditRecheck:
         self.notes: list[str] = []
 
     def settle(self, topics: TopicSummaries, findings: FindingSample, orphans: TextIO) -> int:
-        """Judge each, count it, and write orphans down; how many of these there are."""
+        """Judge and count each unknown set, and write the orphans; return their number."""
         deleted = self._deleted()
         count = 0
         with self._file.open() as lines:
@@ -158,7 +154,6 @@ class AuditRecheck:
         return count
 
     def _deleted(self) -> set[SegmentId]:
-        """Those whose deletion the log of the metadata has."""
         with self._file.open() as lines:
             parsed = (parse_loose(line) for line in lines)
             ids = (one.id for one in parsed if one.verdict is SetVerdict.UNPROVEN)

@@ -1,4 +1,4 @@
-"""What an audit saw: as values, as lines for people, and as a JSON document. Pure."""
+"""The report of an audit: as values, as lines for people, and as a JSON document. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from rlmm.base.time_text import moment_text
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Severity
 from spark_tiering.copy_plan.summary import size_text
-from spark_tiering.maintenance.audit.shard_join import FindingSample, OrphanAmount
+from spark_tiering.maintenance.audit.shard_join import OrphanAmount, finding_sample
 from spark_tiering.maintenance.audit.topic_sums import cost
 from spark_tiering.maintenance.audit.verdicts import AuditVerdict, SetVerdict
+from spark_tiering.reporting.report import FindingSample, first_lines
 from spark_tiering.store_listing.key_names import OtherKey
 from spark_tiering.store_listing.listing_tasks import UnrecognizedKeys
 
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "rlmm-tier-audit"
 VERSION: Final = 1
-LINES_MAX: Final = 20
 HARMLESS: Final = (kinds.OBJECT_ARCHIVED, kinds.EXTENT_OVERLAP)
-"""Warnings that say nothing of leftovers: data that is asleep, and what leaders copied twice."""
+"""Warnings that do not mean leftovers: archived data, and offsets that leaders copied twice."""
 OF_KEYS: Final = {
     OtherKey.UNKNOWN: SetVerdict.UNKNOWN_KEY,
     OtherKey.LOCAL_TIERED: SetVerdict.UNKNOWN_LAYOUT,
@@ -35,7 +35,7 @@ OF_KEYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OpenUploads:
-    """Uploads that nobody has completed; *why* says what kept us from looking."""
+    """*why* says why uploads could not be listed."""
 
     count: int = 0
     old: int = 0
@@ -45,21 +45,21 @@ class OpenUploads:
 
 @dataclass(slots=True)
 class AuditReport:
-    """What an audit saw; *notes* say what was not looked at, and why."""
+    """*notes* say what was not checked, and why."""
 
     source: str
-    """What told of the objects: a listing, or an inventory with its date."""
+    """The source of the objects: a listing, or an inventory with its date."""
     store: str
     prefixes: tuple[str, ...]
     began_ms: int
     seen_ms: int
     is_archive: bool
-    """The metadata is not a cluster's own: it may have gaps by design."""
+    """The metadata is not that of a cluster: it may have gaps by design."""
     price: float | None = None
     ended_ms: int = 0
     objects: int = 0
     topics: list[TopicSums] = field(default_factory=list)
-    findings: FindingSample = field(default_factory=FindingSample)
+    findings: FindingSample = field(default_factory=finding_sample)
     others: dict[OtherKey, UnrecognizedKeys] = field(default_factory=dict)
     noncurrent: UnrecognizedKeys = field(default_factory=UnrecognizedKeys)
     uploads: OpenUploads = field(default_factory=OpenUploads)
@@ -90,7 +90,7 @@ class AuditReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether nobody has to look at anything: what was deleted is no orphan any more."""
+        """Whether an operator has nothing to look at; deleted orphans no longer count."""
         counted = [kind for kind, count in self.findings.counts.items() if count]
         if self.deletions is not None:
             if not self.deletions.is_fine:
@@ -162,13 +162,8 @@ class AuditReport:
                 "examples": list(self.uploads.examples),
                 "notSeen": self.uploads.why,
             },
-            "findingCounts": {
-                kind.code: count
-                for kind, count in sorted(
-                    self.findings.counts.items(), key=lambda item: item[0].code
-                )
-            },
-            "findings": [one.view() for one in self.findings.all()],
+            "findingCounts": self.findings.by_code(),
+            "findings": [one.view() for one in self.findings.ranked()],
             "notes": self.notes,
             "orphansFile": self.orphans_file,
             "deletions": None if self.deletions is None else self.deletions.document(),
@@ -178,7 +173,6 @@ class AuditReport:
         return None if self.price is None else cost(amount.size_bytes, self.price)
 
     def lines(self) -> Iterator[str]:
-        """What people are told of it."""
         yield f"{self.overall.value}: {self._said(self.all)} by {self.source}"
         if self.stopped:
             yield f"  stopped: {self.stopped}"
@@ -187,7 +181,7 @@ class AuditReport:
             if found.objects:
                 yield f"  {verdict.value}: {self._said(found)}"
         yield from self._topic_lines()
-        yield from self._finding_lines()
+        yield from self.findings.lines()
         yield from self._other_lines()
         yield from (f"  note: {text}" for text in self.notes)
         if self.orphans_file:
@@ -205,7 +199,8 @@ class AuditReport:
         worth.sort(key=lambda one: -one.all.size_bytes)
         if worth:
             yield "topics, the largest first:"
-        for one in worth[:LINES_MAX]:
+        lines = []
+        for one in worth:
             waste = [
                 f"{verdict.value} {size_text(found.size_bytes)}"
                 for verdict, found in sorted(one.amounts.items())
@@ -214,22 +209,8 @@ class AuditReport:
             if one.duplicate_bytes:
                 waste.append(f"copied twice {size_text(one.duplicate_bytes)}")
             text = f"  {one.topic} ({one.topic_id}): {self._said(one.all)}"
-            yield f"{text}; {', '.join(waste)}" if waste else text
-        if len(worth) > LINES_MAX:
-            yield f"  ... and {len(worth) - LINES_MAX} more"
-
-    def _finding_lines(self) -> Iterator[str]:
-        told = self.findings.told
-        if told:
-            yield "findings, the worst first:"
-        for kind in sorted(told, key=lambda one: (-one.severity, one.code)):
-            count = self.findings.counts[kind]
-            yield f"  {kind.severity} {kind.code} ({count}): {kind.title}"
-            for one in told[kind][:LINES_MAX]:
-                yield f"    {one.subject}: {one.detail}"
-            if count > LINES_MAX:
-                yield f"    ... and {count - LINES_MAX} more"
-            yield f"    fix: {kind.fix}"
+            lines.append(f"{text}; {', '.join(waste)}" if waste else text)
+        yield from first_lines(lines, "topics")
 
     def _other_lines(self) -> Iterator[str]:
         if self.noncurrent.count:
@@ -242,5 +223,4 @@ class AuditReport:
 
 
 def inventory_text(where: str, created_ms: int) -> str:
-    """How an inventory is called in a report."""
     return f"the inventory {where} of {moment_text(created_ms)}"

@@ -1,4 +1,4 @@
-"""What metadata and cluster say of segments and partitions, in few bytes. Pure."""
+"""Segment facts: the fields of segments and partitions that an audit needs, in few bytes. Pure."""
 
 from __future__ import annotations
 
@@ -23,34 +23,28 @@ NOT_TOLD = -1
 
 
 class TopicStanding(IntEnum):
-    """What the cluster says of a topic id."""
-
     NOT_ASKED = 0
-    """No cluster was asked, or the metadata is not its own."""
+    """No cluster was asked, or the metadata is not that of the cluster."""
     KNOWN = 1
     UNKNOWN = 2
 
 
 class AuditPartitionFacts(NamedTuple):
-    """What is known of a partition; the same for all its segments."""
-
     is_topic_known: bool = False
-    """Whether the metadata ever heard of its topic id."""
+    """Whether the metadata ever had the topic id."""
     delete_state: int | None = None
-    """How far the deletion of the whole partition is."""
+    """The state of the deletion of the whole partition."""
     cluster: TopicStanding = TopicStanding.NOT_ASKED
     log_start: int | None = None
-    """The first offset that readers may ask for; None where nobody tells."""
+    """The log start offset; None where it is unknown."""
 
     @property
     def is_ending(self) -> bool:
-        """Whether all that is left of it is to go."""
+        """Whether the rest of the partition is to be deleted."""
         return self.delete_state is not None or self.cluster is TopicStanding.UNKNOWN
 
 
 class SegmentFact(NamedTuple):
-    """What the metadata says of a segment, as far as it is needed here."""
-
     partition: TopicIdPartition
     uuid: bytes
     start_offset: int
@@ -59,7 +53,9 @@ class SegmentFact(NamedTuple):
     event_ms: int
     size_bytes: int
     stored_bytes: int
-    """Of all three objects, as whoever copied it has told; `NOT_TOLD` where not."""
+    """
+    The bytes of all three objects by the custom metadata of the writer; `NOT_TOLD` without any.
+    """
 
     @property
     def id(self) -> SegmentId:
@@ -67,7 +63,6 @@ class SegmentFact(NamedTuple):
 
 
 def fact_of(segment: SegmentMetadata) -> SegmentFact:
-    """What is needed of *segment*."""
     custom = parse_custom_metadata(segment.custom_metadata)
     stored = custom.remote_size_bytes if isinstance(custom, CustomMetadata) else None
     return SegmentFact(
@@ -83,8 +78,6 @@ def fact_of(segment: SegmentMetadata) -> SegmentFact:
 
 
 class SegmentRows:
-    """Facts that are gathered, to be made a blob of."""
-
     def __init__(self) -> None:
         self._partitions = NumberedNames()
         self._rows = bytearray()
@@ -108,7 +101,6 @@ class SegmentRows:
 
 
 def read_facts(blob: bytes) -> Iterator[SegmentFact]:
-    """The facts of a blob of `SegmentRows`."""
     opened = RowBlob(blob)
     for partition, start, last, uuid, state, event_ms, size, stored in _SEGMENT.iter_unpack(
         opened.rows()

@@ -1,14 +1,13 @@
 """
-A unit of work: what the store has of the segments of one shard beside what is known of them.
+The join of one shard: a unit of work compares the objects of the store with the metadata.
 
-What looks wrong is looked at once more in the store before it is told, since what lies there may
-have been written, or deleted, since it was listed. Whatever needs the metadata as it is later is
-left to the driver: what is missing, and what no metadata knows of.
+The unit checks a suspicious object once more in the store before it reports it, because it may have
+been written or deleted since it was listed. The driver decides what needs newer metadata: missing
+objects, and sets that no metadata knows.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -33,6 +32,7 @@ from spark_tiering.maintenance.audit.segment_facts import (
 )
 from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.reporting.report import FindingSample
 from spark_tiering.store_listing.key_names import KINDS
 from spark_tiering.store_listing.rows import RowBlob
 from spark_tiering.store_listing.sets import gather
@@ -40,8 +40,6 @@ from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.store_listing.sets import ObjectSet
@@ -49,14 +47,14 @@ if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
 
 EXAMPLES_MAX: Final = 100
-"""Findings of one kind that are told one by one; more are counted."""
+"""Findings of one kind that are listed; more are counted."""
 NOBODY: Final = AuditPartitionFacts()
 _LOOSE = (SetVerdict.ORPHAN, SetVerdict.UNPROVEN)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
-    """One shard; *store* is None where only an inventory is at hand."""
+    """One shard; *store* is None where the audit has an inventory alone."""
 
     objects: tuple[bytes, ...]
     segments: tuple[bytes, ...]
@@ -67,8 +65,6 @@ class JoinTask:
 
 
 class OrphanAmount(NamedTuple):
-    """Sets of objects, and what they take."""
-
     sets: int = 0
     objects: int = 0
     size_bytes: int = 0
@@ -82,61 +78,32 @@ class OrphanAmount(NamedTuple):
 
 
 Topic = tuple[str, str]
-"""Name and id."""
 
 
 class MissingObjects(NamedTuple):
-    """A finished segment that lacks objects."""
-
     fact: SegmentFact
     kinds: tuple[ObjectKind, ...]
 
 
-class FindingSample:
-    """Findings, the first of each kind one by one, all of them counted."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[FindingKind] = Counter()
-        self.told: dict[FindingKind, list[Finding]] = {}
-
-    def add(self, finding: Finding, times: int = 1) -> None:
-        """One more, which stands for several."""
-        self.counts[finding.kind] += times
-        told = self.told.setdefault(finding.kind, [])
-        if len(told) < EXAMPLES_MAX:
-            told.append(finding)
-
-    def add_untold(self, kind: FindingKind, times: int) -> None:
-        """So many more, which are only counted."""
-        if times > 0:
-            self.counts[kind] += times
-
-    def join(self, other: FindingSample) -> None:
-        self.counts.update(other.counts)
-        for kind, told in other.told.items():
-            mine = self.told.setdefault(kind, [])
-            mine += told[: EXAMPLES_MAX - len(mine)]
-
-    def all(self) -> Iterator[Finding]:
-        for kind in sorted(self.told, key=lambda one: (-one.severity, one.code)):
-            yield from self.told[kind]
+def finding_sample() -> FindingSample:
+    return FindingSample(EXAMPLES_MAX)
 
 
 @dataclass(slots=True)
 class JoinResult:
-    """What one unit found; *fault* is what kept it from looking, by the code of its error."""
+    """*fault* is the code of the error that stopped the unit."""
 
     amounts: dict[tuple[Topic, SetVerdict], OrphanAmount] = field(default_factory=dict)
     missing: list[MissingObjects] = field(default_factory=list)
     loose: list[UnknownObjectSet] = field(default_factory=list)
-    findings: FindingSample = field(default_factory=FindingSample)
+    findings: FindingSample = field(default_factory=finding_sample)
     under_old_prefix: int = 0
     gone_meanwhile: int = 0
     fault: tuple[str, str] | None = None
 
 
 def join(task: JoinTask) -> JoinResult:
-    """Carry out one unit; an error of the store is a value."""
+    """Run one unit; an error of the store is a value."""
     try:
         return _Joining(task).run()
     except RlmmError as error:
@@ -208,7 +175,7 @@ class _Joining:
     def _still_missing(
         self, fact: SegmentFact, lacking: tuple[ObjectKind, ...]
     ) -> tuple[ObjectKind, ...]:
-        """Those that the store, asked once more, has under no prefix."""
+        """Return those that the store, asked once more, has under no prefix."""
         if self._store is None:
             return lacking
         found = set()
@@ -242,7 +209,7 @@ class _Joining:
         self._found.amounts[topic, judged.verdict] = before.plus(amount)
 
     def _looked_at(self, judged: JudgedSet) -> UnknownObjectSet | None:
-        """It, with what its manifest says; None where it went away meanwhile."""
+        """Return the set with the fields of its manifest; None where it was deleted meanwhile."""
         one = judged.objects
         loose = UnknownObjectSet(
             one.partition,
@@ -267,7 +234,10 @@ class _Joining:
 def look_again(
     store: ObjectStore, loose: UnknownObjectSet, facts: AuditPartitionFacts
 ) -> UnknownObjectSet | None:
-    """The same as it is now; None where it went away. Its manifest is read where it matters."""
+    """
+    Return the set as it is now; None where it was deleted. The manifest is read where it
+    matters.
+    """
     *_, key = loose.keys
     if loose.proof is not OrphanProof.BELOW_LOG_START or ObjectKind.MANIFEST not in loose.kinds:
         is_gone = isinstance(store.head(key, is_sum_wanted=False), ObjectAbsent)
@@ -289,12 +259,10 @@ def look_again(
 
 
 def unproven(loose: UnknownObjectSet, why: str) -> UnknownObjectSet:
-    """The same, which nobody may delete."""
     return loose._replace(verdict=SetVerdict.UNPROVEN, proof=None, why=why)
 
 
 def segment_finding(kind: FindingKind, fact: SegmentFact, detail: str, **more: object) -> Finding:
-    """A finding about a segment that the metadata knows."""
     where = f"segment {fact.id.uuid}, offsets {fact.start_offset}-{fact.last_offset}: {detail}"
     return of_partition(
         kind,

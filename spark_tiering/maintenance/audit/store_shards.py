@@ -1,15 +1,13 @@
-"""
-First what the store has: a listing by folders, or an inventory by files, put on disk by shard. I/O.
-"""
+"""Store shards: the objects of a listing or an inventory, on disk by shard. I/O."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, StoreUnsuitable
-from spark_tiering.maintenance.audit.progress import AuditMeter
 from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
 from spark_tiering.maintenance.audit.unit_waves import run_waves
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import Prefixes, shown
@@ -39,23 +37,25 @@ if TYPE_CHECKING:
     from spark_tiering.stores.results import ListedObject
 
 UNIT_OBJECTS: Final = 30_000
-"""A unit deals with about as many."""
+"""A unit handles about so many objects."""
 SHARDS_MAX: Final = 1_024
 ROW_BYTES: Final = 30
-"""Of a file of an inventory, one row takes about as many: rather too few."""
+"""The bytes of a row in a file of an inventory, estimated low."""
 BETWEEN_MAX: Final = 10_000
-"""Objects between folders, sorted at a time."""
+"""Objects outside of topic folders that are sorted at a time."""
 OBJECTS_OF_SEGMENT: Final = 3
 EXAMPLES_MAX: Final = 10
+FOUND: Final = "objects found"
 
 
 class StoreShards:
-    """What the store has; rows of objects are on disk, in *spill*, as `objects`."""
+    """Sorts the objects of the store; rows are on disk, in *spill*, as `objects`."""
 
     def __init__(
-        self, tier: Tier, spill: RowSpill, prefixes: Prefixes, meter: AuditMeter | None = None
+        self, tier: Tier, spill: RowSpill, prefixes: Prefixes, meter: Meter | None = None
     ) -> None:
-        self._meter = meter or AuditMeter()
+        self._meter = meter or Meter()
+        self._found = FOUND
         self._tier = tier
         self._spill = spill
         self._prefixes = prefixes
@@ -72,7 +72,7 @@ class StoreShards:
     def by_listing(
         self, known: list[PartitionSummary], why_stop: Callable[[], str], unit_objects: int
     ) -> None:
-        """List what lies under the prefixes; *known* tells how much is expected there."""
+        """List the prefixes; *known* gives the expected number of objects."""
         self.source = "a listing of the store"
         expected = self._expected(known)
         self._sort_into(sum(expected.values()), unit_objects)
@@ -128,7 +128,6 @@ class StoreShards:
         why_stop: Callable[[], str],
         unit_objects: int,
     ) -> None:
-        """Read the files of an inventory."""
         self.source = inventory_text(str(place), inventory.created_ms)
         total = sum(one.size_bytes for one in inventory.files)
         self._sort_into(total // ROW_BYTES, unit_objects)
@@ -139,7 +138,8 @@ class StoreShards:
         self.stopped = run_waves(self._tier.engine(), units, look_into, self._heard, why_stop)
 
     def _sort_into(self, objects: int, unit_objects: int) -> None:
-        self._meter.expect(objects)
+        if objects:
+            self._found = f"{FOUND}, about {objects} expected"
         shards = shards_for(objects, unit_objects, SHARDS_MAX)
         self.sorting = SortRules(self._prefixes, shards, self._tier.request.topics)
 
@@ -148,14 +148,15 @@ class StoreShards:
         for blob in looked.blobs.values():
             self.partitions.update(RowBlob(blob).partitions)
         self.objects += looked.objects
-        self._meter.found(looked.objects)
+        if looked.objects:
+            self._meter.add(self._found, looked.objects)
         for kind, others in looked.others.items():
             self.others.setdefault(kind, UnrecognizedKeys()).join(others)
         self.noncurrent.join(looked.noncurrent)
 
 
 def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]:
-    """The inventory that is named. Raises `ConfigError` where it is of another bucket."""
+    """Open the named inventory. Raise `ConfigError` where it is of another bucket."""
     place = place_of(address, tier.request.store)
     inventory = read_inventory(place)
     store = tier.request.store
@@ -166,7 +167,7 @@ def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]
 
 
 def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploads:
-    """Uploads under the prefixes that nobody has completed; those of jobs' records included."""
+    """Return the open uploads under the prefixes, also those of job records."""
     count, old = 0, 0
     examples: list[str] = []
     try:

@@ -1,4 +1,4 @@
-"""Sums by topic, from the metadata and from the store. Pure."""
+"""Topic sums, from the metadata and from the store. Pure."""
 
 from __future__ import annotations
 
@@ -26,25 +26,21 @@ _DELETED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 @dataclass(slots=True)
 class TopicSums:
-    """One topic id."""
-
     topic: str
     topic_id: str
     amounts: dict[SetVerdict, OrphanAmount] = field(default_factory=dict)
-    """Of objects, by verdict."""
     finished: int = 0
     """Segments in the metadata, by state."""
     started: int = 0
     being_deleted: int = 0
     finished_bytes: int = 0
-    """Of the logs of finished segments, as brokers reckon it."""
+    """The bytes of finished logs, as brokers count them."""
     duplicate_bytes: int = 0
-    """Of these, offsets that another finished segment has, too."""
+    """Bytes of offsets that another finished segment holds, too."""
     last_event_ms: int = NEVER
     is_known: bool = False
-    """Whether the metadata ever heard of it."""
     delete_state: int | None = None
-    """How far the deletion of its partitions is; of the one that is furthest behind."""
+    """The lowest deletion state of its partitions."""
     cluster: TopicStanding = TopicStanding.NOT_ASKED
 
     @property
@@ -63,7 +59,6 @@ class TopicSums:
         return self.finished_bytes // self.finished if self.finished else 0
 
     def add_partition(self, summary: PartitionSummary) -> None:
-        """A partition of the topic that the metadata knows."""
         self.is_known = True
         delete = summary.delete
         if delete is not None:
@@ -117,8 +112,6 @@ class TopicSums:
 
 
 class TopicSummaries:
-    """All topics, by id and name."""
-
     def __init__(self) -> None:
         self._all: dict[Topic, TopicSums] = {}
 
@@ -133,12 +126,12 @@ class TopicSummaries:
 
 
 def cost(size_bytes: int, price: float) -> float:
-    """Of a month, at *price* for a GiB."""
+    """Return the cost of a month; *price* is for a GiB."""
     return round(size_bytes / GIB * price, 4)
 
 
 def ended_topic(one: TopicSums, rules: AuditRules) -> Finding | None:
-    """F116: a topic id whose deletion has begun, or is over, and of which something is left."""
+    """Report a topic id whose deletion has begun, or is over, and that has leftovers (F116)."""
     there = one.all
     is_left = one.segments or (there.objects and one.cluster is TopicStanding.UNKNOWN)
     if not is_left or (one.delete_state is None and one.cluster is not TopicStanding.UNKNOWN):
@@ -171,7 +164,7 @@ def ended_topic(one: TopicSums, rules: AuditRules) -> Finding | None:
 
 
 def small_segments(one: TopicSums) -> Finding | None:
-    """Advice for a topic whose segments are small, with what larger ones would save."""
+    """Advise about a topic with small segments, with the savings of larger ones."""
     if one.finished < 2 or one.mean_bytes >= SMALL_SEGMENT_BYTES:
         return None
     needed = max(1, -(-one.finished_bytes // SMALL_SEGMENT_BYTES))

@@ -1,4 +1,4 @@
-"""Units in waves, so that neither they nor what they found are in memory all at once."""
+"""Waves of units: neither the units nor their results are in memory all at once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ if TYPE_CHECKING:
     from spark_tiering.execution.protocol import ExecutionEngine
 
 OBJECTS: Final = 1_000_000
-"""As many objects are in one wave, unless that left slots without work."""
+"""Objects of one wave, unless slots would have no work."""
 
 U = TypeVar("U")
 
 
 class UnitResult(Protocol):
-    """What a unit gives: perhaps why it could not."""
-
     @property
-    def fault(self) -> tuple[str, str] | None:
-        """The code of an error, and its words."""
+    def fault(self) -> tuple[str, str] | None: ...
 
 
 F = TypeVar("F", bound=UnitResult)
@@ -38,10 +35,9 @@ def run_waves(
     why_stop: Callable[[], str],
 ) -> str:
     """
-    Run *units*, each told with how many objects it has; why it was stopped, empty where all ran.
-
-    Units are made when their wave begins. Raises what kept a unit from looking: of what was not
-    seen nothing can be judged.
+    Run *units*, each given with its number of objects; return why the run stopped, or an empty
+    text. Units are made when their wave begins. Raise the error that stopped a unit: objects
+    that were not seen cannot be judged.
     """
     wave: list[U] = []
     objects, most = 0, max(OBJECTS, 60_000 * engine.slots)
@@ -75,7 +71,7 @@ def _run(
 
 
 def raise_fault(code: str, text: str) -> None:
-    """Raise the error that a unit met, as the class that its code names."""
+    """Raise the error of a unit, as the class that its code names."""
     for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, RlmmError) and kind.code == code:
             raise kind(text)

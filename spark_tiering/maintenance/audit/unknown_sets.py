@@ -11,11 +11,14 @@ orphans is kept to be signed off. Pure.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.object_names import ObjectKind, main_key, object_key
+from spark_tiering.layout.strict_json import JsonFault, plain_values, read_json
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
@@ -23,12 +26,10 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "rlmm-tier-orphans"
 VERSION: Final = 1
-_LINE_MAX: Final = 8_192
+_LINE_BYTES_MAX: Final = 8_192
 
 
 class UnknownObjectSet(NamedTuple):
-    """One such set."""
-
     partition: TopicIdPartition
     uuid: Uuid
     start_offset: int
@@ -37,19 +38,18 @@ class UnknownObjectSet(NamedTuple):
     size_bytes: int
     modified_ms: int
     last_offset: int | None
-    """As its manifest says; None where there is none, or none that can be read."""
+    """The last offset by its manifest; None without one that can be read."""
     verdict: SetVerdict
     proof: OrphanProof | None
     why: str
 
     @property
     def id(self) -> SegmentId:
-        """Whose objects they are, by their names."""
         return SegmentId(self.partition, self.uuid)
 
     @property
     def keys(self) -> list[str]:
-        """Of the objects, in the order in which they are written."""
+        """The keys of the objects, in the order in which they are written."""
         return [object_key(self.id, self.start_offset, kind, self.prefix) for kind in self.kinds]
 
     @property
@@ -57,76 +57,51 @@ class UnknownObjectSet(NamedTuple):
         return self.prefix + main_key(self.id, self.start_offset)
 
 
+class _OrphanLine(msgspec.Struct, rename="camel"):
+    topic: str
+    topic_id: Uuid
+    partition: int
+    id: Uuid
+    start: int
+    prefix: str
+    objects: tuple[ObjectKind, ...]
+    bytes: int
+    modified_ms: int
+    last: int | None
+    verdict: SetVerdict
+    proof: OrphanProof | None
+    why: str
+
+
 def format_loose(one: UnknownObjectSet) -> str:
-    fields = {
-        "topic": one.partition.topic,
-        "topicId": str(one.partition.topic_id),
-        "partition": one.partition.partition,
-        "id": str(one.uuid),
-        "start": one.start_offset,
-        "prefix": one.prefix,
-        "objects": [kind.value for kind in one.kinds],
-        "bytes": one.size_bytes,
-        "modifiedMs": one.modified_ms,
-        "last": one.last_offset,
-        "verdict": one.verdict.value,
-        "proof": None if one.proof is None else one.proof.value,
-        "why": one.why,
-    }
-    return json.dumps(fields, separators=(",", ":")) + "\n"
+    at = one.partition
+    line = _OrphanLine(at.topic, at.topic_id, at.partition, *one[1:])
+    return json.dumps(plain_values(line), separators=(",", ":")) + "\n"
 
 
 def format_head(store: str, made_ms: int) -> str:
-    """The first line of a list that is kept."""
     fields = {"format": FORMAT, "version": VERSION, "store": store, "madeMs": made_ms}
     return json.dumps(fields, separators=(",", ":")) + "\n"
 
 
 def parse_loose(line: str) -> UnknownObjectSet:
-    """What a line says. Raises `ValueError` for what is none."""
-    if len(line) > _LINE_MAX:
-        msg = f"a line of {len(line)} characters"
-        raise ValueError(msg)
-    said = json.loads(line)
-    if not isinstance(said, dict):
-        msg = "no object of JSON"
-        raise ValueError(msg)  # noqa: TRY004 - whatever is wrong with a line is one error
+    """Return what a line says. Raise `ValueError` for a line that is no set of objects."""
     try:
-        partition = TopicIdPartition(Uuid.parse(said["topicId"]), said["topic"], said["partition"])
-        proof, last = said["proof"], said["last"]
-        found = UnknownObjectSet(
-            partition,
-            Uuid.parse(said["id"]),
-            _number(said["start"]),
-            str(said["prefix"]),
-            tuple(ObjectKind(kind) for kind in said["objects"]),
-            _number(said["bytes"]),
-            _number(said["modifiedMs"]),
-            None if last is None else _number(last),
-            SetVerdict(said["verdict"]),
-            None if proof is None else OrphanProof(proof),
-            str(said["why"]),
-        )
+        one = read_json(line.encode(), _OrphanLine, bytes_max=_LINE_BYTES_MAX)
+        partition = TopicIdPartition(one.topic_id, one.topic, one.partition)
+        found = UnknownObjectSet(partition, *msgspec.structs.astuple(one)[3:])
         assert found.keys is not None
-    except (KeyError, TypeError, AttributeError, InvalidArgument) as error:
-        msg = f"{type(error).__name__}: {error}"
-        raise ValueError(msg) from error
+    except (JsonFault, InvalidArgument) as error:
+        raise ValueError(str(error)) from error
     return found
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int:
-        msg = f"{value!r} is no number"
-        raise TypeError(msg)
-    return value
 
 
 def read_list(
     lines: Iterable[str], where: str, store: str, prefixes: tuple[str, ...]
 ) -> Iterator[UnknownObjectSet]:
     """
-    The orphans of a list that was kept. Raises `ConfigError` for one that is none, that is of
-    another store, or that names a prefix which was not said to be in use.
+    Yield the orphans of a kept list. Raise `ConfigError` for another file, for a list of
+    another store, and for a prefix that the operator did not name.
     """
     said = iter(lines)
     _check_head(next(said, ""), where, store)

@@ -1,4 +1,4 @@
-"""The closed sets of what an audit says: of a segment's objects, of why, and of the whole. Pure."""
+"""The verdicts of an audit: on the objects of a segment, on its proof, and on the whole. Pure."""
 
 from __future__ import annotations
 
@@ -8,79 +8,74 @@ from typing import Final
 
 
 class SetVerdict(StrEnum):
-    """What the objects of one segment are."""
-
     REFERENCED = "referenced"
     """A finished segment has them."""
     IN_FLIGHT = "in-flight"
-    """Their copy is open, or they were written so lately that nobody can say more."""
+    """Their copy is open, or they are too young to be judged."""
     AWAITING_DELETE = "awaiting-delete"
-    """Their deletion has begun: of the segment, or of the whole partition."""
+    """The deletion of the segment, or of the whole partition, has begun."""
     LEFTOVER = "leftover"
-    """Of a copy that was begun long ago and never finished."""
+    """Their copy began long ago and never finished."""
     ORPHAN = "orphan"
-    """No metadata has a use for them, and there is proof of that."""
+    """No metadata refers to them, and a proof says that none will."""
     UNPROVEN = "unproven"
-    """No metadata knows of them, and nothing proves that none ever will: it may have been lost."""
+    """No metadata refers to them, and no proof exists: the metadata may have been lost."""
     DUPLICATE = "duplicate"
-    """A second time under another prefix, or under another offset than the metadata says."""
+    """
+    They exist a second time under another prefix, or under another offset than the metadata
+    says.
+    """
     UNKNOWN_LAYOUT = "unknown-layout"
-    """Of a layout that is recognised and not understood."""
+    """Another plugin wrote them."""
     UNKNOWN_KEY = "unknown-key"
 
 
 class OrphanProof(StrEnum):
-    """Why nobody has a use for objects that no metadata knows of."""
-
     SEGMENT_DELETED = "segment-deleted"
     """The log of the metadata has the end of the segment's deletion."""
     PARTITION_DELETED = "partition-deleted"
     """The metadata has the deletion of the whole partition."""
     BELOW_LOG_START = "below-log-start"
-    """All of the segment lies below the log start offset that its broker tells."""
+    """The segment lies below the log start offset of its leader."""
     TOPIC_DELETED = "topic-deleted"
-    """The metadata had the topic id, and the cluster does not know it any more."""
+    """The metadata had the topic id, and the cluster no longer has it."""
     TOPIC_UNKNOWN = "topic-unknown"
-    """Neither the cluster nor the metadata knows of the topic id. So do the objects of another
-    cluster look that shares the bucket: such are deleted only where that is asked for by name."""
+    """
+    Neither the cluster nor the metadata has the topic id. Objects of another cluster that
+    shares the bucket look the same: they are deleted only where the operator names this proof.
+    """
 
 
 USUAL_PROOFS: Final = tuple(one for one in OrphanProof if one is not OrphanProof.TOPIC_UNKNOWN)
-"""What is enough for a deletion unless more is said."""
 
 
 class AuditVerdict(StrEnum):
-    """The audit's own verdict."""
-
     CLEAN = "Clean"
     DIRTY = "Dirty"
-    """There are leftovers; all that should be there is."""
+    """The store has leftovers, and all objects of finished segments."""
     CORRUPT = "Corrupt"
-    """Data is missing, or what is there contradicts the metadata."""
+    """Data is missing, or contradicts the metadata."""
     UNFINISHED = "Unfinished"
-    """It was stopped before it had seen everything."""
+    """The audit was stopped."""
 
 
 DAY_MS: Final = 86_400_000
 CLOCKS_APART_MS: Final = 3_600_000
-"""How far the clocks of a store, of brokers and ours may be apart."""
+"""How far the clocks of store, brokers and this process may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRules:
-    """What is judged by."""
-
     now_ms: int
     seen_ms: int
-    """When it was begun to look into the store: an inventory may be days old."""
+    """When the listing began; an inventory may be days old."""
     min_age_ms: int = DAY_MS
-    """What is younger may still be at work."""
+    """Younger objects may belong to a running copy."""
     is_inventory: bool = False
 
     def is_old(self, at_ms: int) -> bool:
-        """Whether nobody works any more on what was touched last at that time."""
         return at_ms <= self.now_ms - self.min_age_ms
 
     def was_there(self, at_ms: int) -> bool:
-        """Whether whoever looked into the store surely saw what was done by then."""
+        """Return whether the listing surely saw an object that was written by then."""
         return not self.is_inventory or at_ms <= self.seen_ms - CLOCKS_APART_MS

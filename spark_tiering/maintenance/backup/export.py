@@ -1,4 +1,4 @@
-"""The whole of an export: every metadata partition to the end that it had when it was begun."""
+"""The export of every metadata partition, up to the end that it had when the export began."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rlmm.errors import LogError
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.verdicts import Undecodable
 from spark_tiering.maintenance.backup.files import writing
-from spark_tiering.maintenance.backup.progress import BackupMeter, ExportProgress
 from spark_tiering.maintenance.backup.records import READ_BYTES, SkippedRecords, rows_of
 from spark_tiering.maintenance.backup.report import LOST_MAX, BackupExportReport, ExportedPartition
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier, TierLog
 
 TELL_RECORDS: Final = 1_000
-"""How far it is is told after so many."""
+"""Records between two reports of progress."""
 
 
-def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> BackupExportReport:
+def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:
     """
     Write every event of the metadata topic into the new file *path*.
 
-    A metadata partition that cannot be read at all is told of, and the others are written; what
-    ends in the middle of one ends the export, and leaves no file.
+    A metadata partition that cannot be read at all is reported, and the others are written; an
+    error in the middle of a partition ends the export, and leaves no file.
     """
     log = tier.log
     header = header_of(log)
     report = BackupExportReport(str(path), header)
-    meter, seen = meter or BackupMeter(), 0
+    meter, seen = meter or Meter(), 0
     total = sum(_length(one) for one in header.extents.values())
     with writing(path, header) as into:
         for place, extent in sorted(header.extents.items()):
@@ -44,17 +44,17 @@ def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> B
                 into.add(row)
                 _count(report, told, row)
                 if into.digest.records % TELL_RECORDS == 0:
-                    meter.tell(ExportProgress, seen + row.offset - extent.first_offset, total)
+                    meter.reach("offsets read", seen + row.offset - extent.first_offset, total)
             seen += _length(extent)
             if extent.first_offset < extent.next_offset:
-                meter.tell(ExportProgress, seen, total)
+                meter.reach("offsets read", seen, total)
             told.holes, told.control = passed.holes, passed.control
         report.footer = into.digest.footer
     return report
 
 
 def header_of(log: TierLog) -> BackupHeader:
-    """Whose log it is, and what it holds of each metadata partition now."""
+    """Return the identity of the log, and the extent of each metadata partition now."""
     identity = log.identity()
     extents: dict[int, BackupExtent] = {}
     missing: dict[int, str] = {}

@@ -1,35 +1,29 @@
 """
-By its name, a backup written or read.
+Backup files, written and read by their name.
 
     .jsonl  .jsonl.gz  .jsonl.zst    lines of JSON
     .parquet                         a table
 
-Invariants: a file is there whole or not at all. `Backup` is made only of a file of which everything
-was read, in order, and whose digest is right; what it gives afterwards is read anew, and checked
-again.
+Invariants: a file exists whole or not at all. A `Backup` is made only of a file that was read to
+its end, in order, with the right digest; when it is read again, it is checked again.
 """
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.lines import (
-    BackupLineFault,
     footer_fields,
     header_fields,
-    line_of,
     parse_footer,
     parse_header,
-    parse_line,
     parse_row,
     row_fields,
 )
-from spark_tiering.maintenance.backup.new_file import new_file
 from spark_tiering.maintenance.backup.rows import (
     BackupDigest,
     BackupHeader,
@@ -38,8 +32,18 @@ from spark_tiering.maintenance.backup.rows import (
     Footer,
     LostOffsets,
 )
-from spark_tiering.maintenance.backup.streams import GZIP, ZSTD, compressing, read_lines
 from spark_tiering.maintenance.backup.tables import TableReader, TableWriter
+from spark_tiering.maintenance.json_lines import (
+    GZIP,
+    LINE_BYTES_MAX,
+    ZSTD,
+    LineFault,
+    LineWriter,
+    compact_line,
+    compressing,
+    read_objects,
+)
+from spark_tiering.maintenance.new_file import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,15 +53,11 @@ LINES, TABLE = ".jsonl", ".parquet"
 
 
 class BackupWriter(Protocol):
-    """Takes a backup, record by record."""
-
     def add(self, row: BackupRow | LostOffsets) -> None: ...
 
 
 def is_table(path: Path) -> bool:
-    """
-    Whether the name says Parquet. Raises `ConfigError` for one that says nothing that is known.
-    """
+    """Return whether the name says Parquet. Raise `ConfigError` for an unknown name."""
     if path.name.endswith(TABLE):
         return True
     if path.name.endswith((LINES, LINES + GZIP, LINES + ZSTD)):
@@ -72,7 +72,7 @@ def is_table(path: Path) -> bool:
 @contextmanager
 def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
     """
-    What takes the records of a new file, which is there when the block has ended; where it raises,
+    Write the records of a new file, which exists when the block has ended; where it raises,
     there is none.
     """
     as_table = is_table(path)
@@ -88,33 +88,14 @@ def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
                 raise
             return
         with compressing(path, file) as write:
-            lines = _Lines(write)
+            lines = LineWriter(write, compact_line)
             lines.put(header_fields(header))
             taken = _Writing(lambda row: lines.put(row_fields(row)))
             yield taken
-            write(line_of(footer_fields(taken.digest.footer, lines.sha256)))
-
-
-class _Lines:
-    """Lines on their way into a file, with their digest."""
-
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
-        self._hash = hashlib.sha256()
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-    def put(self, fields: dict[str, object]) -> None:
-        line = line_of(fields)
-        self._hash.update(line)
-        self._write(line)
+            write(compact_line(footer_fields(taken.digest.footer, lines.sha256)))
 
 
 class _Writing:
-    """Takes records, and knows their digest."""
-
     def __init__(self, put: Callable[[BackupRow | LostOffsets], None]) -> None:
         self.digest = BackupDigest()
         self._put = put
@@ -136,9 +117,7 @@ class Backup:
     footer: Footer
 
     def rows(self) -> Iterator[BackupRow | LostOffsets]:
-        """
-        Everything in it, once more. Raises `ConfigError` at the end where that is not what it was.
-        """
+        """Yield everything once more. Raise `ConfigError` at the end where the file has changed."""
         digest = BackupDigest()
         for found in _read(self.path):
             if isinstance(found, BackupRow | LostOffsets):
@@ -149,7 +128,10 @@ class Backup:
             raise ConfigError(msg)
 
     def places(self) -> Iterator[tuple[int, Iterator[BackupRow | LostOffsets]]]:
-        """The same, a metadata partition at a time, each to be read before the next is asked."""
+        """
+        Yield the rows of one metadata partition after the other; each must be read before
+        the next.
+        """
         yield from groupby(self.rows(), lambda row: row.place)
 
 
@@ -157,11 +139,11 @@ def open_backup(
     path: Path, on_row: Callable[[BackupRow | LostOffsets], None] = lambda row: None
 ) -> Backup:
     """
-    The backup in *path*, read to its end; *on_row* is told of everything in it, but believes it
-    only when this has returned.
+    Read the backup in *path* to its end; *on_row* gets each row, which is trustworthy only when
+    this has returned.
 
-    Raises `ConfigError`, in one line, for what is no backup, is of another version, is cut, or is
-    not what was written.
+    Raise `ConfigError`, in one line, for another file, another version, a file that was cut or
+    changed.
     """
     header: BackupHeader | None = None
     footer: Footer | None = None
@@ -187,11 +169,11 @@ def open_backup(
 
 
 def _read(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
-    """What a file says, in order; the digest of its lines is checked here."""
+    """Yield the content in order; the digest of its lines is checked here."""
     if is_table(path):
         try:
             yield from _read_table(path)
-        except BackupLineFault as error:
+        except LineFault as error:
             raise ConfigError(f"{path}: {error}") from error
     else:
         yield from _read_lines(path)
@@ -208,39 +190,17 @@ def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets |
 
 
 def _read_lines(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
-    number = 0
-    parser = _Parser()
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            found = parser.parse(line)
-        except BackupLineFault as error:
-            where = f"{path}, line {number}" if number > 1 else str(path)
-            raise ConfigError(f"{where}: {error}") from error
-        yield found
-    if not number:
-        raise ConfigError(f"{path}: an empty file, and no backup")
+    return read_objects(path, _parse, LINE_BYTES_MAX, "backup")
 
 
-class _Parser:
-    """Line by line, with the digest of those that came before; raises `BackupLineFault`."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._is_begun = self._is_over = False
-
-    def parse(self, line: bytes) -> BackupHeader | BackupRow | LostOffsets | Footer:
-        if self._is_over:
-            raise BackupLineFault("more stands behind the end")
-        found = parse_line(line)
-        if not self._is_begun:
-            self._is_begun = True
-            self._hash.update(line)
-            return parse_header(found)
-        if "end" in found:
-            footer, lines_sha256 = parse_footer(found)
-            if lines_sha256 != self._hash.hexdigest():
-                raise BackupLineFault("not what was written: the digest of the lines differs")
-            self._is_over = True
-            return footer
-        self._hash.update(line)
+def _parse(
+    number: int, found: dict[str, Any], lines_sha256: str
+) -> BackupHeader | BackupRow | LostOffsets | Footer:
+    if number == 1:
+        return parse_header(found)
+    if not lines_sha256:
         return parse_row(found)
+    footer, expected = parse_footer(found)
+    if lines_sha256 != expected:
+        raise LineFault("not what was written: the digest of the lines differs")
+    return footer

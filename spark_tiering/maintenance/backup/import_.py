@@ -1,8 +1,8 @@
 """
-The whole of an import: the file is read to its end, the log is looked at, and only then records are
-appended; what is there afterwards is read back.
+The import: the file is read to its end, the log is compared, records are appended, and the result
+is read back.
 
-An import that was broken off, or stopped, is gone on with by the same command.
+The same command continues an import that was stopped.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.files import open_backup
 from spark_tiering.maintenance.backup.log_comparison import RestoredOffsets, begun
-from spark_tiering.maintenance.backup.progress import AppendProgress, BackupMeter, ReadBack
 from spark_tiering.maintenance.backup.records import SkippedRecords, rows_of
 from spark_tiering.maintenance.backup.report import LOST_MAX, ImportReport
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow, LostOffsets
 from spark_tiering.maintenance.backup.targets import open_target
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
 GROUP_ROWS: Final = 500
 GROUP_BYTES: Final = 256 * 1024
-"""Records that are appended together; every log takes a batch of these."""
+"""Size of records that are appended together; every log takes a batch of this size."""
 
 
 @dataclass
 class _Seen:
-    """What was seen of a backup while it was read for the first time."""
-
     lost: list[LostOffsets] = field(default_factory=list)
 
     def see(self, row: BackupRow | LostOffsets) -> None:
@@ -50,14 +48,14 @@ def import_backup(
     is_applied: bool,
     is_other_cluster: bool = False,
     why_stop: Callable[[], str] = lambda: "",
-    meter: BackupMeter | None = None,
+    meter: Meter | None = None,
 ) -> ImportReport:
     """
-    Append the events of *path* to the log of *access*, or say what that would do.
+    Append the events of *path* to the log of *access*, or report what that would do.
 
-    Raises `ConfigError`, with nothing appended, for a file that is no whole backup, for a log of
-    another number of partitions or of another cluster, and for one that holds anything but the
-    first records of the same backup.
+    Raise `ConfigError`, with nothing appended, for a file that is no whole backup, for a log
+    with another number of partitions or of another cluster, and for a log that holds anything
+    but the first records of the same backup.
     """
     seen = _Seen()
     backup = open_backup(path, seen.see)
@@ -74,7 +72,7 @@ def import_backup(
         if not is_applied:
             _foretell(backup, target, present, report)
             return report
-        meter = meter or BackupMeter()
+        meter = meter or Meter()
         _append(backup, target, present, report, why_stop, meter)
         if not report.stopped_by:
             _read_back(backup, target, report, meter)
@@ -100,8 +98,8 @@ def _require_same(backup: Backup, target: BackupTarget, *, is_other_cluster: boo
 
 def _present(backup: Backup, target: BackupTarget) -> dict[int, int]:
     """
-    By metadata partition, how many of its first records are there. Raises `ConfigError` where
-    anything else is.
+    Return, by metadata partition, how many of its first records the log holds. Raise
+    `ConfigError` where it holds anything else.
     """
     extents = target.extents()
     unseen = {place for place, one in extents.items() if one.first_offset < one.next_offset}
@@ -137,7 +135,7 @@ def _records(rows: Iterator[BackupRow | LostOffsets]) -> Iterator[BackupRow]:
 def _foretell(
     backup: Backup, target: BackupTarget, present: dict[int, int], report: ImportReport
 ) -> None:
-    """Which offsets the events would get."""
+    """Compute the offsets that the events would get."""
     extents, offsets = target.extents(), RestoredOffsets()
     for place, rows in backup.places():
         extent = extents.get(place, BackupExtent(0, 0))
@@ -158,7 +156,7 @@ def _append(
     present: dict[int, int],
     report: ImportReport,
     why_stop: Callable[[], str],
-    meter: BackupMeter,
+    meter: Meter,
 ) -> None:
     for place, rows in backup.places():
         records = _records(rows)
@@ -171,7 +169,7 @@ def _append(
             offsets = target.append(place, group)
             report.appended += len(offsets)
             there = report.present + report.appended
-            meter.tell(AppendProgress, there, backup.footer.records)
+            meter.reach("events appended", there, backup.footer.records)
             if offsets[-1] - offsets[0] != len(group) - 1:
                 raise _foreign(target, place, "somebody else appends to it at the same time")
 
@@ -189,10 +187,8 @@ def _groups(rows: Iterator[BackupRow]) -> Iterator[list[BackupRow]]:
         yield group
 
 
-def _read_back(
-    backup: Backup, target: BackupTarget, report: ImportReport, meter: BackupMeter
-) -> None:
-    """Compare what is there now, and note which offsets it has."""
+def _read_back(backup: Backup, target: BackupTarget, report: ImportReport, meter: Meter) -> None:
+    """Compare the log with the backup, and note the new offsets."""
     extents, offsets, seen = target.extents(), RestoredOffsets(), 0
     for place, rows in backup.places():
         there = rows_of(target.read, place, extents[place], SkippedRecords())
@@ -204,7 +200,7 @@ def _read_back(
             offsets.add(place, row.offset, found.offset)
             seen += 1
             if seen % GROUP_ROWS == 0 or seen == backup.footer.records:
-                meter.tell(ReadBack, seen, backup.footer.records)
+                meter.reach("events read back", seen, backup.footer.records)
         for found in there:
             raise _foreign(target, place, f"offset {found.offset} is not of the backup")
     _tell(offsets, report)

@@ -1,9 +1,9 @@
 """
-How far a log holds a backup already, and which offsets its records have there. Pure.
+The comparison of a log with a backup: how many of its records the log holds, and at which offsets.
+Pure.
 
-A log takes a backup where it holds nothing, or nothing but the first records of it, in order: what
-an import has left that was broken off. Times are not compared there: a topic may be set to give
-records its own.
+A log takes a backup where it is empty, or holds only its first records, in order, as a stopped
+import leaves them. Times are not compared: a topic may be configured to set its own.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.backup.rows import BackupRow
 
 RUNS_MAX: Final = 1_000
-"""Moved stretches of offsets that are told one by one."""
+"""Moved runs of offsets that a report lists."""
 
 
 class OffsetRun(NamedTuple):
-    """So many records in a row, that moved together."""
-
     place: int
     offset: int
-    """Of the first, in the backup."""
+    """Of the first record, in the backup."""
     new_offset: int
     records: int
 
@@ -40,17 +38,16 @@ class OffsetRun(NamedTuple):
 
 @dataclass
 class RestoredOffsets:
-    """Where the records of a backup went; runs that kept their offsets are not told."""
+    """The new offsets of a backup's records; runs that kept their offsets are not listed."""
 
     records: int = 0
     moved: int = 0
-    """Records whose offset is another one now."""
+    """Records with another offset now."""
     runs: list[OffsetRun] = field(default_factory=list)
-    """The first ones of those that moved."""
+    """The first moved runs."""
     _run: OffsetRun | None = None
 
     def add(self, place: int, offset: int, new_offset: int) -> None:
-        """The next record, in the order of the backup."""
         self.records += 1
         run = self._run
         if (
@@ -64,7 +61,6 @@ class RestoredOffsets:
         self._run = OffsetRun(place, offset, new_offset, 1)
 
     def close(self) -> None:
-        """There is none behind the last."""
         run, self._run = self._run, None
         if run is not None and run.offset != run.new_offset:
             self.moved += run.records
@@ -73,16 +69,14 @@ class RestoredOffsets:
 
 
 class RestoredLog(NamedTuple):
-    """What a log holds of one metadata partition of a backup."""
-
     records: int
-    """The first ones, that are there already."""
+    """The first records, which the log holds already."""
     why_not: str = ""
     """Why the log cannot take the rest."""
 
 
 def begun(expected: Iterator[BackupRow], present: Iterator[BackupRow | LostOffsets]) -> RestoredLog:
-    """How many of the *expected* records a log holds that holds *present*."""
+    """Return how many of the *expected* records a log holds whose records are *present*."""
     count = 0
     for found in present:
         wanted = next(expected, None)

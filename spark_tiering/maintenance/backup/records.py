@@ -1,8 +1,8 @@
 """
-From a log to the rows of a backup, a record set at a time.
+Records of a log as the rows of a backup, a record set at a time.
 
-What cannot be trusted is judged as the engine judges it: it is told as lost, and what stands around
-it is kept. Control records are of no use to anybody who reads events; they are counted.
+Batches that fail the checks of the engine are reported as lost, and their neighbours are kept.
+Control records are counted.
 """
 
 from __future__ import annotations
@@ -32,21 +32,18 @@ READ_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass
 class SkippedRecords:
-    """What of a metadata partition is no record of anybody's."""
-
     control: int = 0
-    """Markers of transactions."""
+    """Transaction markers."""
     holes: int = 0
-    """Offsets that nothing stands at any more: compaction took them, or nobody ever wrote them."""
+    """Empty offsets: compaction removed their records, or no writer used them."""
 
 
 def rows_of(
     read: Read, place: int, extent: BackupExtent, passed: SkippedRecords
 ) -> Iterator[BackupRow | LostOffsets]:
     """
-    Every record in *extent*, and what was lost, by rising offset.
-
-    Raises `NotReady` where nothing comes in time, and what the log raises.
+    Yield every record in *extent*, and what was lost, by rising offset. Raise `NotReady` where
+    the log does not answer in time, and what the log raises.
     """
     position, end = extent.first_offset, extent.next_offset
     while position < end:
@@ -73,8 +70,6 @@ def rows_of(
 
 @dataclass(frozen=True, slots=True)
 class _Control:
-    """Offsets of control records."""
-
     offset: int
     next_offset: int
 

@@ -1,4 +1,4 @@
-"""What an export and an import tell of what they did. Pure."""
+"""The reports of an export and of an import. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings.finding import Finding
 from rlmm.findings.tier_findings import RECORDS_LOST, UNREADABLE
+from spark_tiering.reporting.report import FindingSample, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +23,11 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 LOST_MAX: Final = 1_000
-"""Stretches of lost records that are told one by one."""
-SHOWN: Final = 10
+"""Runs of lost records that a report lists."""
 
 
 @dataclass
 class ExportedPartition:
-    """One metadata partition of an export."""
-
     extent: BackupExtent
     records: int = 0
     holes: int = 0
@@ -49,8 +47,6 @@ class ExportedPartition:
 
 @dataclass
 class BackupExportReport:
-    """What was written."""
-
     file: str
     header: BackupHeader
     places: dict[int, ExportedPartition] = field(default_factory=dict)
@@ -61,12 +57,11 @@ class BackupExportReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that the log holds is in the file."""
+        """Whether the file has everything that the log holds."""
         return not self.header.missing and not (self.footer and self.footer.lost)
 
     @property
     def findings(self) -> list[Finding]:
-        """What is not in the file, though it was there."""
         missing = [
             Finding(UNREADABLE, f"metadata partition {place}", why, fields={"partition": place})
             for place, why in self.header.missing.items()
@@ -87,13 +82,14 @@ class BackupExportReport:
                 " value are kept as they are"
             )
         trimmed = [(n, one) for n, one in self.places.items() if one.extent.first_offset]
-        for place, one in trimmed[:SHOWN]:
-            yield (
-                f"metadata partition {place} begins at offset {one.extent.first_offset}: what was"
-                " before was gone already"
-            )
-        if len(trimmed) > SHOWN:
-            yield f"... and {len(trimmed) - SHOWN} more that begin later than at 0"
+        yield from first_lines(
+            [
+                f"metadata partition {place} begins at offset {one.extent.first_offset}: retention"
+                " had deleted the events before"
+                for place, one in trimmed
+            ],
+            "metadata partitions",
+        )
         holes = sum(one.holes for one in self.places.values())
         control = sum(one.control for one in self.places.values())
         if holes or control:
@@ -101,7 +97,7 @@ class BackupExportReport:
                 f"{holes} offsets are empty, {control} hold markers of transactions: an import"
                 " gives the events behind them other offsets"
             )
-        yield from finding_lines(self.findings)
+        yield from FindingSample.of(self.findings).lines()
 
     def document(self) -> dict[str, Any]:
         assert self.footer is not None
@@ -122,8 +118,6 @@ class BackupExportReport:
 
 @dataclass
 class ImportReport:
-    """What was, or would be, done with a backup."""
-
     file: str
     target: str
     header: BackupHeader
@@ -131,10 +125,10 @@ class ImportReport:
     into: LogIdentity
     is_applied: bool
     present: int = 0
-    """Events that were there already, of an import before this one."""
+    """Events that an earlier import appended."""
     appended: int = 0
     moved: int = 0
-    """Events that have another offset than they had."""
+    """Events with another offset than in the backup."""
     runs: list[OffsetRun] = field(default_factory=list)
     restamped: int = 0
     """Events to which the topic gave a time of its own."""
@@ -144,7 +138,7 @@ class ImportReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the log holds everything that the backup was to hold, or would."""
+        """Whether the log holds everything that the backup should hold, or would."""
         return not (self.stopped_by or self.footer.lost or self.header.missing)
 
     @property
@@ -178,15 +172,13 @@ class ImportReport:
         told = "have" if self.is_applied else "would have"
         if self.moved:
             yield f"{self.moved} events {told} other offsets than they had:"
-            yield from (f"  {run}" for run in self.runs[:SHOWN])
-            if len(self.runs) > SHOWN:
-                yield f"  ... and {len(self.runs) - SHOWN} more stretches"
+            yield from first_lines([f"  {run}" for run in self.runs], "stretches")
         if self.restamped:
             yield (
                 f"{self.restamped} events have the time of the import: the topic has"
                 " message.timestamp.type=LogAppendTime"
             )
-        yield from finding_lines(self.findings)
+        yield from FindingSample.of(self.findings).lines()
 
     def document(self) -> dict[str, Any]:
         return {
@@ -219,7 +211,6 @@ class ImportReport:
 
 
 def identity_fields(identity: LogIdentity) -> dict[str, Any]:
-    """Whose log it is, for programs."""
     return {
         "clusterId": identity.cluster_id,
         "topicId": str(identity.topic_id),
@@ -228,7 +219,6 @@ def identity_fields(identity: LogIdentity) -> dict[str, Any]:
 
 
 def lost_finding(one: LostOffsets) -> Finding:
-    """Records that could not be read."""
     count = one.next_offset - one.offset
     return Finding(
         RECORDS_LOST,
@@ -236,11 +226,3 @@ def lost_finding(one: LostOffsets) -> Finding:
         f"{count} offsets from {one.offset} on: {one.why}",
         fields={"partition": one.place, "offset": one.offset, "next_offset": one.next_offset},
     )
-
-
-def finding_lines(findings: list[Finding]) -> Iterator[str]:
-    """Findings, a line each; the first ones of many."""
-    for one in findings[:SHOWN]:
-        yield f"{one.kind.code} {one.subject}: {one.detail}"
-    if len(findings) > SHOWN:
-        yield f"... and {len(findings) - SHOWN} more findings, all of them in --output json"

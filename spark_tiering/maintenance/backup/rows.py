@@ -1,8 +1,7 @@
 """
-What a backup holds, as values: records, what was lost of them, and what stands around them. Pure.
+The rows of a backup: records, lost offsets, header and footer. Pure.
 
-The digest is of records alone, in a form of its own, so that it is the same whatever file they are
-in.
+The digest is of records alone, in a form of its own: it does not depend on the form of the file.
 """
 
 from __future__ import annotations
@@ -10,10 +9,15 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
+
+from rlmm.log.request_checks import PARTITION_COUNT_MAX
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.records.records import Record
+from spark_tiering.layout.strict_json import Count64, Int64
+from spark_tiering.maintenance.json_lines import Sha256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,18 +27,16 @@ if TYPE_CHECKING:
 FORMAT: Final = "rlmm-metadata-backup"
 VERSION: Final = 1
 
+Place = Annotated[int, msgspec.Meta(ge=0, le=PARTITION_COUNT_MAX)]
 _HEAD = struct.Struct(">cIqq")
 _SIZE = struct.Struct(">i")
 _NONE = _SIZE.pack(-1)
 
 
-class BackupRow(NamedTuple):
-    """One record of the metadata topic."""
-
-    place: int
-    """Its metadata partition."""
-    offset: int
-    timestamp_ms: int
+class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    place: Place = msgspec.field(name="metadata_partition")
+    offset: Count64
+    timestamp_ms: Int64
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
@@ -45,7 +47,7 @@ class BackupRow(NamedTuple):
 
     @property
     def content(self) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
-        """What of it is no matter of where and when it was stored."""
+        """The parts that do not depend on where and when the record was stored."""
         return self.key, self.value, self.headers
 
     @property
@@ -54,7 +56,6 @@ class BackupRow(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it is good for."""
         return (
             len(self.key or b"")
             + len(self.value or b"")
@@ -62,18 +63,18 @@ class BackupRow(NamedTuple):
         )
 
 
-class LostOffsets(NamedTuple):
-    """Offsets [offset, next_offset) that were there and could not be read."""
+class LostOffsets(msgspec.Struct, frozen=True):
+    """Offsets [offset, next_offset) that existed and could not be read."""
 
-    place: int
-    offset: int
-    next_offset: int
-    why: str
+    place: Place = msgspec.field(name="metadata_partition")
+    offset: Count64
+    next_offset: Count64
+    why: str = msgspec.field(name="lost")
 
 
 @dataclass(frozen=True, slots=True)
 class BackupExtent:
-    """What a log held of one metadata partition when its backup was begun."""
+    """The extent of a metadata partition when its backup began."""
 
     first_offset: int
     next_offset: int
@@ -81,28 +82,21 @@ class BackupExtent:
 
 @dataclass(frozen=True, slots=True)
 class BackupHeader:
-    """What stands before the records: whose they are, and which were to be had."""
-
     identity: LogIdentity
     extents: Mapping[int, BackupExtent]
     missing: Mapping[int, str] = field(default_factory=dict)
     """Metadata partitions that could not be read at all, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
-    """What stands behind them."""
-
-    records: int
-    lost: int
+class Footer(msgspec.Struct, frozen=True):
+    records: Count64
+    lost: Count64
     """Offsets that could not be read."""
-    sha256: str
+    sha256: Sha256
     """Of the records; see `BackupDigest`."""
 
 
 class BackupDigest:
-    """Of everything that was told, in order."""
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self.records = 0
@@ -123,7 +117,6 @@ class BackupDigest:
 
     @property
     def footer(self) -> Footer:
-        """What stands behind all that was told so far."""
         return Footer(self.records, self.lost, self._hash.hexdigest())
 
 
@@ -132,7 +125,7 @@ def _part(content: bytes | None) -> bytes:
 
 
 class BackupOrder:
-    """Rows in the order that a backup has: by metadata partition, by offset, within its extent."""
+    """The order of rows in a backup: by metadata partition, by offset, within its extent."""
 
     def __init__(self, header: BackupHeader) -> None:
         self._header = header
@@ -140,7 +133,7 @@ class BackupOrder:
         self._next_offset = 0
 
     def wrong(self, row: BackupRow | LostOffsets) -> str:
-        """What is wrong with *row* behind those that came before; empty where nothing is."""
+        """Return what is wrong with *row* behind the earlier rows; empty where nothing is."""
         extent = self._header.extents.get(row.place)
         if extent is None:
             return f"metadata partition {row.place} is not one of the header's"

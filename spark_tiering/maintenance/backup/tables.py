@@ -1,7 +1,7 @@
 """
-A backup as Parquet: a row for each record, with what it says in columns of their own.
+Backup tables in Parquet: a row for each record, with columns for the fields of its event.
 
-Header and footer are the same objects of JSON as in lines, in the file's own metadata. Rows are
+Header and footer are the same JSON objects as in lines, in the metadata of the file. Rows are
 written and read a few thousand at a time.
 """
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.lines import (
-    BackupLineFault,
     event_of,
     footer_fields,
     header_fields,
@@ -22,7 +21,7 @@ from spark_tiering.maintenance.backup.lines import (
     parse_header,
 )
 from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
-from spark_tiering.maintenance.backup.streams import KeptOpen, arrow_for
+from spark_tiering.maintenance.json_lines import KeptOpen, LineFault, arrow_for, parse_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +61,6 @@ def schema_of(arrow: Any) -> Any:
 
 
 class TableWriter:
-    """Writes one file; `close` writes what stands behind the records."""
-
     def __init__(self, path: Path, file: BinaryIO, header: BackupHeader) -> None:
         self._arrow = arrow_for(path)
         self._parquet = arrow_for(path, "pyarrow.parquet")
@@ -92,12 +89,11 @@ class TableWriter:
         self._held, self._held_bytes = [], 0
 
     def give_up(self) -> None:
-        """The file is no table, and never will be; whoever opened it takes it away."""
+        """Close a table that stays incomplete; the caller removes the file."""
         with suppress(OSError, ValueError, self._arrow.ArrowException):
             self._writer.close()
 
     def close(self, footer: Footer) -> None:
-        """The last ones, and what stands behind them."""
         self._flush()
         self._writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer_fields(footer))})
         self._writer.close()
@@ -126,8 +122,8 @@ def _columns(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 class TableReader:
     """
-    Reads one file. Raises `ConfigError` for a file that is not Parquet, and `BackupLineFault` for
-    one that is not a backup.
+    Raise `ConfigError` for a file that is not Parquet, and `LineFault` for one that is not a
+    backup.
     """
 
     def __init__(self, path: Path) -> None:
@@ -140,13 +136,10 @@ class TableReader:
         except OSError as error:
             raise ConfigError(f"{path}: {_first_line(error)}") from error
         except self._arrow.ArrowException as error:
-            raise BackupLineFault(
-                f"no Parquet, or not a whole file: {_first_line(error)}"
-            ) from error
+            raise LineFault(f"no Parquet, or not a whole file: {_first_line(error)}") from error
         self._metadata: dict[bytes, bytes] = self._file.metadata.metadata or {}
 
     def header(self) -> BackupHeader:
-        """What stands before the records."""
         return parse_header(self._object(HEADER_KEY))
 
     def footer(self) -> Footer:
@@ -161,7 +154,7 @@ class TableReader:
             ):
                 yield from map(_row, batch.to_pylist())
         except (self._arrow.ArrowException, OSError) as error:
-            raise BackupLineFault(f"it is cut, or damaged: {_first_line(error)}") from error
+            raise LineFault(f"it is cut, or damaged: {_first_line(error)}") from error
 
     def close(self) -> None:
         self._file.close()
@@ -173,35 +166,29 @@ class TableReader:
                      "next_offset", "lost"):  # fmt: skip
             if name not in found.names or found.field(name).type != expected.field(name).type:
                 msg = f"its column {name} is not that of a backup"
-                raise BackupLineFault(msg)
+                raise LineFault(msg)
 
     def _object(self, key: bytes) -> dict[str, Any]:
-        try:
-            found = json.loads(self._metadata[key])
-        except (KeyError, ValueError, RecursionError) as error:
-            raise BackupLineFault(
-                "no backup of a metadata topic: a table of something else"
-            ) from error
-        if not isinstance(found, dict):
-            raise BackupLineFault("no backup of a metadata topic: a table of something else")
-        return found
+        if key not in self._metadata:
+            raise LineFault("no backup of a metadata topic: a table of something else")
+        return parse_line(self._metadata[key] + b"\n")
 
 
 def _row(found: dict[str, Any]) -> BackupRow | LostOffsets:
     place, offset = found["metadata_partition"], found["offset"]
     if place is None or offset is None or place < 0 or offset < 0:
-        raise BackupLineFault("a record without its place")
+        raise LineFault("a record without its place")
     if found["lost"] is not None:
         next_offset = found["next_offset"]
         if next_offset is None:
-            raise BackupLineFault("records that were lost, without an end")
+            raise LineFault("records that were lost, without an end")
         return LostOffsets(place, offset, next_offset, found["lost"])
     if found["timestamp_ms"] is None:
-        raise BackupLineFault("a record without a time")
+        raise LineFault("a record without a time")
     headers = []
     for one in found["headers"] or ():
         if one is None or one["name"] is None:
-            raise BackupLineFault("a header without a name")
+            raise LineFault("a header without a name")
         headers.append((one["name"], one["value"]))
     return BackupRow(
         place, offset, found["timestamp_ms"], found["key"], found["value"], tuple(headers)

@@ -1,9 +1,9 @@
 """
-Logs that take records as they once were: a folder of our own, or the topic of a cluster.
+Targets of an import: a folder, or the topic of a cluster, that takes records as they once were.
 
-A folder that holds no log yet becomes the very log that was backed up, with its cluster id and its
-topic id. It is made beside its name and gets it at the end: until then nothing serves from it. What
-is there already keeps who it is. Blocking, for one thread.
+A folder without a log becomes the log that was backed up, with its cluster id and its topic id. It
+is made under another name and renamed at the end: no service uses it until then. An existing log
+keeps its identity. Blocking, for one thread.
 """
 
 from __future__ import annotations
@@ -54,38 +54,35 @@ if TYPE_CHECKING:
     from spark_tiering.tier_metadata.opening import AccessSettings
 
 IMPORTING: Final = ".importing"
-"""How the name of a folder ends that is being filled."""
+"""The suffix of a folder that is being filled."""
 TIMEOUT_S: Final = 60.0
 """For one call on a log."""
 _DELETING: Final = ("retention.ms", "retention.bytes", "cleanup.policy")
 
 
 class BackupTarget(Protocol):
-    """A log that takes records."""
-
     where: str
     """For people."""
     identity: LogIdentity
 
-    def extents(self) -> dict[int, BackupExtent]:
-        """What it holds of each metadata partition."""
+    def extents(self) -> dict[int, BackupExtent]: ...
 
     def deletes(self) -> str:
-        """By which setting of its own it would delete what is imported; empty where by none."""
+        """Return the setting by which the log would delete imported records; empty without one."""
         return ""
 
     def read(self, place: int, position: int) -> RecordSet | None:
-        """Record sets from *position* on; None where none came in time."""
+        """Return record sets from *position* on; None where none came in time."""
 
     def append(self, place: int, rows: Sequence[BackupRow]) -> list[int]:
-        """Store *rows* in their order, and give the offset of each."""
+        """Store *rows* in their order, and return the offset of each."""
 
     def finish(self) -> None:
-        """All of them are stored: from now on it is a log as any other."""
+        """Make the log usable: all records are stored."""
         return
 
     def close(self) -> None:
-        """Let go of it; once is enough."""
+        """Close the log; a second call does nothing."""
         return
 
 
@@ -94,10 +91,8 @@ def open_target(
     access: AccessSettings, like: LogIdentity, *, is_written: bool
 ) -> Iterator[BackupTarget]:
     """
-    The log of *access*; one that has to be begun becomes that of *like*.
-
-    Raises `ConfigError` for a service: it takes events, and judges them, where an import brings
-    back records as they are.
+    Return the log of *access*; a new one gets the identity of *like*. Raise `ConfigError` for a
+    service: it judges events, and an import restores records as they are.
     """
     if not isinstance(access, EmbeddedAccess):
         msg = "a service takes no records as they are: name --embedded or --bootstrap-server"
@@ -127,7 +122,7 @@ def _opened(
 
 
 def _begun_like(like: LogIdentity) -> LogIdentity:
-    """The same log again; where a backup does not know whose it is, one of its own."""
+    """Return the settings of the same log; a backup of an unknown cluster gets a new identity."""
     cluster_id, topic_id = like.cluster_id, like.topic_id
     return LogIdentity(
         str(random_uuid()) if cluster_id == UNKNOWN_CLUSTER_ID else cluster_id,
@@ -137,7 +132,7 @@ def _begun_like(like: LogIdentity) -> LogIdentity:
 
 
 class _NoFolder(BackupTarget):
-    """A log that is not there, and is not begun: for who only looks."""
+    """A log that does not exist, for a dry run."""
 
     def __init__(self, folder: Path, identity: LogIdentity) -> None:
         self.where = str(folder)
@@ -154,7 +149,7 @@ class _NoFolder(BackupTarget):
 
 
 class _OpenFolder(BackupTarget):
-    """A log of our own that is there. Nobody else has it meanwhile."""
+    """An existing log of a folder; the lock keeps other processes out."""
 
     def __init__(
         self, folder: Path, identity: LogIdentity, thread: LoopThread, *, is_new: bool = False
@@ -200,14 +195,14 @@ class _OpenFolder(BackupTarget):
         return list(range(appended.base_offset, appended.next_offset))
 
     def close(self) -> None:
-        """Sync what was written, and give the folder back."""
+        """Sync and unlock the folder."""
         self._thread.wait(self._registry.close())
 
 
 class _NewFolder(_OpenFolder):
     """
-    A log of our own that is being begun; it gets its name when all of it is there. What was broken
-    off before is gone on with.
+    A log that is being created: it gets its name when it is complete. An earlier attempt is
+    continued.
     """
 
     def __init__(self, folder: Path, identity: LogIdentity, thread: LoopThread) -> None:
@@ -225,7 +220,7 @@ class _NewFolder(_OpenFolder):
         self.where = str(folder)
 
     def finish(self) -> None:
-        """Whoever it is stands in it last; then it gets its name."""
+        """Write the identity last, then rename the folder."""
         self.close()
         self._thread.wait(in_own_thread("import", partial(self._give_name)))
 
@@ -240,7 +235,7 @@ class _NewFolder(_OpenFolder):
 
 
 class TopicTarget(BackupTarget):
-    """The topic of a cluster. Whoever else writes to it meanwhile is noticed."""
+    """The topic of a cluster. Records of another writer are noticed."""
 
     def __init__(self, log: KafkaLog, thread: LoopThread, topic: str) -> None:
         self._log = log

@@ -1,7 +1,7 @@
 """
-What carrying out reaches outside with: events, objects, and whether the run may go on.
+Actions of an expire job outside of its process: events, objects, claims.
 
-Failures are values: a `str` says why something was not done. What is raised ends the run.
+Failures are values: a `str` says why something was not done. An exception ends the job.
 """
 
 from __future__ import annotations
@@ -29,84 +29,87 @@ if TYPE_CHECKING:
 
 
 CLAIM_AGE_MS: Final = 5_000
-"""How old the answer may be that a topic is still ours."""
+"""The age at which the answer that a topic is still claimed is asked for again."""
 UNIT_SEGMENTS: Final = 16
-"""Of one unit: each is a handful of requests, and a unit's way to its worker costs more."""
+"""Segments of one unit: each takes a few requests, and sending a unit to its worker costs more."""
 UNITS_OF_SLOT: Final = 4
 
 
 class ExpireActions(Protocol):
-    """See `TierExpireActions`."""
-
     @property
     def wave(self) -> int:
-        """Segments that are on their way at once."""
+        """Segments that are deleted at once."""
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """Why nothing may be done to *partition* any more; empty where it may."""
+        """Return why the job may no longer touch *partition*; empty where it may."""
 
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None: ...
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
-        """That *segments* have come to *state*: why it is not heard of each, empty where it is."""
+        """
+        Publish that *segments* have reached *state*; return for each why that failed, or an
+        empty text.
+        """
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
-        """Take away the objects of each; in the order of *targets*."""
+        """Delete the objects of each target; return the results in the same order."""
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
-        """That the deletion of a whole partition has come to *state*; why not, or nothing."""
+        """
+        Publish that the deletion of a partition has reached *state*; return why that
+        failed, or an empty text.
+        """
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
-        """Whether the metadata has no segment of it any more."""
+        """Return whether the metadata has no segment of the partition any more."""
 
 
 class TierExpireActions:
-    """The hands of a real run; for the one thread that publishes."""
+    """The actions on a tier. For the one thread that publishes."""
 
     def __init__(
-        self, tier: Tier, store: StoreSettings, wish: ExpireOptions, claims: Claims
+        self, tier: Tier, store: StoreSettings, options: ExpireOptions, claims: Claims
     ) -> None:
         self._tier = tier
         self._store = store
-        self._wish = wish
+        self._options = options
         self._claims = claims
         self._old_prefixes = tuple(
-            one for one in dict.fromkeys(wish.old_prefixes) if one != tier.request.prefix
+            one for one in dict.fromkeys(options.old_prefixes) if one != tier.request.prefix
         )
 
     @property
     def wave(self) -> int:
-        """Enough for every slot, few enough that a driver that dies leaves little begun."""
+        """A wave fills every slot, and is small: a driver that dies leaves little begun."""
         return max(1, self._tier.engine().slots) * UNITS_OF_SLOT * UNIT_SEGMENTS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """See `ExpireActions.why_not_ours`; where the store cannot say, nothing is done."""
         topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=CLAIM_AGE_MS)
         except StoreError as error:
-            return f"nobody can say whether topic {partition.topic} is still this run's: {error}"
+            return f"topic {partition.topic}: the store does not say whether it is claimed: {error}"
         return "" if is_ours else f"topic {partition.topic} is not this run's any more"
 
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None:
         try:
-            return self._tier.writer().segment(segment_id, self._wish.publish_s)
+            return self._tier.writer().segment(segment_id, self._options.publish_s)
         except RlmmError as error:
             return _text(error)
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
-        """See `ExpireActions.move`; custom metadata is repeated, else it would be erased (F104)."""
+        """The events repeat the custom metadata, which would be erased otherwise (F104)."""
         now_ms = self._tier.now_ms()
         events = [
             SegmentUpdate(one.id, NO_BROKER, now_ms, one.custom_metadata, state) for one in segments
         ]
         if not events:
             return []
-        told = self._tier.writer().publish_all(events, self._wish.publish_s)
+        told = self._tier.writer().publish_all(events, self._options.publish_s)
         return [_text(one) if isinstance(one, RlmmError) else "" for one in told]
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
-        """See `ExpireActions.remove`; a unit that did not return has removed nothing for sure."""
+        """A unit that did not return may have removed nothing."""
         groups = [
             tuple(targets[at : at + UNIT_SEGMENTS]) for at in range(0, len(targets), UNIT_SEGMENTS)
         ]
@@ -125,14 +128,14 @@ class TierExpireActions:
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
         event = PartitionDelete(partition, NO_BROKER, self._tier.now_ms(), state)
         try:
-            self._tier.writer().put_partition_delete(event, self._wish.publish_s)
+            self._tier.writer().put_partition_delete(event, self._options.publish_s)
         except RlmmError as error:
             return _text(error)
         return ""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
         try:
-            image = self._tier.writer().image([partition], {}, self._wish.publish_s)
+            image = self._tier.writer().image([partition], {}, self._options.publish_s)
         except RlmmError as error:
             return _text(error)
         return not any(one.segments for one in image.partitions)

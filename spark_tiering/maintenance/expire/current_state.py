@@ -1,4 +1,4 @@
-"""What cluster, metadata and jobs say now, and what follows from it for each partition."""
+"""The current state of cluster, metadata and jobs, and the plan for each partition that follows."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 @dataclass(frozen=True, slots=True)
 class ExpireState:
-    """One look at everything."""
-
     cluster_id: str
-    """Of the metadata."""
     plans: tuple[PartitionExpirePlan, ...]
     facts: TopicOwners | None
     unmet: tuple[str, ...] = ()
-    """What `--topic` names and the metadata does not know, as notes."""
+    """Notes about names of `--topic` that the metadata does not have."""
 
 
-def know(
-    tier: Tier, wish: ExpireOptions, job_id: str, topics: Collection[tuple[str, Uuid]] | None = None
+def read_state(
+    tier: Tier,
+    options: ExpireOptions,
+    job_id: str,
+    topics: Collection[tuple[str, Uuid]] | None = None,
 ) -> ExpireState:
     """
-    Look at everything, and decide about every partition of *topics*, by name and id; None: of all
-    that are wanted. Raises `ConfigError` where nobody can say whose business they are.
+    Read the current state, and decide about each partition of *topics*, given by name and id,
+    or of all wanted ones. Raise `ConfigError` where the owner of a topic cannot be found.
     """
     moment = tier.moment()
     listed = moment.partitions()
@@ -56,16 +56,16 @@ def know(
         and (topics is None or (one.partition.topic, one.partition.topic_id) in topics)
     ]
     if topics is None:
-        _require_known(summaries, wish)
-    facts = _facts(tier, moment, summaries, wish)
-    plans = tuple(_plan(tier, moment, one, wish, facts, job_id) for one in summaries)
+        _require_known(summaries, options)
+    facts = _facts(tier, moment, summaries, options)
+    plans = tuple(_plan(tier, moment, one, options, facts, job_id) for one in summaries)
     return ExpireState(moment.identity.cluster_id, plans, facts, unmet_notes(tier.request, listed))
 
 
-def _require_known(summaries: Sequence[PartitionSummary], wish: ExpireOptions) -> None:
-    """A log start is for one partition that the metadata knows; anything else is a mistake."""
+def _require_known(summaries: Sequence[PartitionSummary], options: ExpireOptions) -> None:
+    """A log start must name one partition that the metadata has."""
     known = Counter((one.partition.topic, one.partition.partition) for one in summaries)
-    several = sorted(name for name in wish.log_starts if known[name] > 1)
+    several = sorted(name for name in options.log_starts if known[name] > 1)
     if several:
         topic, number = several[0]
         msg = (
@@ -73,7 +73,7 @@ def _require_known(summaries: Sequence[PartitionSummary], wish: ExpireOptions) -
             "different topic ids: none can be meant"
         )
         raise ConfigError(msg)
-    unknown = sorted(name for name in wish.log_starts if not known[name])
+    unknown = sorted(name for name in options.log_starts if not known[name])
     if unknown:
         names = ", ".join(f"{topic}-{number}" for topic, number in unknown)
         msg = f"a log start is given for {names}, of which the metadata knows nothing"
@@ -81,19 +81,19 @@ def _require_known(summaries: Sequence[PartitionSummary], wish: ExpireOptions) -
 
 
 def _facts(
-    tier: Tier, moment: TierMoment, summaries: Sequence[PartitionSummary], wish: ExpireOptions
+    tier: Tier, moment: TierMoment, summaries: Sequence[PartitionSummary], options: ExpireOptions
 ) -> TopicOwners | None:
     cluster = tier.cluster
     if cluster is None:
-        if tier.request.embedded is None and not wish.is_offline:
+        if tier.request.embedded is None and not options.is_offline:
             msg = (
                 "whether live brokers expire these topics is not known: name the cluster by "
                 "--bootstrap-server, or say --offline where no broker has them"
             )
             raise ConfigError(msg)
         for is_asked, flag in (
-            (wish.asks_log_start, "--log-start-offset earliest"),
-            (wish.drops_deleted_topics, "--deleted-topics"),
+            (options.asks_log_start, "--log-start-offset earliest"),
+            (options.drops_deleted_topics, "--deleted-topics"),
         ):
             if is_asked:
                 msg = f"{flag} asks the cluster: name it by --bootstrap-server"
@@ -101,7 +101,7 @@ def _facts(
         return None
     cluster_id = cluster.cluster_id()
     is_own_log = cluster_id == moment.identity.cluster_id
-    if wish.drops_deleted_topics and not is_own_log:
+    if options.drops_deleted_topics and not is_own_log:
         msg = (
             f"this metadata is not that of cluster {cluster_id}, but an archive: it is there for "
             "topics that are gone, and --deleted-topics would end it"
@@ -118,7 +118,7 @@ def _facts(
         for one in summaries
         if told.topic(one.partition.topic, one.partition.topic_id) is not None
     ]
-    offsets = cluster.offsets(there) if there and (is_own_log or wish.asks_log_start) else {}
+    offsets = cluster.offsets(there) if there and (is_own_log or options.asks_log_start) else {}
     starts = {one: ends.earliest for one, ends in offsets.items() if ends.earliest is not None}
     return TopicOwners(cluster_id, is_own_log, topics, untold, starts)
 
@@ -127,34 +127,41 @@ def _plan(
     tier: Tier,
     moment: TierMoment,
     summary: PartitionSummary,
-    wish: ExpireOptions,
+    options: ExpireOptions,
     facts: TopicOwners | None,
     job_id: str,
 ) -> PartitionExpirePlan:
     partition, now_ms = summary.partition, tier.now_ms()
     segments = list(moment.segments(partition))
-    alive = _alive(tier, segments, wish, now_ms, job_id)
+    alive = _alive(tier, segments, options, now_ms, job_id)
     return decide(
         partition,
         segments,
-        standing=standing_of(partition.topic, partition.topic_id, facts, wish),
-        rules=rules_of(partition, facts, wish),
-        wish=wish,
+        standing=standing_of(partition.topic, partition.topic_id, facts, options),
+        rules=rules_of(partition, facts, options),
+        options=options,
         now_ms=now_ms,
-        at_work=may_be_at_work(segments, alive, wish.open_for_ms, now_ms),
+        at_work=may_be_at_work(segments, alive, options.open_for_ms, now_ms),
         delete=summary.delete,
     )
 
 
 def _alive(
-    tier: Tier, segments: Sequence[SegmentMetadata], wish: ExpireOptions, now_ms: int, job_id: str
+    tier: Tier,
+    segments: Sequence[SegmentMetadata],
+    options: ExpireOptions,
+    now_ms: int,
+    job_id: str,
 ) -> set[SegmentId]:
-    """Copies that a job which is alive deals with; who is young enough need not be asked about."""
+    """
+    Return the open copies of a job that is alive; copies that are young enough need no
+    question.
+    """
     asked = [
         one
         for one in segments
         if one.state is SegmentState.COPY_SEGMENT_STARTED
-        and now_ms - one.event_timestamp_ms > wish.open_for_ms
+        and now_ms - one.event_timestamp_ms > options.open_for_ms
     ]
     if not asked or tier.request.store is None:
         return set()

@@ -1,6 +1,6 @@
 """
-What of one partition goes, and why: Kafka's rule, what was begun before, and what was asked for
-beside that. Pure: everything it goes by was looked at by others.
+The decision which segments of one partition are deleted, and why: by Kafka's rule of retention, by
+deletions that were begun, and by the operator's options. Pure.
 """
 
 from __future__ import annotations
@@ -31,21 +31,19 @@ _CS, _CF, _DS = (
 
 
 class ExpireReason(StrEnum):
-    """Why a segment goes. A closed list."""
-
     TIME = "retention-ms"
     SIZE = "retention-bytes"
     LOG_START = "log-start"
     OLD_EPOCHS = "old-epochs"
-    """All its leader epochs were replaced by later ones."""
+    """Later leader epochs replaced all of its epochs."""
     BEGUN = "deletion-begun"
-    """Somebody has started to delete it, and has not come to the end."""
+    """Another process began to delete it and did not finish."""
     OPEN_COPY = "open-copy"
-    """Its copy was started, and nobody works at it any more."""
+    """Its copy was started, and no writer works on it any more."""
     PARTITION_DELETED = "partition-deleted"
     """The metadata says that the whole partition is being deleted."""
     TOPIC_DELETED = "topic-deleted"
-    """The cluster does not have the topic any more."""
+    """The cluster no longer has the topic."""
 
 
 _OF_RULE: Final = {
@@ -57,15 +55,11 @@ _OF_RULE: Final = {
 
 
 class ExpiredSegment(NamedTuple):
-    """A segment that goes."""
-
     segment: SegmentMetadata
     reason: ExpireReason
 
 
 class SegmentAmount(NamedTuple):
-    """Segments and the bytes of their logs."""
-
     segments: int = 0
     size_bytes: int = 0
 
@@ -77,7 +71,7 @@ class SegmentAmount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionExpirePlan:
-    """What goes of one partition, in this order, and what stays."""
+    """*doomed* is in the order of deletion."""
 
     partition: TopicIdPartition
     standing: TopicOwner
@@ -86,21 +80,21 @@ class PartitionExpirePlan:
     kept: SegmentAmount
     """Finished segments that stay."""
     waiting: SegmentAmount
-    """Open copies that stay: perhaps somebody works at them, or nobody asked for their end."""
+    """Open copies that stay: a writer may work on them, or the operator did not ask to end them."""
     replaced: SegmentAmount
-    """Segments of leader epochs that were replaced, which stay."""
+    """Segments of replaced leader epochs that stay."""
     start_before: int | None
-    """The lowest offset that a finished segment has; None without any."""
+    """The lowest offset of a finished segment; None without any."""
     start_after: int | None
-    """Where the log in the tier begins then; None where nothing is left."""
+    """The start of the tiered log afterwards; None where nothing is left."""
     last_event_ms: int
-    """Of all its segments; 0 without any."""
+    """The time of the last event of all segments; 0 without any."""
     delete: PartitionDelete | None = None
-    """The deletion of the whole partition, which was begun and is not finished."""
+    """The unfinished deletion of the whole partition."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of it is to stay."""
+        """Whether nothing of the partition stays."""
         return self.delete is not None or self.standing is TopicOwner.DELETED
 
     @property
@@ -108,12 +102,11 @@ class PartitionExpirePlan:
         return SegmentAmount.of(one.segment for one in self.doomed)
 
     def by_reason(self) -> Mapping[str, int]:
-        """How many segments go, and why."""
         return dict(sorted(Counter(one.reason.value for one in self.doomed).items()))
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether the job has nothing to do."""
         return self.standing.is_refused or (not self.doomed and self.delete is None)
 
 
@@ -123,7 +116,10 @@ def may_be_at_work(
     open_for_ms: int,
     now_ms: int,
 ) -> set[SegmentId]:
-    """Open copies that somebody may be working at: a job that is *alive*, or by their age."""
+    """
+    Return the open copies that a writer may work on: a job that is *alive*, or any by their
+    age.
+    """
     return {
         one.id
         for one in segments
@@ -137,16 +133,16 @@ def decide(
     *,
     standing: TopicOwner,
     rules: RetentionSettings,
-    wish: ExpireOptions,
+    options: ExpireOptions,
     now_ms: int,
     at_work: Collection[SegmentId] = (),
     delete: PartitionDelete | None = None,
 ) -> PartitionExpirePlan:
     """
-    What goes of *partition*, all of whose *segments* are given, of one moment.
+    Return the plan for *partition*, given all of its *segments* at one moment.
 
-    *at_work* are the copies that somebody may be working at: they stay whatever happens, and as in
-    Kafka retention does not go beyond them. *delete* is its own deletion, unless that is finished.
+    *at_work* are the copies that a writer may work on: they stay in any case, and as in Kafka
+    retention does not pass them. *delete* is the unfinished deletion of the partition.
     """
     after: int | None = None
     replaced: list[SegmentMetadata] = []
@@ -163,7 +159,7 @@ def decide(
         doomed = [ExpiredSegment(one, ExpireReason.BEGUN) for one in segments if one.state is _DS]
     else:
         dues = due_of(segments, rules, now_ms, being_copied=at_work)
-        doomed = [*_doomed(dues, at_work, wish)]
+        doomed = [*_doomed(dues, at_work, options)]
         after = start_after(dues)
         replaced = [one.segment for one in dues if one.fate is RetentionFate.SUPERSEDED]
     going = {one.segment.id for one in doomed}
@@ -187,15 +183,15 @@ def decide(
 
 
 def _doomed(
-    dues: Iterable[RetentionDecision], at_work: Collection[SegmentId], wish: ExpireOptions
+    dues: Iterable[RetentionDecision], at_work: Collection[SegmentId], options: ExpireOptions
 ) -> Iterable[ExpiredSegment]:
     for one in dues:
         if one.segment.id in at_work:
             continue
         reason = _OF_RULE.get(one.fate)
-        if one.fate is RetentionFate.SUPERSEDED and wish.drops_old_epochs:
+        if one.fate is RetentionFate.SUPERSEDED and options.drops_old_epochs:
             reason = ExpireReason.OLD_EPOCHS
-        if one.segment.state is _CS and reason is None and wish.ends_open_copies:
+        if one.segment.state is _CS and reason is None and options.ends_open_copies:
             reason = ExpireReason.OPEN_COPY
         if reason is not None:
             yield ExpiredSegment(one.segment, reason)

@@ -1,10 +1,10 @@
 """
-What is planned carried out, in waves: deletion started, objects away, deletion finished.
+The execution of a plan, in waves: deletions are started, objects deleted, deletions finished.
 
-A wave is looked at, then said to be started; looked at once more, now that nothing can bring it
-back, and its objects go; what is gone is said to be finished. A run that dies leaves at most one
-wave begun, each segment of it in a state from which the next run goes on. Between waves a run can
-be stopped. Nothing here knows Spark, stores or services: that is `hands`.
+A wave compares its segments with the metadata, publishes that their deletion is started, compares
+them again, deletes their objects, and publishes that the deletion is finished. A job that dies
+leaves at most one wave started, and the next job continues from the state of each segment. Between
+waves a job can be stopped. This module does not use Spark, stores or services: `actions` does.
 """
 
 from __future__ import annotations
@@ -39,34 +39,30 @@ MAX_DELETE = "max-delete"
 
 
 class ExpireFate(StrEnum):
-    """What became of a segment that was to go. A closed list."""
-
     WOULD_GO = "would-go"
-    """Nothing was done: a dry run."""
+    """A dry run would delete it."""
     DELETED = "deleted"
-    """Its objects are gone, and the metadata says so."""
+    """Its objects are deleted, and the metadata says so."""
     LEFT = "deletion-left"
-    """Its deletion is started and not finished: the next run goes on with it."""
+    """Its deletion is started and not finished: the next run continues it."""
     CHANGED = "changed"
-    """It is not what was decided about any more, and was left as it is."""
+    """The metadata changed since the decision: the job left it as it is."""
     NOT_BEGUN = "not-begun"
-    """Nothing was done to it."""
+    """The job did nothing to it."""
 
 
 class ExpireReceipt(NamedTuple):
-    """What became of one segment."""
-
     segment: SegmentMetadata
     reason: ExpireReason
     fate: ExpireFate
     detail: str = ""
     was_there: bool = True
-    """Its manifest was found; of a segment that is not deleted nobody has looked."""
+    """Its manifest was found; only known of a segment that is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """How far the deletion of a whole partition has come; *detail* says why not further."""
+    """How far the deletion of a partition has come; *detail* says why not further."""
 
     partition: TopicIdPartition
     is_finished: bool
@@ -74,30 +70,29 @@ class PartitionEnd:
 
 
 class ExpireExecution:
-    """One run; *on_progress* is told how many segments came to an end, and whether all well."""
+    """Runs once; *on_receipts* gets the receipts as they come."""
 
     def __init__(
         self,
         plans: Sequence[PartitionExpirePlan],
-        hands: ExpireActions,
+        actions: ExpireActions,
         *,
         max_delete: int | None = None,
         why_stop: Callable[[], str] = lambda: "",
         on_receipts: Callable[[Sequence[ExpireReceipt]], None] = lambda receipts: None,
     ) -> None:
         self._plans = plans
-        self._hands = hands
+        self._actions = actions
         self._left = max_delete
         self._why_stop = why_stop
         self._on_receipts = on_receipts
         self.stopped = ""
-        """Why not everything was begun."""
+        """Why the job did not begin everything."""
         self.receipts: list[ExpireReceipt] = []
         self.ends: list[PartitionEnd] = []
         self._barred: dict[TopicIdPartition, str] = {}
 
     def run(self) -> None:
-        """All of it, as far as nothing stops it."""
         whole = [one for one in self._plans if one.delete is not None and not one.is_idle]
         for plan in whole:
             self._begin_partition(plan)
@@ -106,13 +101,12 @@ class ExpireExecution:
             if self.stopped:
                 self._not_begun(wave, self.stopped)
             else:
-                self._carry(wave)
+                self._run_wave(wave)
         for plan in whole:
             self._end_partition(plan)
 
     def _waves(self) -> Iterator[list[ExpiredSegment]]:
-        """What goes, partition by partition, so many at a time, up to what a run may delete."""
-        size = self._hands.wave
+        size = self._actions.wave
         wave: list[ExpiredSegment] = []
         for one in (one for plan in self._plans for one in plan.doomed):
             if self._left is not None:
@@ -129,94 +123,96 @@ class ExpireExecution:
 
     # ------------------------------------------------------------------------------ a wave
 
-    def _carry(self, wave: Sequence[ExpiredSegment]) -> None:
+    def _run_wave(self, wave: Sequence[ExpiredSegment]) -> None:
         looked = [one for one in wave if self._is_ours(one)]
-        begun = self._begun([one for one in looked if self._is_as_decided(one)])
-        ready = [one for one in begun if self._is_being_deleted(one)]
+        started = self._start([one for one in looked if self._is_as_decided(one)])
+        ready = [one for one in started if self._is_being_deleted(one)]
         targets = [
             RemovalTarget(one.segment.id, one.segment.start_offset, one.segment.state is _CF)
             for one in ready
         ]
-        removals = self._hands.remove(targets)
+        removals = self._actions.remove(targets)
         gone = []
         for one, removal in zip(ready, removals, strict=True):
             if removal.is_done:
                 gone.append((one, removal.was_there))
             else:
-                self._tell(
+                self._record(
                     one, ExpireFate.LEFT, removal.detail or "its objects could not be deleted"
                 )
         self._finish(gone)
 
     def _is_ours(self, doomed: ExpiredSegment) -> bool:
         partition = doomed.segment.id.partition
-        why = self._barred.get(partition) or self._hands.why_not_ours(partition)
+        why = self._barred.get(partition) or self._actions.why_not_ours(partition)
         if why:
             # A topic that is lost stays lost; and what is not known now is not asked for each.
             self._barred[partition] = why
-            self._tell(doomed, ExpireFate.NOT_BEGUN, why)
+            self._record(doomed, ExpireFate.NOT_BEGUN, why)
         return not why
 
     def _is_as_decided(self, doomed: ExpiredSegment) -> bool:
-        now = self._hands.look(doomed.segment.id)
+        now = self._actions.look(doomed.segment.id)
         if now == doomed.segment:
             return True
         if isinstance(now, str):
-            self._tell(doomed, ExpireFate.NOT_BEGUN, now)
+            self._record(doomed, ExpireFate.NOT_BEGUN, now)
         elif now is None:
-            self._tell(doomed, ExpireFate.CHANGED, "somebody has deleted it meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, "another process has deleted it meanwhile")
         elif now.state is _DS and doomed.segment.state is not _DS:
-            self._tell(doomed, ExpireFate.CHANGED, "somebody else has begun to delete it meanwhile")
+            self._record(
+                doomed, ExpireFate.CHANGED, "another process has begun to delete it meanwhile"
+            )
         else:
-            self._tell(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
         return False
 
-    def _begun(self, wave: Sequence[ExpiredSegment]) -> list[ExpiredSegment]:
-        """Those whose deletion is started now: CS -> DS -> DF, never without the second (F115)."""
+    def _start(self, wave: Sequence[ExpiredSegment]) -> list[ExpiredSegment]:
+        """Return those whose deletion is started now: CS -> DS -> DF, never without DS (F115)."""
         fresh = [one for one in wave if one.segment.state is not _DS]
-        told = self._hands.move([one.segment for one in fresh], _DS)
-        failed = {one.segment.id: why for one, why in zip(fresh, told, strict=True) if why}
-        begun = []
+        errors = self._actions.move([one.segment for one in fresh], _DS)
+        failed = {one.segment.id: why for one, why in zip(fresh, errors, strict=True) if why}
+        started = []
         for one in wave:
             why = failed.get(one.segment.id, "")
-            if why and not self._is_begun_all_the_same(one):
-                self._tell(one, ExpireFate.NOT_BEGUN, why)
+            if why and not self._is_started_anyway(one):
+                self._record(one, ExpireFate.NOT_BEGUN, why)
             else:
-                begun.append(one)
-        return begun
+                started.append(one)
+        return started
 
-    def _is_begun_all_the_same(self, doomed: ExpiredSegment) -> bool:
-        now = self._hands.look(doomed.segment.id)
+    def _is_started_anyway(self, doomed: ExpiredSegment) -> bool:
+        now = self._actions.look(doomed.segment.id)
         return not isinstance(now, str) and now is not None and now.state is _DS
 
     def _is_being_deleted(self, doomed: ExpiredSegment) -> bool:
-        """Looked at again just before its objects go; from here nothing leads back."""
-        now = self._hands.look(doomed.segment.id)
-        why = self._hands.why_not_ours(doomed.segment.id.partition)
+        """Compare once more just before the objects are deleted: this cannot be undone."""
+        now = self._actions.look(doomed.segment.id)
+        why = self._actions.why_not_ours(doomed.segment.id.partition)
         if isinstance(now, str) or why:
-            self._tell(doomed, ExpireFate.LEFT, why or str(now))
+            self._record(doomed, ExpireFate.LEFT, why or str(now))
             return False
         if now is None:
-            self._tell(doomed, ExpireFate.CHANGED, "somebody has deleted it meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, "another process has deleted it meanwhile")
             return False
         if now.state is not _DS:
-            self._tell(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
+            self._record(doomed, ExpireFate.CHANGED, f"it is {now.state.name} meanwhile")
             return False
         return True
 
     def _finish(self, gone: Sequence[tuple[ExpiredSegment, bool]]) -> None:
-        told = self._hands.move([one.segment for one, _ in gone], _DF)
-        for (one, was_there), why in zip(gone, told, strict=True):
-            if why and self._hands.look(one.segment.id) is not None:
-                self._tell(one, ExpireFate.LEFT, why)
+        errors = self._actions.move([one.segment for one, _ in gone], _DF)
+        for (one, was_there), why in zip(gone, errors, strict=True):
+            if why and self._actions.look(one.segment.id) is not None:
+                self._record(one, ExpireFate.LEFT, why)
             else:
-                self._tell(one, ExpireFate.DELETED, was_there=was_there)
+                self._record(one, ExpireFate.DELETED, was_there=was_there)
 
     def _not_begun(self, wave: Sequence[ExpiredSegment], why: str) -> None:
         for one in wave:
-            self._tell(one, ExpireFate.NOT_BEGUN, why)
+            self._record(one, ExpireFate.NOT_BEGUN, why)
 
-    def _tell(
+    def _record(
         self, doomed: ExpiredSegment, fate: ExpireFate, detail: str = "", *, was_there: bool = True
     ) -> None:
         receipt = ExpireReceipt(doomed.segment, doomed.reason, fate, detail, was_there)
@@ -226,24 +222,24 @@ class ExpireExecution:
     # ------------------------------------------------------------------- a partition as a whole
 
     def _begin_partition(self, plan: PartitionExpirePlan) -> None:
-        """Its deletion was marked by somebody: it is started before anything of it goes."""
+        """Start the deletion of a marked partition before any segment of it is deleted."""
         assert plan.delete is not None
-        why = self._hands.why_not_ours(plan.partition)
+        why = self._actions.why_not_ours(plan.partition)
         if not why and plan.delete.state < _STARTED and not self._why_stop():
-            why = self._hands.move_partition(plan.partition, _STARTED)
+            why = self._actions.move_partition(plan.partition, _STARTED)
         if why:
             self._barred[plan.partition] = why
 
     def _end_partition(self, plan: PartitionExpirePlan) -> None:
-        """Finished when nothing of it is left: nothing may ever be said about it after that."""
+        """Finish the deletion when no segment is left: no event may follow it."""
         why = self._barred.get(plan.partition) or self.stopped
-        why = why or self._hands.why_not_ours(plan.partition)
+        why = why or self._actions.why_not_ours(plan.partition)
         if not why:
-            is_empty = self._hands.is_empty(plan.partition)
+            is_empty = self._actions.is_empty(plan.partition)
             if isinstance(is_empty, str):
                 why = is_empty
             elif not is_empty:
                 why = "segments of it are left"
         if not why:
-            why = self._hands.move_partition(plan.partition, _FINISHED)
+            why = self._actions.move_partition(plan.partition, _FINISHED)
         self.ends.append(PartitionEnd(plan.partition, not why, why))

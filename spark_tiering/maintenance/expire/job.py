@@ -1,131 +1,130 @@
 """
-A whole run: looked at, claimed, looked at again, carried out, and reported on.
+The expire job: it decides, claims the topics, decides again, executes the plan and reports.
 
-Nothing is written before the topics are claimed, and what is done was decided after that: a copy
-job that had a topic until a moment ago has left its mark in the metadata by then.
+It writes nothing before it has claimed the topics, and decides after that: a copy job that had a
+topic until then has left its events in the metadata.
 """
 
 from __future__ import annotations
 
 import logging
+import socket
 import time
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, RlmmError, StoreNotPermitted
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job_lease import StopSignals
-from spark_tiering.job_registry.job_store import JobTopic
+from spark_tiering.job_registry.ids import new_job_id
+from spark_tiering.job_registry.job_store import FOLDER, JobStore, JobTopic
+from spark_tiering.job_registry.lease import open_lease
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.expire.actions import TierExpireActions
-from spark_tiering.maintenance.expire.current_state import know
+from spark_tiering.maintenance.expire.current_state import read_state
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
-from spark_tiering.maintenance.expire.progress import DeletionMeter
 from spark_tiering.maintenance.expire.report import ExpireReport
-from spark_tiering.maintenance.job_lease import busy_text, open_care_life
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.stores.opening import open_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.maintenance.expire.current_state import ExpireState
     from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
     from spark_tiering.maintenance.expire.options import ExpireOptions
-    from spark_tiering.maintenance.job_lease import MaintenanceLease
     from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.reporting.progress import Progress
 
+DELETED = "segments deleted"
 PROBED_MAX = 10
-"""Segments that are looked for in the store before anything is said to be deleted."""
+"""Segments that the job looks up in the store before it deletes anything."""
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 _log = logging.getLogger("spark_tiering.care.expire.job")
 
 
-def never_stop() -> str:
-    """For who has no reason of its own to stop."""
-    return ""
-
-
-def ignore(_: Progress) -> None:
-    """For who does not want to know how far it is."""
-
-
 def expire(
     tier: Tier,
-    wish: ExpireOptions,
+    options: ExpireOptions,
     *,
     is_applied: bool = False,
-    why_stop: Callable[[], str] = never_stop,
-    on_progress: Callable[[Progress], None] = ignore,
+    why_stop: Callable[[], str] = lambda: "",
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ExpireReport:
     """
-    What of *tier* goes, and, where it *is_applied*, goes now.
+    Delete what retention gives up of *tier*, or, unless *is_applied*, return what would be
+    deleted.
 
-    *why_stop* is asked between waves of segments, beside the mark of `rlmm tier pause`. Raises
-    `ConfigError` for what cannot be meant, and what the parts raise before anything is changed.
+    The job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise
+    `ConfigError` for contradicting options, and what the parts raise before anything is
+    changed.
     """
     began_ms = tier.now_ms()
-    known = know(tier, wish, "")
+    state = read_state(tier, options, "")
     if not is_applied:
-        return _shown(tier, wish, known, began_ms)
-    todo = _topics(one for one in known.plans if not one.is_idle)
+        receipts = _doomed(state)
+        notes = _absent_notes(tier, options, receipts)
+        return _report(tier, state, began_ms, receipts, notes, is_applied=False)
+    todo = _topics(one for one in state.plans if not one.is_idle)
     if not todo:
-        return _report(tier, known, began_ms, "", known.plans)
-    absent = () if wish.is_without_objects else _absent_notes(tier, wish, _doomed(known))
+        return _report(tier, state, began_ms)
+    absent = () if options.is_without_objects else _absent_notes(tier, options, _doomed(state))
     if absent:
         msg = f"{absent[0]}; --objects-gone lets the metadata of what is gone already go as well"
         raise ConfigError(msg)
     tier.writer()  # one that cannot be written to is told before anything is claimed
     tier.engine()
-    with open_care_life(tier) as life:
-        return _applied(tier, wish, life, began_ms, todo, known, why_stop, on_progress)
+    with expire_lease(tier) as lease:
+        return _applied(tier, options, lease, began_ms, todo, state, why_stop, on_progress)
 
 
-def _shown(tier: Tier, wish: ExpireOptions, known: ExpireState, began_ms: int) -> ExpireReport:
-    receipts = _doomed(known)
-    return ExpireReport(
-        is_applied=False,
-        cluster_id=known.cluster_id,
-        job_id="",
-        began_ms=began_ms,
-        ended_ms=tier.now_ms(),
-        plans=known.plans,
-        receipts=receipts,
-        notes=(*known.unmet, *_absent_notes(tier, wish, receipts), *_notes(known)),
-    )
+@contextmanager
+def expire_lease(tier: Tier) -> Iterator[JobLease]:
+    """Keep a new job alive until the end of the block. Raise what the store raises."""
+    prefix = tier.request.prefix
+    job_id = new_job_id(tier.now_ms(), socket.gethostname())
+    traits = tier.store.probe(f"{prefix}{FOLDER}")
+    jobs = JobStore(tier.store, prefix, tier.now_ms)
+    open_own_store = partial(open_store, tier.request.require_store)
+    with open_lease(jobs, open_own_store, prefix, job_id, traits, tier.now_ms) as lease:
+        yield lease
 
 
-def _doomed(known: ExpireState) -> tuple[ExpireReceipt, ...]:
+def _doomed(state: ExpireState) -> tuple[ExpireReceipt, ...]:
     return tuple(
         ExpireReceipt(one.segment, one.reason, ExpireFate.WOULD_GO)
-        for plan in known.plans
+        for plan in state.plans
         for one in plan.doomed
     )
 
 
 def _applied(
     tier: Tier,
-    wish: ExpireOptions,
-    life: MaintenanceLease,
+    options: ExpireOptions,
+    lease: JobLease,
     began_ms: int,
     todo: list[JobTopic],
     before: ExpireState,
     why_stop: Callable[[], str],
     on_progress: Callable[[Progress], None],
 ) -> ExpireReport:
-    busy = life.claim_each(todo)
-    held = {(one.name, one.topic_id) for one in life.claims.held}
-    known = know(tier, wish, life.job_id, held)
-    meter = DeletionMeter(known.plans, wish.max_delete, on_progress)
-    signs = StopSignals(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
+    busy = lease.claim_each(todo)
+    held = {(one.name, one.topic_id) for one in lease.claims.held}
+    state = read_state(tier, options, lease.job_id, held)
+    meter = deletion_meter(state.plans, options.max_delete, on_progress)
+    signs = StopSignals(time.monotonic, is_paused=lease.records.is_asked_to_stop, why_stop=why_stop)
     carried = ExpireExecution(
-        known.plans,
-        TierExpireActions(tier, tier.request.require_store, wish, life.claims),
-        max_delete=wish.max_delete,
+        state.plans,
+        TierExpireActions(tier, tier.request.require_store, options, lease.claims),
+        max_delete=options.max_delete,
         why_stop=signs.why_stop,
-        on_receipts=meter.came_back,
+        on_receipts=lambda receipts: count_receipts(meter, receipts),
     )
     carried.run()
     others = [
@@ -133,55 +132,72 @@ def _applied(
     ]
     report = ExpireReport(
         is_applied=True,
-        cluster_id=known.cluster_id,
-        job_id=life.job_id,
+        cluster_id=state.cluster_id,
+        job_id=lease.job_id,
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
-        plans=(*known.plans, *others),
+        plans=(*state.plans, *others),
         receipts=tuple(carried.receipts),
         ends=tuple(carried.ends),
-        busy={
-            (topic.name, str(topic.topic_id)): busy_text(one, tier.now_ms())
-            for topic, one in busy.items()
-        },
+        busy={(topic.name, str(topic.topic_id)): text for topic, text in busy.items()},
         stopped=carried.stopped,
-        notes=(*life.traits.findings, *before.unmet, *_notes(known)),
+        notes=(*lease.traits.findings, *before.unmet, *_notes(state)),
     )
     try:
-        life.records.write_report(report.document())
+        lease.records.write_report(report.document())
     except RlmmError as error:
         _log.warning("the report could not be kept in the store: %s", error)
     return report
 
 
+def deletion_meter(
+    plans: Sequence[PartitionExpirePlan],
+    max_delete: int | None,
+    on_progress: Callable[[Progress], None],
+) -> Meter:
+    sizes = [one.segment.size_bytes for plan in plans for one in plan.doomed][:max_delete]
+    meter = Meter(on_progress)
+    meter.expect(DELETED, len(sizes), bytes_total=sum(sizes), failed_as="left")
+    return meter
+
+
+def count_receipts(meter: Meter, receipts: Sequence[ExpireReceipt]) -> None:
+    ended = [one for one in receipts if one.fate is not ExpireFate.NOT_BEGUN]
+    deleted = [one.segment.size_bytes for one in ended if one.fate is ExpireFate.DELETED]
+    meter.add(DELETED, len(ended), failed=len(ended) - len(deleted), size_bytes=sum(deleted))
+
+
 def _report(
     tier: Tier,
-    known: ExpireState,
+    state: ExpireState,
     began_ms: int,
-    job_id: str,
-    plans: tuple[PartitionExpirePlan, ...],
+    receipts: tuple[ExpireReceipt, ...] = (),
+    notes: tuple[str, ...] = (),
+    *,
+    is_applied: bool = True,
 ) -> ExpireReport:
+    """Report a run that changes nothing."""
     return ExpireReport(
-        is_applied=True,
-        cluster_id=known.cluster_id,
-        job_id=job_id,
+        is_applied=is_applied,
+        cluster_id=state.cluster_id,
+        job_id="",
         began_ms=began_ms,
         ended_ms=tier.now_ms(),
-        plans=plans,
-        receipts=(),
-        notes=(*known.unmet, *_notes(known)),
+        plans=state.plans,
+        receipts=receipts,
+        notes=(*state.unmet, *notes, *_notes(state)),
     )
 
 
 def _absent_notes(
-    tier: Tier, wish: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
+    tier: Tier, options: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
 ) -> tuple[str, ...]:
     """
-    Whether the first segments that would go are in the store at all: a mistyped store or prefix
-    else deletes the metadata, and leaves the objects. Raises what says something of the store.
+    Return a note where the first segments to be deleted are not in the store: with a mistyped
+    store or prefix the job would delete the metadata and leave the objects.
     """
     finished = [one.segment for one in receipts if one.segment.state is _FINISHED][:PROBED_MAX]
-    prefixes = (tier.request.prefix, *wish.old_prefixes)
+    prefixes = (tier.request.prefix, *options.old_prefixes)
     for segment in finished:
         try:
             places = KeyPlaces(prefixes).candidates(segment.id, segment.start_offset)
@@ -199,12 +215,12 @@ def _absent_notes(
     )
 
 
-def _notes(known: ExpireState) -> tuple[str, ...]:
-    """Topics that no limit is known of: nothing of them goes but what was begun."""
+def _notes(state: ExpireState) -> tuple[str, ...]:
+    """Return a note about topics without any known limit: only begun deletions are finished."""
     without = sorted(
         {
             one.partition.topic
-            for one in known.plans
+            for one in state.plans
             if not one.standing.is_refused
             and not one.is_whole
             and one.rules.retention_ms is None

@@ -1,9 +1,9 @@
 """
-The objects of some segments taken away: what runs on executors, several segments a unit.
+The removal of objects on executors, several segments a unit.
 
-Where objects were written under another prefix once, they are looked for there only when the
-segment is not under the present one: who has changed a prefix pays one more question a segment, and
-not every request twice for ever (failure scenario F125).
+Objects are looked for under an older prefix only where the segment is not under the present one: an
+operator who changed the prefix pays one more request a segment, not twice all of them (failure
+scenario F125).
 """
 
 from __future__ import annotations
@@ -25,18 +25,14 @@ if TYPE_CHECKING:
 
 
 class RemovalTarget(NamedTuple):
-    """The objects of one segment."""
-
     segment_id: SegmentId
     start_offset: int
     was_finished: bool
-    """Its copy was seen to be finished: nothing of it can be half-written."""
+    """Its copy was finished: none of its objects can be half-written."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalTask:
-    """One unit."""
-
     store: StoreSettings
     prefix: str
     old_prefixes: tuple[str, ...]
@@ -45,8 +41,8 @@ class RemovalTask:
 
 class RemovalResult(NamedTuple):
     """
-    What became of one segment's objects. Where it is not done some may be there still, and *detail*
-    says why. *was_there*: its manifest was found, under whatever prefix.
+    Where it is not done some objects may exist still, and *detail* says why. *was_there*: the
+    manifest was found, under any prefix.
     """
 
     segment_id: SegmentId
@@ -57,8 +53,8 @@ class RemovalResult(NamedTuple):
 
 def remove(task: RemovalTask) -> list[RemovalResult]:
     """
-    Take away what *task* names; whatever is gone is fine (F118). Behind a segment that the store
-    fails at none is tried: it would fail as well, and each take its time.
+    Delete the objects of each target; a missing object is fine (F118). After a failure of the
+    store the unit skips the rest, which would fail as well and take its time.
     """
     removals: list[RemovalResult] = []
     failure = ""

@@ -1,4 +1,4 @@
-"""What is asked of a run: limits, what else may go, how much at most. Plain values."""
+"""The options of an expire job: limits, what else is deleted, how much at most. Plain values."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ if TYPE_CHECKING:
 DAY_MS: Final = 86_400_000
 
 PartitionName = tuple[str, int]
-"""A topic's name and the number of a partition: what people can write."""
+"""The name of a topic and the number of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpireOptions:
     """
-    Limits that are given count before those of the cluster; where neither says anything, none is
-    applied, and only what was begun is finished.
+    These limits take precedence over those of the cluster; without any limit the job only
+    finishes deletions that were begun.
     """
 
     retention_ms: int | None = None
-    """-1: no limit, whatever the cluster says."""
+    """-1: no limit, whatever the cluster has."""
     retention_bytes: int | None = None
     log_starts: Mapping[PartitionName, int] = field(default_factory=dict)
     asks_log_start: bool = False
-    """Take the cluster's log start also where the metadata is not its own: an archive then ends
-    where the local log does."""
+    """
+    Use the log start offset of the cluster for an archive, too, which then ends where the local
+    log does.
+    """
     open_for_ms: int = DAY_MS
-    """A copy whose last event is younger may be at work."""
+    """A copy with a younger last event may still have a writer."""
     ends_open_copies: bool = False
-    """Open copies go that nobody works at, also where retention does not come to them."""
+    """Delete open copies without a writer, also above the limits."""
     drops_old_epochs: bool = False
-    """Segments go all of whose leader epochs were replaced, as the other segments tell."""
+    """Delete segments whose leader epochs were all replaced, by the other segments."""
     drops_deleted_topics: bool = False
-    """What is left goes of topics that the cluster has deleted, where the metadata is its own."""
+    """Delete the rest of topics that the cluster deleted, where the metadata is its own."""
     max_delete: int | None = None
-    """Most segments of one run."""
     old_prefixes: tuple[str, ...] = ()
-    """Where segments are looked for that are not under the present prefix."""
+    """Prefixes to look under for segments that are not under the present one."""
     is_without_objects: bool = False
-    """The objects are known to be gone: the metadata goes also where none is found."""
+    """The objects are already deleted: delete the metadata although no object is found."""
     is_offline: bool = False
-    """Who asks answers for it that no broker expires these topics."""
+    """The caller guarantees that no broker expires these topics."""
     publish_s: float = 30.0
 
     def __post_init__(self) -> None:

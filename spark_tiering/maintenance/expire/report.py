@@ -1,4 +1,6 @@
-"""What a run did, or would do: as values, as a few lines for people, and as a document. Pure."""
+"""
+The report of an expire job or a dry run: as values, as lines for people, and as a document. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from spark_tiering.executor.tasks import one_line
 from spark_tiering.maintenance.expire.decision import SegmentAmount
 from spark_tiering.maintenance.expire.execution import MAX_DELETE, ExpireFate
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
+from spark_tiering.reporting.report import FindingSample, first_lines, partition_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "rlmm-tier-expire"
 VERSION: Final = 1
-LINES_MAX: Final = 40
 SEGMENTS_MAX: Final = 10_000
-"""Of the document: more are counted by partition."""
+"""Segments that the document lists; more are counted by partition."""
 
 _REFUSALS = {
     TopicOwner.LIVE: (kinds.EXPIRE_LIVE, "refused, nothing of it was touched"),
@@ -38,32 +40,29 @@ _OPEN = (ExpireFate.LEFT, ExpireFate.CHANGED, ExpireFate.NOT_BEGUN)
 
 @dataclass(frozen=True, slots=True)
 class ExpireReport:
-    """What became of every segment that was to go."""
-
     is_applied: bool
     cluster_id: str
-    """Of the metadata."""
     job_id: str
-    """Empty for a dry run, which is no job."""
+    """Empty for a dry run."""
     began_ms: int
     ended_ms: int
     plans: tuple[PartitionExpirePlan, ...]
     receipts: tuple[ExpireReceipt, ...]
     ends: tuple[PartitionEnd, ...] = ()
     busy: Mapping[tuple[str, str], str] | None = None
-    """By topic and id: who works on it."""
+    """By topic and id: the job that has claimed it."""
     stopped: str = ""
-    """Why not everything was begun; empty where it was."""
+    """Why the job did not begin everything; empty where it did."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_busy(self) -> bool:
-        """Whether another job has a topic that was meant."""
+        """Whether another job has claimed a topic."""
         return bool(self.busy)
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything that was meant is done, or shown, and nothing was refused."""
+        """Whether everything is done, or shown, and nothing was refused."""
         return not self.stopped and not any(
             one.kind.severity >= Severity.WARNING
             and (self.is_applied or one.kind is not kinds.EXPIRE_DELETION)
@@ -76,7 +75,6 @@ class ExpireReport:
     # --------------------------------------------------------------------------- findings
 
     def findings(self) -> list[Finding]:
-        """What somebody has to know, or to look at; by topic and partition."""
         found = [*self._of_topics()]
         for plan in self.plans:
             found += self._of_plan(plan)
@@ -110,7 +108,7 @@ class ExpireReport:
             )  # fmt: skip
 
     def _of_deletion(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
-        """How much is left of what is being deleted, and since when nothing happened (F116)."""
+        """Report the rest of a partition that is being deleted, and its last event (F116)."""
         partition = plan.partition
         end = next((one for one in self.ends if one.partition == partition), None)
         if end is not None and end.is_finished:
@@ -194,17 +192,13 @@ class ExpireReport:
         if self.stopped:
             yield f"  stopped: {self.stopped}"
         rows = [_plan_line(one) for one in self.plans if one.doomed]
-        yield from _few(rows, "partitions")
+        yield from first_lines(rows, "partitions")
         for fate in _OPEN:
             amount = self.count(fate)
             if amount.segments:
                 yield f"  {fate.value}: {_amount_text(amount)}"
         yield from (f"  note: {note}" for note in self.notes)
-        found = [
-            f"  {one.kind.code} {one.subject}: {one.detail}\n    {one.fix or one.kind.fix}"
-            for one in self.findings()
-        ]
-        yield from _few(found, "findings")
+        yield from FindingSample.of(self.findings()).lines()
 
     def _head(self) -> str:
         if not self.is_applied:
@@ -243,9 +237,7 @@ def _start_text(plan: PartitionExpirePlan) -> str:
 def _plan_fields(plan: PartitionExpirePlan) -> dict[str, Any]:
     rules, delete = plan.rules, plan.delete
     return {
-        "topic": plan.partition.topic,
-        "topicId": str(plan.partition.topic_id),
-        "partition": plan.partition.partition,
+        **partition_fields(plan.partition),
         "standing": plan.standing.value,
         "retentionMs": rules.retention_ms,
         "retentionBytes": rules.retention_bytes,
@@ -266,9 +258,7 @@ def _plan_fields(plan: PartitionExpirePlan) -> dict[str, Any]:
 def _receipt_fields(one: ExpireReceipt) -> dict[str, Any]:
     segment = one.segment
     return {
-        "topic": segment.id.partition.topic,
-        "topicId": str(segment.id.partition.topic_id),
-        "partition": segment.id.partition.partition,
+        **partition_fields(segment.id.partition),
         "id": str(segment.id.uuid),
         "start": segment.start_offset,
         "last": segment.last_offset,
@@ -278,9 +268,3 @@ def _receipt_fields(one: ExpireReceipt) -> dict[str, Any]:
         "fate": one.fate.value,
         "detail": one.detail,
     }
-
-
-def _few(lines: Sequence[str], what: str) -> Iterator[str]:
-    yield from lines[:LINES_MAX]
-    if len(lines) > LINES_MAX:
-        yield f"  ... and {len(lines) - LINES_MAX} more {what}"

@@ -1,4 +1,6 @@
-"""Whose business the retention of a topic is, by what the cluster tells. Pure."""
+"""
+Topic ownership: which side applies the retention of a topic, by the facts of the cluster. Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,51 +22,52 @@ if TYPE_CHECKING:
 
 
 class TopicOwner(StrEnum):
-    """Who expires a topic. A closed list."""
-
     OURS = "ours"
-    """Nobody else: brokers do not tier it, or have no part in this metadata."""
+    """This job: brokers do not tier the topic, or do not use this metadata."""
     LIVE = "live"
-    """Its brokers: it is tiered there, under the same id."""
+    """Its brokers: they tier it under the same id."""
     UNTOLD = "untold"
-    """Nobody can say: the cluster does not tell us about it."""
+    """Unknown: the cluster does not show the topic to this user."""
     GONE = "gone"
-    """The cluster has deleted it, and its brokers' metadata still knows it: what they began is
-    finished, the rest stays until it is asked for."""
+    """
+    The cluster deleted it, and its metadata still has it: the job finishes deletions that were
+    begun, and keeps the rest.
+    """
     DELETED = "deleted"
-    """The same, and it was asked for: all of it goes."""
+    """The same, and the operator asked for its deletion."""
 
     NO_TOPIC = "no-topic"
-    """Nobody's: no broker has a topic of that name, and no object can be named after it."""
+    """None: Kafka allows no topic of that name, and no object can be named after it."""
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing of it may be touched."""
+        """Whether the job may not touch the topic."""
         return self in (TopicOwner.LIVE, TopicOwner.UNTOLD, TopicOwner.NO_TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOwners:
-    """What a cluster told, of the topics that the metadata knows."""
-
     cluster_id: str
     is_own_log: bool
-    """Whether the metadata is that of this very cluster."""
+    """Whether the metadata is that of this cluster."""
     topics: Mapping[str, TopicFacts]
     untold: frozenset[str] = frozenset()
-    """Not among them, and perhaps there: our rights do not reach so far."""
+    """Topics that the cluster may hide from this user."""
     log_starts: Mapping[TopicIdPartition, int] = field(default_factory=dict)
 
     def topic(self, name: str, topic_id: Uuid) -> TopicFacts | None:
-        """That very topic; one that was made anew under its name is another."""
+        """
+        Return the topic of that id; a topic that was created anew under its name is another
+        one.
+        """
         found = self.topics.get(name)
         return found if found is not None and found.topic_id == topic_id else None
 
 
 def standing_of(
-    name: str, topic_id: Uuid, facts: TopicOwners | None, wish: ExpireOptions
+    name: str, topic_id: Uuid, facts: TopicOwners | None, options: ExpireOptions
 ) -> TopicOwner:
-    """Whose business it is; without *facts* who asks has said so already."""
+    """Return the owner; without *facts* the operator has said that no broker expires it."""
     if not _is_possible(name, topic_id):
         return TopicOwner.NO_TOPIC
     if facts is None:
@@ -78,7 +81,7 @@ def standing_of(
         return TopicOwner.UNTOLD
     if not facts.is_own_log:
         return TopicOwner.OURS  # the archive of a topic that is gone
-    return TopicOwner.DELETED if wish.drops_deleted_topics else TopicOwner.GONE
+    return TopicOwner.DELETED if options.drops_deleted_topics else TopicOwner.GONE
 
 
 def _is_possible(name: str, topic_id: Uuid) -> bool:
@@ -90,23 +93,23 @@ def _is_possible(name: str, topic_id: Uuid) -> bool:
 
 
 def rules_of(
-    partition: TopicIdPartition, facts: TopicOwners | None, wish: ExpireOptions
+    partition: TopicIdPartition, facts: TopicOwners | None, options: ExpireOptions
 ) -> RetentionSettings:
     """
-    What applies to *partition*: what was asked for, else what the cluster says of its topic.
+    Return the limits of *partition*: those of the options, else those of the cluster.
 
-    Where a log starts its cluster is believed about its own metadata alone: brokers delete what is
-    before it. An archive outlives the local log, and begins where it begins.
+    The log start offset of the cluster counts for its own metadata alone, since brokers delete
+    what is before it. An archive outlives the local log.
     """
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
     told = RetentionSettings.of(topic, None)
-    log_start = wish.log_starts.get(name)
-    is_believed = facts is not None and (facts.is_own_log or wish.asks_log_start)
+    log_start = options.log_starts.get(name)
+    is_believed = facts is not None and (facts.is_own_log or options.asks_log_start)
     if log_start is None and topic is not None and facts is not None and is_believed:
         log_start = facts.log_starts.get(partition)
     return RetentionSettings(
-        told.retention_ms if wish.retention_ms is None else wish.retention_ms,
-        told.retention_bytes if wish.retention_bytes is None else wish.retention_bytes,
+        told.retention_ms if options.retention_ms is None else options.retention_ms,
+        told.retention_bytes if options.retention_bytes is None else options.retention_bytes,
         log_start,
     )

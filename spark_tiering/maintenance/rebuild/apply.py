@@ -1,33 +1,30 @@
 """
-The whole of an application: the file is read to its end, each user partition is looked at as it is
-now, and what is missing is published, a group at a time.
+The application of a file of events: the file is read to its end, each user partition is compared
+with the metadata as it is now, and missing events are published, a group at a time.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.streams import read_lines
+from spark_tiering.maintenance.json_lines import LineFault, read_objects, typed
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for, taken_by_a_service
 from spark_tiering.maintenance.rebuild.document import (
     LINE_BYTES_MAX,
-    EventsFileFault,
+    EventsFileEnd,
     EventsFileHeader,
     RestoredSegment,
-    parse_end,
     parse_entry,
     parse_head,
-    parse_line,
 )
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.publishing import open_publisher
 from spark_tiering.maintenance.rebuild.report import ApplyReport
 from spark_tiering.maintenance.wiring import access_of
+from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,22 +39,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventsFile:
-    """A file of events that was read whole once, and its digest was right."""
+    """A file of events that was read whole once, with the right digest."""
 
     path: Path
     head: EventsFileHeader
     segments: frozenset[SegmentId]
-    """All that it is about."""
 
     def entries(self) -> Iterator[RestoredSegment]:
-        """The segments in it, once more."""
         return (one for one in _read(self.path) if isinstance(one, RestoredSegment))
 
 
 def open_events(path: Path) -> EventsFile:
     """
-    The file, read to its end. Raises `ConfigError`, in one line, for what is none, is of another
-    version, is cut, or is not what was written.
+    Read the file to its end. Raise `ConfigError`, in one line, for another file, another
+    version, a file that was cut or changed.
     """
     head: EventsFileHeader | None = None
     found: list[SegmentId] = []
@@ -78,59 +73,43 @@ def open_events(path: Path) -> EventsFile:
 
 
 def _read(path: Path) -> Iterator[EventsFileHeader | RestoredSegment | bool]:
-    """What stands in a file, in order; True at its end, when its digest was right."""
-    parser, number = _Parser(), 0
-    for number, line in enumerate(read_lines(path, LINE_BYTES_MAX), 1):
-        try:
-            found = parser.parse(line)
-        except EventsFileFault as error:
-            where = f"{path}, line {number}" if number > 1 else str(path)
-            raise ConfigError(f"{where}: {error}") from error
-        if found is not None:
-            yield found
-    if not number:
-        raise ConfigError(f"{path}: an empty file, and no events")
+    """Yield the header and the segments, and True at the end, when the digest was right."""
+    found = read_objects(path, _EventsParser().parse, LINE_BYTES_MAX, "file of events")
+    return (one for one in found if one is not None)
 
 
-class _Parser:
-    """Line by line; raises `EventsFileFault`."""
+class _EventsParser:
+    """Pairs the two lines of a segment. Raises `LineFault`."""
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._head: EventsFileHeader | None = None
-        self._first: dict[str, object] | None = None
+        self._prefix = ""
+        self._first: dict[str, Any] | None = None
         self._events = 0
-        self._is_over = False
 
-    def parse(self, line: bytes) -> EventsFileHeader | RestoredSegment | bool | None:
-        """What *line* completes, if anything."""
-        if self._is_over:
-            raise EventsFileFault("more stands behind the end")
-        found = parse_line(line)
-        if "end" in found:
-            self._end(found)
+    def parse(
+        self, number: int, found: dict[str, Any], sha256: str
+    ) -> EventsFileHeader | RestoredSegment | bool | None:
+        """Return what the line completes, if anything."""
+        if number == 1:
+            head = parse_head(found)
+            self._prefix = head.prefix
+            return head
+        if sha256:
+            self._check_end(typed(found, EventsFileEnd), sha256)
             return True
-        self._hash.update(line)
-        if self._head is None:
-            self._head = parse_head(found)
-            return self._head
         self._events += 1
         if self._first is None:
             self._first = found
             return None
         first, self._first = self._first, None
-        return parse_entry(first, found, self._head.prefix)
+        return parse_entry(first, found, self._prefix)
 
-    def _end(self, found: dict[str, object]) -> None:
-        events, sha256 = parse_end(found)
-        if self._head is None:
-            raise EventsFileFault("no file of `rlmm tier rebuild`: it has an end and no begin")
-        if self._first is not None or events != self._events:
-            msg = f"{self._events} events, its end says {events}"
-            raise EventsFileFault(msg)
-        if sha256 != self._hash.hexdigest():
-            raise EventsFileFault("not what was written: its digest differs; make the file anew")
-        self._is_over = True
+    def _check_end(self, end: EventsFileEnd, sha256: str) -> None:
+        if self._first is not None or end.events != self._events:
+            msg = f"{self._events} events, its end says {end.events}"
+            raise LineFault(msg)
+        if end.sha256 != sha256:
+            raise LineFault("not what was written: its digest differs; make the file anew")
 
 
 # ---------------------------------------------------------------------------------- applying
@@ -144,20 +123,20 @@ def apply(
     is_other_log: bool = False,
     why_stop: Callable[[], str] = lambda: "",
     access: AccessSettings | None = None,
-    meter: RebuildMeter | None = None,
+    meter: Meter | None = None,
 ) -> ApplyReport:
     """
-    Publish what the metadata lacks of the file *path*, or say what that would be.
+    Publish what the metadata lacks of the file *path*, or report what that would be.
 
-    Raises `ConfigError`, with nothing published, for a file that is none, and for one that was made
-    for another log, unless *is_other_log*.
+    Raise `ConfigError`, with nothing published, for another file, and for one that was made for
+    another log, unless *is_other_log*.
     """
     began_s = time.monotonic()
     events = open_events(path)
     identity = events.head.identity
     count = None if identity is None else identity.partition_count
     report = ApplyReport(str(path), is_applied=is_applied)
-    meter = meter or RebuildMeter()
+    meter = meter or Meter()
     publisher = open_publisher(
         tier, access or access_of(tier.request), events.segments, count, is_written=is_applied
     )
@@ -168,8 +147,11 @@ def apply(
         application = _Application(tier, events, publisher, report, why_stop)
         for group in groups(application.steps()):
             application.publish(group)
-            not_published = report.refused + report.failed + report.left
-            meter.dealt(report.published + report.equal, not_published, len(events.segments))
+            failed = report.refused + report.failed + report.left
+            meter.reach(
+                "segments handled", report.published + report.equal + failed,
+                len(events.segments), failed=failed,
+            )  # fmt: skip
         unmet = tier.request.topics.unmet({one.partition.topic for one in events.segments})
         report.notes += [f"{path} has no topic {name}" for name in unmet]
     finally:
@@ -212,7 +194,10 @@ class _Application:
         self._failed: set[TopicIdPartition] = set()
 
     def steps(self) -> Iterator[ApplyStep]:
-        """What is to be done, a user partition after the other, each as it is when it comes."""
+        """
+        Yield the steps of one user partition after the other, each by its metadata at that
+        time.
+        """
         by_partition = groupby(self._events.entries(), lambda entry: entry.start.id.partition)
         for partition, found in by_partition:
             if not self._wants_topic(partition.topic):
@@ -227,7 +212,7 @@ class _Application:
             yield from told.steps
 
     def publish(self, group: Sequence[ApplyStep]) -> None:
-        """The starts of a group, and then the finishes of those that took effect."""
+        """Publish the starts of a group, and then the finishes of those that took effect."""
         report = self._report
         if not report.stopped_by:
             report.stopped_by = self._why_stop()
@@ -251,11 +236,11 @@ class _Application:
                 report.resumed += not one.needs_start
 
     def _is_failed(self, step: ApplyStep) -> bool:
-        """Whether a segment that may have to come before it is not there."""
+        """Return whether a segment failed that has to come before this one."""
         return step.entry.start.id.partition in self._failed
 
     def _outcomes(self, events: Sequence[Event]) -> dict[SegmentId, str]:
-        """Why segments are not as they should be now."""
+        """Return why segments do not have the expected state now."""
         if not events:
             return {}
         outcomes = self._publisher.publish(events)

@@ -1,6 +1,6 @@
 """
-What of a file of events is still to be published, what contradicts the metadata as it is, and what
-may be published together. Pure.
+The steps of an application: which events are still to be published, which contradict the metadata,
+and which may be published together. Pure.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ GONE: Final = "its deletion is finished by now"
 
 
 class ApplyStep(NamedTuple):
-    """What is to be done for one segment."""
-
     entry: RestoredSegment
     needs_start: bool
-    """Off where an application before this one came so far."""
+    """False where an earlier application published the start."""
 
 
 class ApplyRefusal(NamedTuple):
@@ -42,11 +40,9 @@ class ApplyRefusal(NamedTuple):
 
 @dataclass
 class ApplySteps:
-    """What is to be done for one user partition."""
-
     steps: list[ApplyStep] = field(default_factory=list)
     equal: int = 0
-    """Segments that are there already."""
+    """Segments that the metadata has already."""
     refused: list[ApplyRefusal] = field(default_factory=list)
 
 
@@ -57,11 +53,11 @@ def steps_for(
     deletion: str = "",
 ) -> ApplySteps:
     """
-    What is to be done for *entries* of one user partition where the metadata has *present*.
+    Return the steps for *entries* of one user partition of which the metadata has *present*.
 
-    *gone* are segments whose deletion is finished; *deletion* says how far that of the whole
-    partition is. A segment of which only the start is there is finished where that start is the
-    file's own: an application was broken off between the two.
+    *gone* are segments whose deletion is finished; *deletion* is the state of that of the whole
+    partition. Where the metadata has only the start of this file, the step is the finish: an
+    earlier application was stopped between the two.
     """
     told = ApplySteps()
     named = {entry.start.id for entry in entries}
@@ -82,7 +78,7 @@ def steps_for(
 
 
 def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: ReadableCover) -> str:
-    """What of the metadata as it is contradicts *entry*; empty where nothing does."""
+    """Return how the metadata contradicts *entry*; empty where it does not."""
     if known is None:
         holder = covers.holder(entry.start)
         if holder is None:
@@ -100,8 +96,8 @@ def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: Read
 
 def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
     """
-    The same for a service, which lets nobody finish a copy that adds nothing to one of another
-    broker: brokers would do that, so it is not published by halves.
+    Refuse what a service refuses: it lets no caller finish a copy that adds nothing to a copy
+    of another broker. Brokers would accept it, so the application does not publish half of it.
     """
     shard = PythonShard(0)
     found = ApplySteps(equal=steps.equal, refused=list(steps.refused))
@@ -122,8 +118,8 @@ def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
 
 def groups(steps: Iterable[ApplyStep], most: int = GROUP_MAX) -> Iterator[list[ApplyStep]]:
     """
-    *steps* in their order, those together that may be: of segments that overlap the later one has
-    to come behind the earlier one's verdict.
+    Group *steps* in their order: of overlapping segments the later one follows the verdict on
+    the earlier one.
     """
     group: list[ApplyStep] = []
     reached: dict[TopicIdPartition, tuple[int, int]] = {}

@@ -1,8 +1,9 @@
 """
-The sets of a store, a user partition at a time: listed one after the other, read side by side.
+The bucket reader: it lists the sets of a store by user partition, and the engine reads their
+manifests.
 
-As many partitions as make a wave are listed, then their manifests are read by the engine. What is
-held are the sets of one wave, or of the largest partition.
+The partitions of a wave are listed, then their manifests are read. The memory holds the sets of one
+wave, or of the largest partition.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind, parse_object_key, partition_folder
 from spark_tiering.maintenance.rebuild.manifests import SETS_MAX, ReadTask, read_sets
 from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.manifests import partition_folders, topic_folders
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ Wave = dict["TopicIdPartition", list[ReadSet]]
 
 @dataclass
 class BucketReader:
-    """Reads what a store has of the topics that are wanted."""
-
     store: ObjectStore
     settings: StoreSettings
     prefix: str
@@ -43,15 +42,15 @@ class BucketReader:
     fields: CustomFields
     custom_bytes_max: int
     wave_sets: int = WAVE_SETS
-    meter: RebuildMeter = field(default_factory=RebuildMeter)
+    meter: Meter = field(default_factory=Meter)
     sets: int = 0
-    """That were listed so far."""
+    """Sets that were listed so far."""
     unknown_keys: int = 0
-    """Among the objects of partitions, those that are no segment's."""
+    """Keys of partitions that name no segment."""
     _listed: dict[TopicIdPartition, list[ListedSet]] = field(default_factory=dict)
 
     def waves(self, engine: Callable[[], ExecutionEngine]) -> Iterator[Wave]:
-        """Every partition once, by topic, topic id and number; all of its sets together."""
+        """Yield every partition once, by topic, topic id and number, with all of its sets."""
         held = 0
         for partition in self._partitions():
             sets = self._list(partition)
@@ -85,7 +84,8 @@ class BucketReader:
             if name.kind is ObjectKind.MANIFEST or place not in modified:
                 modified[place] = one.modified_ms
         self.sets += len(sizes)
-        self.meter.listed(len(sizes))
+        self.meter.add("segments' objects listed", len(sizes))
+        self.meter.expect("manifests read", self.sets)
         return [
             ListedSet(segment_id, start, found, modified[segment_id, start])
             for (segment_id, start), found in sizes.items()
@@ -108,7 +108,7 @@ class BucketReader:
 
         def heard(outcome: list[ReadSet] | UnitLost) -> None:
             read = tasks[outcome.index].sets if isinstance(outcome, UnitLost) else outcome
-            self.meter.read(len(read))
+            self.meter.add("manifests read", len(read))
 
         outcomes = engine().run_units(tasks, read_sets, heard) if tasks else []
         for task, outcome in zip(tasks, outcomes, strict=True):

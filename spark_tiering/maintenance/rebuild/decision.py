@@ -1,6 +1,6 @@
 """
-Objects against metadata, one user partition at a time: what is missing in the metadata, what is
-there and the same, and what is there and is not. Pure.
+The decision about each segment of a user partition: the objects are compared with the metadata.
+Pure.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 
 
 class RebuildFate(StrEnum):
-    """What a segment is, by objects and metadata together. A closed list."""
-
     MISSING = "missing"
     """Whole in the store, and not in the metadata: its events are brought back."""
     EQUAL = "equal"
     DIFFERENT = "different"
-    """Finished in the metadata, which has other fields than its manifest."""
+    """Finished in the metadata, with other fields than in its manifest."""
     OPEN = "open"
-    """Whole in the store, and its copy was never told as finished."""
+    """Whole in the store, and its copy is not finished in the metadata."""
     DELETED = "deleted"
-    """Its deletion was begun, or is finished, and its objects are still there."""
+    """Its deletion was begun or finished, and its objects still exist."""
     SUPERSEDED = "superseded"
     """Not in the metadata, where another segment holds all of its offsets."""
     UNKNOWN = "unknown-topic"
@@ -42,46 +40,41 @@ class RebuildFate(StrEnum):
 
 
 class SegmentDecision(NamedTuple):
-    """One segment, and what it is."""
-
     fate: RebuildFate
     segment_id: SegmentId
     start_offset: int
     segment: SegmentMetadata | None = None
-    """What its manifest says."""
+    """The segment by its manifest."""
     detail: str = ""
     code: str = ""
-    """Of the finding, where it is broken."""
+    """The code of the finding, where it is broken."""
     modified_ms: int = 0
 
 
 @dataclass
 class PartitionDifference:
-    """All of one user partition."""
-
     partition: TopicIdPartition
     decided: list[SegmentDecision] = field(default_factory=list)
-    """Those that are missing, by the order of their events, are the first."""
+    """Missing segments come first, by the order of their events."""
 
     @property
     def missing(self) -> list[SegmentMetadata]:
-        """What is to be brought back, in the order of events."""
+        """The segments to bring back, in the order of events."""
         return [
             one.segment for one in self.decided if one.fate is RebuildFate.MISSING and one.segment
         ]
 
 
 FIELDS = ("start_offset", "last_offset", "epochs", "size_bytes", "max_timestamp_ms")
-"""What is compared of a segment beside its custom metadata and its flag."""
 _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
 
 
 def differences(recovered: SegmentMetadata, known: SegmentMetadata) -> list[str]:
     """
-    The fields in which a manifest and the metadata contradict each other, with both values.
+    Return the fields in which manifest and metadata contradict each other, with both values.
 
-    Broker and event time are not compared: a manifest has those of the start. A segment without a
-    transaction index of which the metadata does not say so is as brokers before 4.0 have it.
+    Broker and event time are not compared: a manifest has those of the start. A segment without
+    a transaction index whose flag is not set was written by brokers before 4.0.
     """
     found = []
     for name in FIELDS:
@@ -108,11 +101,12 @@ def decide(
     is_topic_known: bool = True,
 ) -> PartitionDifference:
     """
-    What each segment of *partition* is, of which the store has *found* and the metadata *present*.
+    Decide about each segment of *partition*, of which the store has *found* and the metadata
+    *present*.
 
-    *past* says what was known of segments that the metadata does not have; *deletion* is how
-    far that of the whole partition is, known from anywhere; of a topic that is not known nothing is
-    brought back.
+    *past* has the known deletions of segments that the metadata does not have; *deletion* is
+    the state of that of the whole partition, from any history. Segments of an unknown topic are
+    not brought back.
     """
     covers = ReadableCover(present.values())
     decided = [_of_set(one, present, past, covers, deletion) for one in found]
@@ -165,7 +159,7 @@ def _of_set(
 
 
 class ReadableCover:
-    """Segments that are read, or are about to be: which of them holds all offsets of another."""
+    """Segments that readers find: which of them holds all offsets of another."""
 
     def __init__(self, present: Iterable[SegmentMetadata]) -> None:
         live = [one for one in present if one.state not in _DELETED]
@@ -178,7 +172,7 @@ class ReadableCover:
             self._furthest.append(one if one.last_offset >= before.last_offset else before)
 
     def holder(self, segment: SegmentMetadata) -> SegmentMetadata | None:
-        """Which one of them has every offset of *segment*; None where none has."""
+        """Return the segment that holds every offset of *segment*; None without one."""
         before = bisect_right(self._starts, segment.start_offset)
         if not before:
             return None
@@ -187,7 +181,7 @@ class ReadableCover:
 
 
 def _in_order(one: SegmentDecision) -> tuple[object, ...]:
-    """Events by their time; the rest behind them, by offset."""
+    """Sort events by their time; segments without events follow, by offset."""
     if one.fate is RebuildFate.MISSING and one.segment is not None:
         return 0, one.segment.event_timestamp_ms, one.start_offset, one.segment_id.uuid
     return 1, one.start_offset, 0, one.segment_id.uuid
@@ -198,18 +192,18 @@ class SegmentOverlap(NamedTuple):
 
     first: SegmentDecision
     second: SegmentDecision
-    """Its events come later: it is the one that is found, where both begin at one offset."""
+    """Its events come later: readers find it, where both begin at one offset."""
 
     @property
     def is_order_doubtful(self) -> bool:
-        """Whether the manifest of the first was written behind that of the second."""
+        """Whether the manifest of the first was written after that of the second."""
         return self.first.modified_ms > self.second.modified_ms
 
 
 def overlaps(difference: PartitionDifference) -> list[SegmentOverlap]:
     """
-    Neighbours by offset, among what is brought back, that hold the same offsets: each segment with
-    the one before it that reaches furthest.
+    Yield neighbours by offset that hold the same offsets: each segment with the one before it
+    that reaches furthest.
     """
     events = [one for one in difference.decided if one.fate is RebuildFate.MISSING]
     turn = {id(one): number for number, one in enumerate(events)}

@@ -1,8 +1,8 @@
 """
-What was deleted, as far as anybody knows: the history of the topic, a snapshot, a backup.
+Deleted segments, by every known history: the topic, a snapshot, a backup.
 
-A state forgets a segment whose deletion is finished; only records tell of it. Nothing is kept but
-what is asked about, so that memory does not grow with the history.
+A state forgets a segment whose deletion is finished; only records have it. The memory holds only
+the segments in question, and does not grow with the history.
 """
 
 from __future__ import annotations
@@ -35,34 +35,31 @@ _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FIN
 
 @dataclass
 class DeletedSegments:
-    """What is known to be deleted, or to be on its way there."""
+    """Segments and partitions that are deleted, or being deleted."""
 
     segments: dict[SegmentId, SegmentState] = field(default_factory=dict)
     partitions: dict[TopicIdPartition, PartitionDeleteState] = field(default_factory=dict)
 
     def add_segment(self, segment_id: SegmentId, state: SegmentState) -> None:
-        """A segment that was seen in *state*; it never comes back from there."""
+        """Note a segment that was seen in *state*: no deletion is taken back."""
         known = self.segments.get(segment_id)
         if state in _DELETED and (known is None or known < state):
             self.segments[segment_id] = state
 
     def add_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> None:
-        """A user partition whose deletion was seen in *state*."""
         known = self.partitions.get(partition)
         if known is None or known < state:
             self.partitions[partition] = state
 
 
 class DeletionHistory(Protocol):
-    """Somebody who knows of former times."""
-
     def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
-        """What is known of the segments that are *wanted*, and of any partition."""
+        """Return what is known of the *wanted* segments, and of any partition."""
         ...
 
 
 class OfRecords:
-    """Records: those of the topic itself, or of a backup."""
+    """The history of records: those of the topic itself, or of a backup."""
 
     def __init__(self, rows: Callable[[], Iterable[object]]) -> None:
         self._rows = rows
@@ -79,7 +76,10 @@ class OfRecords:
 
 
 def may_delete(value: bytes) -> bool:
-    """Whether it may be an update or a partition's deletion: the kind is the second byte."""
+    """
+    Return whether a value may be an update or a partition's deletion: its second byte is the
+    kind.
+    """
     return len(value) > 1 and value[1] in (1, 2)
 
 
@@ -88,7 +88,6 @@ def of_backup(backup: Backup) -> OfRecords:
 
 
 def of_log(log: TierLog) -> OfRecords:
-    """The events of the topic that are still there."""
 
     def rows() -> Iterator[object]:
         count = log.identity().partition_count
@@ -105,14 +104,13 @@ def of_log(log: TierLog) -> OfRecords:
 
 
 class OfSnapshots:
-    """States: what was being deleted when they were written."""
+    """The history of snapshots: what was being deleted when they were written."""
 
     def __init__(self, files: Sequence[tuple[str, Opener]]) -> None:
-        """*files* with the names that they are told by."""
         self._files = files
 
     def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
-        """See `DeletionHistory`. Raises a `SnapshotError` for a file that is none, or damaged."""
+        """Raise a `SnapshotError` for a file that is not a snapshot, or damaged."""
         for name, opener in self._files:
             with opener() as file, naming(name):
                 header = file.verify()
@@ -128,7 +126,6 @@ class OfSnapshots:
 
 
 def told_by(pasts: Iterable[DeletionHistory], wanted: Collection[SegmentId]) -> DeletedSegments:
-    """What all of them know together."""
     found = DeletedSegments()
     for past in pasts:
         past.tell(wanted, found)

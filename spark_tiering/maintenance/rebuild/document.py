@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-import re
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from rlmm.errors import InvalidArgument, NotPublishable
 from rlmm.log.protocol import LogIdentity
-from rlmm.log.request_checks import PARTITION_COUNT_MAX
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
@@ -32,6 +31,14 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.views.values import iso_time
 from spark_tiering.layout.object_names import ObjectKind, object_key
+from spark_tiering.layout.strict_json import plain_values
+from spark_tiering.maintenance.json_lines import (
+    LineFault,
+    PartitionCount,
+    Sha256,
+    require_format,
+    typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,16 +46,9 @@ if TYPE_CHECKING:
 FORMAT: Final = "rlmm-tier-rebuild"
 VERSION: Final = 1
 LINE_BYTES_MAX: Final = 1024 * 1024
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-class EventsFileFault(Exception):
-    """Says in a line what is wrong with one; whoever reads the file says where."""
 
 
 class RestoredSegment(NamedTuple):
-    """A segment that is brought back: the two events of its copy."""
-
     start: SegmentMetadata
     finish: SegmentUpdate
 
@@ -59,21 +59,19 @@ class RestoredSegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventsFileHeader:
-    """What stands before the events."""
-
     store: str
-    """For people; no credential is in it."""
+    """For people; it holds no credential."""
     prefix: str
     custom_metadata: str
     identity: LogIdentity | None
-    """Of the log that the difference is to; None where there was none."""
+    """The log that the store was compared with; None where there was none."""
     made_ms: int
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Segments by what they are, see `deciding.Fate`."""
+    """Segments by `RebuildFate`."""
 
 
 def entry_of(segment: SegmentMetadata) -> RestoredSegment:
-    """The events that make *segment*, which is finished."""
+    """Return the events that make the finished *segment*."""
     start = SegmentMetadata(
         segment.id,
         segment.start_offset,
@@ -100,31 +98,47 @@ def entry_of(segment: SegmentMetadata) -> RestoredSegment:
 # ------------------------------------------------------------------------------------- writing
 
 
+class _Identity(msgspec.Struct):
+    cluster_id: str
+    topic_id: Uuid
+    partition_count: PartitionCount
+
+
+class _Source(msgspec.Struct):
+    store: str
+    prefix: str
+    custom_metadata: str
+
+
+class _HeadLine(msgspec.Struct, kw_only=True):
+    format: str = FORMAT
+    version: int = VERSION
+    made: Any = None
+    """The same time for people."""
+    made_ms: int
+    source: _Source
+    identity: _Identity | None = None
+    counts: dict[str, Any]
+
+
 def head_fields(head: EventsFileHeader) -> dict[str, Any]:
     identity = head.identity
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "made": iso_time(head.made_ms),
-        "made_ms": head.made_ms,
-        "source": {
-            "store": head.store,
-            "prefix": head.prefix,
-            "custom_metadata": head.custom_metadata,
-        },
-        "identity": None
-        if identity is None
-        else {
-            "cluster_id": identity.cluster_id,
-            "topic_id": str(identity.topic_id),
-            "partition_count": identity.partition_count,
-        },
-        "counts": dict(head.counts),
-    }
+    line = _HeadLine(
+        made=iso_time(head.made_ms),
+        made_ms=head.made_ms,
+        source=_Source(head.store, head.prefix, head.custom_metadata),
+        identity=None if identity is None else _Identity(*astuple(identity)),
+        counts=dict(head.counts),
+    )
+    fields: dict[str, Any] = plain_values(line)
+    return fields
 
 
 def entry_fields(entry: RestoredSegment, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both lines of a segment. Raises `NotPublishable` for what no broker could digest."""
+    """
+    Return both lines of a segment. Raise `NotPublishable` for events that no broker could
+    decode.
+    """
     start, finish = entry
     partition = start.id.partition
     where = {
@@ -164,12 +178,8 @@ def entry_fields(entry: RestoredSegment, prefix: str) -> tuple[dict[str, Any], d
 
 
 def end_fields(events: int, sha256: str) -> dict[str, Any]:
-    """The last line; the digest is of all lines before."""
+    """The digest is of all lines before."""
     return {"end": True, "events": events, "sha256": sha256}
-
-
-def line_of(fields: Mapping[str, Any]) -> bytes:
-    return json.dumps(fields, separators=(", ", ": ")).encode() + b"\n"
 
 
 def _text(content: bytes) -> str:
@@ -179,65 +189,21 @@ def _text(content: bytes) -> str:
 # ------------------------------------------------------------------------------------- reading
 
 
-def parse_line(line: bytes) -> dict[str, Any]:
-    """The object that a line is; raises `EventsFileFault`."""
-    if not line.endswith(b"\n"):
-        raise EventsFileFault("the file ends in the middle of this line")
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        msg = f"no JSON: {str(error)[:100]}"
-        raise EventsFileFault(msg) from error
-    if not isinstance(found, dict):
-        raise EventsFileFault("no object of JSON")
-    return found
-
-
 def parse_head(found: Mapping[str, Any]) -> EventsFileHeader:
-    """The first line; raises `EventsFileFault`."""
-    if found.get("format") != FORMAT:
-        raise EventsFileFault("no file of `rlmm tier rebuild`: its first line is another one's")
-    if type(found.get("version")) is not int or found["version"] != VERSION:
-        msg = f"version {str(found.get('version'))[:40]!r}, this build reads {VERSION}"
-        raise EventsFileFault(msg)
-    source = found.get("source")
-    if not isinstance(source, dict) or not all(
-        isinstance(source.get(name), str) for name in ("store", "prefix", "custom_metadata")
-    ):
-        raise EventsFileFault("source: store, prefix and custom_metadata are missing")
-    counts = found.get("counts")
-    if not isinstance(counts, dict) or type(found.get("made_ms")) is not int:
-        raise EventsFileFault("counts, or made_ms, is missing")
+    """Raise `LineFault`."""
+    require_format(found, FORMAT, VERSION, "file of `rlmm tier rebuild`")
+    line = typed(found, _HeadLine)
+    of, source = line.identity, line.source
+    identity = None if of is None else LogIdentity(of.cluster_id, of.topic_id, of.partition_count)
     return EventsFileHeader(
-        source["store"],
-        source["prefix"],
-        source["custom_metadata"],
-        _identity(found.get("identity")),
-        found["made_ms"],
-        counts,
+        source.store, source.prefix, source.custom_metadata, identity, line.made_ms, line.counts
     )
-
-
-def _identity(found: object) -> LogIdentity | None:
-    if found is None:
-        return None
-    if not isinstance(found, dict):
-        raise EventsFileFault("identity: an object, or null")
-    count = found.get("partition_count")
-    if type(count) is not int or not 1 <= count <= PARTITION_COUNT_MAX:
-        raise EventsFileFault("identity: a number of partitions is missing")
-    try:
-        return LogIdentity(
-            str(found.get("cluster_id")), Uuid.parse(str(found.get("topic_id"))), count
-        )
-    except InvalidArgument as error:
-        raise EventsFileFault(f"identity: {str(error)[:200]}") from error
 
 
 def parse_entry(
     first: Mapping[str, Any], second: Mapping[str, Any], prefix: str
 ) -> RestoredSegment:
-    """The segment that two lines are of; raises `EventsFileFault`."""
+    """Return the segment of two lines. Raise `LineFault`."""
     start, finish = _event(first), _event(second)
     if (
         not isinstance(start, SegmentMetadata)
@@ -245,26 +211,23 @@ def parse_entry(
         or start.id != finish.id
         or finish.state is not SegmentState.COPY_SEGMENT_FINISHED
     ):
-        raise EventsFileFault("a start and the finish of the same copy are expected in two lines")
+        raise LineFault("a start and the finish of the same copy are expected in two lines")
     entry = RestoredSegment(start, finish)
     try:
         expected = entry_fields(entry, prefix)
     except (NotPublishable, InvalidArgument) as error:
-        raise EventsFileFault(str(error)[:300]) from error
+        raise LineFault(str(error)[:300]) from error
     for line, should in zip((first, second), expected, strict=True):
         wrong = [name for name in {**line, **should} if line.get(name) != should.get(name)]
         if wrong:
             msg = f"{', '.join(sorted(wrong))[:200]}: not what the record in `value` says"
-            raise EventsFileFault(msg)
+            raise LineFault(msg)
     return entry
 
 
-def parse_end(found: Mapping[str, Any]) -> tuple[int, str]:
-    """Events and digest of the last line; raises `EventsFileFault`."""
-    events, sha256 = found.get("events"), found.get("sha256")
-    if type(events) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise EventsFileFault("the last line has neither a count nor a digest")
-    return events, sha256
+class EventsFileEnd(msgspec.Struct):
+    events: int
+    sha256: Sha256
 
 
 def _event(found: Mapping[str, Any]) -> object:
@@ -273,5 +236,5 @@ def _event(found: Mapping[str, Any]) -> object:
         if isinstance(value, str):
             return decode(base64.b64decode(value, validate=True))
     except (ValueError, binascii.Error) as error:
-        raise EventsFileFault("value: no base64") from error
-    raise EventsFileFault("value: the record is missing")
+        raise LineFault("value: no base64") from error
+    raise LineFault("value: the record is missing")

@@ -1,6 +1,7 @@
 """
-A unit of work: the manifests of some sets read, and segments recovered from them. This is what
-executors import. Whatever is wrong with a set is a value; nothing of a unit is secret.
+Manifests: a unit of work reads those of some sets, and recovers segments from them.
+
+Executors import this module. A fault of a set is a value; nothing of a unit is secret.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
 
 SETS_MAX: Final = 200
-"""Of one unit."""
 
 _KINDS: Final = {
     LayoutFault.MISSING: kinds.OBJECT_MISSING,
@@ -37,8 +37,6 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """Sets whose manifests are to be read."""
-
     store: StoreSettings
     prefix: str
     fields: CustomFields
@@ -47,7 +45,6 @@ class ReadTask:
 
 
 def read_sets(task: ReadTask) -> list[ReadSet]:
-    """What became of each set, in their order."""
     return [_read(task, one) for one in task.sets]
 
 
@@ -102,7 +99,7 @@ def _recovered(task: ReadTask, one: ListedSet, content: bytes) -> ReadSet:
 
 
 def _faults(one: ListedSet, manifest: Manifest) -> tuple[LayoutFinding, ...]:
-    """What is wrong with log and indexes, by their lengths."""
+    """Return the faults of log and indexes, by their lengths."""
     stored = {kind: StoredObject(size_bytes) for kind, size_bytes in one.sizes.items()}
     return verify_objects(manifest, stored)
 

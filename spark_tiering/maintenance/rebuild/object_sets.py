@@ -1,4 +1,7 @@
-"""A segment's objects as a listing has them, and what was read of its manifest. Values only."""
+"""
+Object sets: the objects of a segment by a listing, and the outcome of reading its manifest. Values
+only.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,14 @@ if TYPE_CHECKING:
 
 
 class ListedSet(NamedTuple):
-    """What a listing has of one segment."""
-
     segment_id: SegmentId
     start_offset: int
     sizes: Mapping[ObjectKind, int]
     modified_ms: int = 0
-    """When its manifest was written; of what is there, where there is none."""
+    """When its manifest was written, or, without one, another object."""
 
     @property
     def name(self) -> ObjectName:
-        """What the name of its manifest says."""
         return ObjectName(self.segment_id, self.start_offset, ObjectKind.MANIFEST)
 
     def key(self, prefix: str) -> str:
@@ -32,13 +32,11 @@ class ListedSet(NamedTuple):
 
 
 class ReadSet(NamedTuple):
-    """What became of reading the manifest of a set."""
-
     segment_id: SegmentId
     start_offset: int
     modified_ms: int
     segment: SegmentMetadata | None
-    """What it says; None where that is of no use."""
+    """The segment by its manifest; None where that is of no use."""
     code: str = ""
-    """Of the finding that says why not."""
+    """The code of the finding that says why."""
     detail: str = ""

@@ -1,8 +1,9 @@
 """
-Events out: by a log that this process has opened, or by a service.
+The publishing of events: through a log that this process opens, or through a service.
 
-A log of our own, or the topic of a cluster, takes every event as a broker writes it, and is read on
-to hear what became of each. A service judges events before it takes them. Blocking, for one thread.
+A folder, or the topic of a cluster, takes every event as a broker writes it, and the publisher
+reads on for the verdict on each. A service judges events before it takes them. Blocking, for one
+thread.
 """
 
 from __future__ import annotations
@@ -46,31 +47,27 @@ TIMEOUT_S: Final = 60.0
 
 
 class PartitionMetadata(NamedTuple):
-    """What the metadata has of one user partition now."""
-
     segments: Mapping[SegmentId, SegmentMetadata]
     gone: Collection[SegmentId] = ()
-    """Segments whose deletion is finished, among those that are asked about."""
+    """Segments in question whose deletion is finished."""
     deletion: str = ""
-    """How far the deletion of the whole partition is."""
+    """The state of the deletion of the whole partition."""
 
 
 class RebuildPublisher(Protocol):
-    """Who is told of events."""
-
     where: str
     """For people."""
     identity: LogIdentity | None
-    """None of a log that is not begun yet, and is only looked at."""
+    """None of a log that does not exist yet, and is only read."""
     judges: bool
-    """Whether it refuses copies that brokers would be let finish."""
+    """Whether it refuses copies that brokers could finish."""
 
     def known(self, partition: TopicIdPartition) -> PartitionMetadata:
-        """What is there of *partition* now."""
+        """Return what the metadata has of *partition* now."""
         ...
 
     def publish(self, events: Sequence[Event]) -> list[str]:
-        """Store them in their order; why each took no effect, empty where it did."""
+        """Store events in their order; return for each why it took no effect, or an empty text."""
         ...
 
     def close(self) -> None: ...
@@ -85,8 +82,8 @@ def open_publisher(
     is_written: bool,
 ) -> RebuildPublisher:
     """
-    Who publishes to what *access* says. A folder without a log is begun with *count* metadata
-    partitions; where nothing is written, it is left as it is.
+    Return the publisher for *access*. A folder without a log is begun with *count* metadata
+    partitions, unless nothing is to be written.
     """
     if not isinstance(access, EmbeddedAccess):
         return _ByService(tier, wanted)
@@ -116,7 +113,7 @@ def open_publisher(
 
 
 class _Nothing:
-    """A log that nobody has begun."""
+    """A log that does not exist."""
 
     judges = False
 
@@ -137,12 +134,10 @@ class _Nothing:
 
 @dataclass
 class _Place:
-    """One metadata partition, read as far as it goes."""
-
     replay: PartitionReplay
     gone: set[SegmentId] = field(default_factory=set)
     verdicts: dict[int, str] = field(default_factory=dict)
-    """By offset, what became of events that took no effect."""
+    """By offset, why events took no effect."""
 
     def take(self, chunk: AppliedChunk, wanted: Collection[SegmentId]) -> None:
         for offset, entry in chunk.entries.items():
@@ -159,7 +154,7 @@ class _Place:
 
 
 class _ByLog:
-    """By a log that is written to as brokers do it, and read on behind each write."""
+    """Writes to a log as brokers do, and reads on behind each write."""
 
     judges = False
 
@@ -210,7 +205,7 @@ class _ByLog:
         return outcomes
 
     async def _read_on(self, number: int) -> _Place:
-        """All of a metadata partition, up to the end that it has now."""
+        """Read a metadata partition up to its present end."""
         place = self._places.get(number)
         if place is None:
             replay = PartitionReplay(self._log, number, ReplayEnd(), timeout_s=TIMEOUT_S)
@@ -233,7 +228,7 @@ class _ByLog:
 
 
 class _ByService:
-    """By a service, that hears each event and says what became of it."""
+    """A service takes each event and returns its verdict."""
 
     judges = True
 

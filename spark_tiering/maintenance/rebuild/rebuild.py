@@ -1,14 +1,13 @@
 """
-The whole of a rebuild: the store is listed, manifests are read, then the metadata is asked, and
-what is missing in it becomes a file of events.
+The rebuild: the store is listed, manifests are read, then the metadata is read, and events that it
+lacks go into a file.
 
-The metadata is asked behind the listing: whatever was listed was begun by then, so what the
-metadata does not know is not just on its way.
+The metadata is read after the listing: a listed segment was begun by then, so a segment that the
+metadata does not have is not one that is being copied.
 """
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import time
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from spark_tiering.layout.custom_metadata import CUSTOM_METADATA_BYTES_MAX
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.maintenance.backup.new_file import new_file, require_free
-from spark_tiering.maintenance.backup.streams import compressing
+from spark_tiering.maintenance.json_lines import LineWriter, compressing, spaced_line
+from spark_tiering.maintenance.new_file import new_file, require_free
 from spark_tiering.maintenance.rebuild.bucket_reader import WAVE_SETS, BucketReader
 from spark_tiering.maintenance.rebuild.decision import (
     PartitionDifference,
@@ -37,10 +36,9 @@ from spark_tiering.maintenance.rebuild.document import (
     entry_fields,
     entry_of,
     head_fields,
-    line_of,
 )
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.rebuild.report import RebuildReport
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.results import ObjectAbsent
 
@@ -59,10 +57,8 @@ PIECE_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
-    """What a rebuild is told beside where everything is."""
-
     fields: CustomFields = CustomFields.NONE
-    """What brokers keep as custom metadata."""
+    """The fields that brokers keep as custom metadata."""
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX
     pasts: Sequence[DeletionHistory] = ()
     """Snapshots and backups."""
@@ -70,19 +66,19 @@ class RebuildOptions:
 
 
 def rebuild(
-    tier: Tier, path: Path | None, options: RebuildOptions, meter: RebuildMeter | None = None
+    tier: Tier, path: Path | None, options: RebuildOptions, meter: Meter | None = None
 ) -> RebuildReport:
     """
-    Compare the store with the metadata; what is missing in this is in the new file *path*, which is
-    not made where nothing is.
+    Compare the store with the metadata; write what it lacks into the new file *path*, which is
+    not made where nothing is missing.
     """
     if path is not None:
         require_free(path)
-    return _Rebuild(tier, options, meter or RebuildMeter()).run(path)
+    return _Rebuild(tier, options, meter or Meter()).run(path)
 
 
 class _Rebuild:
-    def __init__(self, tier: Tier, options: RebuildOptions, meter: RebuildMeter) -> None:
+    def __init__(self, tier: Tier, options: RebuildOptions, meter: Meter) -> None:
         self._tier = tier
         self._options = options
         request = tier.request
@@ -100,7 +96,7 @@ class _Rebuild:
         self._seen: set[TopicIdPartition] = set()
         self._cluster = tier.cluster
         self._topics: dict[str, Uuid | None] = {}
-        """The ids that the cluster has for names."""
+        """The topic ids of the cluster, by name."""
 
     def run(self, path: Path | None) -> RebuildReport:
         began_s = time.monotonic()
@@ -148,7 +144,7 @@ class _Rebuild:
     def _deleted(
         self, wave: Wave, present: dict[TopicIdPartition, dict[SegmentId, SegmentMetadata]]
     ) -> DeletedSegments:
-        """What is known of the deletion of sets that the metadata does not have."""
+        """Return the known deletions of sets that the metadata does not have."""
         wanted = {
             one.segment_id
             for partition, found in wave.items()
@@ -163,7 +159,6 @@ class _Rebuild:
         return told_by(pasts, wanted)
 
     def _is_known(self, partition: TopicIdPartition) -> bool:
-        """Whether the cluster has the topic, as far as there is one to be asked."""
         if self._cluster is None:
             return True
         if partition.topic not in self._topics:
@@ -172,7 +167,7 @@ class _Rebuild:
         return self._topics[partition.topic] == partition.topic_id
 
     def _judge_unlisted(self) -> None:
-        """Partitions that the metadata has and the store has not."""
+        """Judge partitions that the metadata has and the store does not."""
         moment = self._moment()
         for one in moment.partitions():
             if one.partition not in self._seen:
@@ -191,7 +186,7 @@ class _Rebuild:
             report.add_overlap(overlap)
 
     def _put(self, one: SegmentDecision, body: BinaryIO) -> SegmentDecision:
-        """Its events into the file; one that no broker could digest is broken."""
+        """Write its events into the file; a segment that no broker could decode is broken."""
         if one.fate is not RebuildFate.MISSING or one.segment is None:
             return one
         try:
@@ -200,11 +195,11 @@ class _Rebuild:
             return one._replace(
                 fate=RebuildFate.BROKEN, code=kinds.MANIFEST_MALFORMED.code, detail=str(error)
             )
-        body.writelines(line_of(line) for line in lines)
+        body.writelines(spaced_line(line) for line in lines)
         return one
 
     def _is_there_by_now(self, one: SegmentDecision) -> bool:
-        """Whether what the listing did not have was copied since."""
+        """Return whether a segment that was not listed was copied since."""
         if one.fate is not RebuildFate.LOST:
             return False
         key = object_key(
@@ -224,16 +219,13 @@ class _Rebuild:
             self._tier.now_ms(),
             {str(fate): count for fate, count in sorted(report.counts.items())},
         )
-        digest = hashlib.sha256()
         with new_file(path) as file, compressing(path, file) as write:
-            first = line_of(head_fields(head))
-            digest.update(first)
-            write(first)
+            lines = LineWriter(write, spaced_line)
+            lines.put(head_fields(head))
             body.seek(0)
             while piece := body.read(PIECE_BYTES):
-                digest.update(piece)
-                write(piece)
-            write(line_of(end_fields(2 * report.counts[RebuildFate.MISSING], digest.hexdigest())))
+                lines.add(piece)
+            lines.put(end_fields(2 * report.counts[RebuildFate.MISSING], lines.sha256))
 
 
 def _present(moment: TierMoment, partition: TopicIdPartition) -> dict[SegmentId, SegmentMetadata]:
@@ -241,7 +233,7 @@ def _present(moment: TierMoment, partition: TopicIdPartition) -> dict[SegmentId,
 
 
 def store_name(tier: Tier) -> str:
-    """The store, for people; no credential is in it."""
+    """Return the store for people; it holds no credential."""
     settings = tier.request.require_store
     if isinstance(settings, LocalSettings):
         return str(settings.folder)

@@ -1,4 +1,4 @@
-"""What a rebuild and its application tell of what they did. Pure."""
+"""The reports of a rebuild and of its application. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings import tier_findings as kinds
-from rlmm.findings.finding import Finding, Severity
+from rlmm.findings.finding import Finding
 from spark_tiering.maintenance.rebuild.decision import RebuildFate
+from spark_tiering.reporting.report import FINDINGS_MAX, LINES_MAX, FindingSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.rebuild.decision import SegmentDecision, SegmentOverlap
 
 VERSION: Final = 1
-FINDINGS_MAX: Final = 10_000
-"""That are kept one by one; all of them are counted."""
-SHOWN: Final = 20
 
 _KIND_OF: Final[dict[RebuildFate, FindingKind]] = {
     RebuildFate.MISSING: kinds.METADATA_LOST,
@@ -46,68 +44,40 @@ _WORDS: Final = {
 }
 
 
-@dataclass
-class FindingCounts:
-    """Findings, counted by code; the first ones are kept."""
-
-    findings: list[Finding] = field(default_factory=list)
-    by_code: Counter[str] = field(default_factory=Counter)
-    worst: Severity = Severity.NOTE
-
-    def add(self, kind: FindingKind, segment_id: SegmentId, start_offset: int, detail: str) -> None:
-        self.by_code[kind.code] += 1
-        self.worst = max(self.worst, kind.severity)
-        if len(self.findings) >= FINDINGS_MAX:
-            return
-        partition = segment_id.partition
-        subject = f"{partition.topic}-{partition.partition} segment {segment_id.uuid}"
-        fields = {
-            "topic": partition.topic,
-            "topic_id": str(partition.topic_id),
-            "partition": partition.partition,
-            "segment_id": str(segment_id.uuid),
-            "start_offset": start_offset,
-        }
-        self.findings.append(Finding(kind, subject, f"from {start_offset}: {detail}", "", fields))
-
-    def lines(self) -> Iterator[str]:
-        """For people: the worst first."""
-        ranked = sorted(self.findings, key=lambda one: -one.kind.severity)
-        for one in ranked[:SHOWN]:
-            yield f"{one.kind.code} {one.subject} {one.detail}"
-        count = sum(self.by_code.values())
-        if count > SHOWN:
-            codes = ", ".join(f"{number} {code}" for code, number in sorted(self.by_code.items()))
-            yield f"... {count} findings in all: {codes}"
-
-    def fields(self) -> dict[str, Any]:
-        return {
-            "findingCounts": dict(sorted(self.by_code.items())),
-            "findings": [one.view() for one in self.findings],
-        }
+def segment_finding(
+    kind: FindingKind, segment_id: SegmentId, start_offset: int, detail: str
+) -> Finding:
+    partition = segment_id.partition
+    subject = f"{partition.topic}-{partition.partition} segment {segment_id.uuid}"
+    fields = {
+        "topic": partition.topic,
+        "topic_id": str(partition.topic_id),
+        "partition": partition.partition,
+        "segment_id": str(segment_id.uuid),
+        "start_offset": start_offset,
+    }
+    return Finding(kind, subject, f"from {start_offset}: {detail}", fields=fields)
 
 
 @dataclass
 class RebuildReport:
-    """What is in the store, beside what the metadata has."""
-
     file: str = ""
-    """Where the events are; empty where there are none, or only the difference was wanted."""
+    """The file of events; empty without one."""
     store: str = ""
     identity: LogIdentity | None = None
     counts: Counter[RebuildFate] = field(default_factory=Counter)
     partitions: int = 0
-    """User partitions that were looked at."""
+    """User partitions that were compared."""
     unknown_keys: int = 0
     overlaps: int = 0
     doubtful: int = 0
-    """Overlaps of which the order of the finishes is not that of the starts."""
-    told: FindingCounts = field(default_factory=FindingCounts)
+    """Overlaps whose copies may have finished in another order than they started."""
+    found: FindingSample = field(default_factory=FindingSample)
     elapsed_s: float = 0.0
 
     @property
     def is_fine(self) -> bool:
-        """Whether metadata and store say the same."""
+        """Whether metadata and store agree."""
         return all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
 
     def add(self, one: SegmentDecision) -> None:
@@ -126,17 +96,19 @@ class RebuildReport:
             detail = f"the cluster has no topic of id {one.segment_id.partition.topic_id}"
         elif one.fate is RebuildFate.LOST:
             detail = "finished, and none of its objects is there"
-        self.told.add(kind, one.segment_id, one.start_offset, detail)
+        self.found.add(segment_finding(kind, one.segment_id, one.start_offset, detail))
 
     def add_overlap(self, one: SegmentOverlap) -> None:
-        """Two segments that are brought back hold the same offsets."""
         self.overlaps += 1
         self.doubtful += one.is_order_doubtful
         other = one.first.segment_id.uuid
         detail = f"it holds offsets that {other} holds, and comes behind it by its event's time"
         if one.is_order_doubtful:
             detail += "; its manifest was written before the other's, which may be the newer copy"
-        self.told.add(kinds.EXTENT_OVERLAP, one.second.segment_id, one.second.start_offset, detail)
+        second = one.second
+        self.found.add(
+            segment_finding(kinds.EXTENT_OVERLAP, second.segment_id, second.start_offset, detail)
+        )
 
     def lines(self) -> Iterator[str]:
         yield f"{self.partitions} user partitions of {self.store}"
@@ -152,7 +124,7 @@ class RebuildReport:
             )
         if self.unknown_keys:
             yield f"{self.unknown_keys:>9}  objects beside them have other names, and were left out"
-        yield from self.told.lines()
+        yield from self.found.lines()
         if self.file:
             events = 2 * self.counts[RebuildFate.MISSING]
             yield (
@@ -176,30 +148,29 @@ class RebuildReport:
             "doubtfulOverlaps": self.doubtful,
             "unknownKeys": self.unknown_keys,
             "elapsedS": round(self.elapsed_s, 3),
-            **self.told.fields(),
+            "findingCounts": self.found.by_code(),
+            "findings": [one.view() for one in self.found.findings],
         }
 
 
 @dataclass
 class ApplyReport:
-    """What was, or would be, published of a file."""
-
     file: str
     target: str = ""
     is_applied: bool = True
     published: int = 0
-    """Segments whose copy is finished now, by this call."""
+    """Segments whose copy this call finished."""
     resumed: int = 0
-    """Of them, those whose start was there already."""
+    """Of them, those whose start the metadata had already."""
     equal: int = 0
     refused: int = 0
     failed: int = 0
     left: int = 0
-    """Not tried, behind one that failed, or because a signal came."""
+    """Not tried, after a failure or a signal."""
     stopped_by: str = ""
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    told: FindingCounts = field(default_factory=FindingCounts)
+    found: FindingSample = field(default_factory=FindingSample)
     elapsed_s: float = 0.0
 
     @property
@@ -208,12 +179,11 @@ class ApplyReport:
         return not (self.refused or self.failed or self.left or self.stopped_by)
 
     def refuse(self, segment_id: SegmentId, start_offset: int, why: str) -> None:
-        """Nothing is published of a segment."""
         self.refused += 1
-        self.told.add(kinds.EVENT_REFUSED, segment_id, start_offset, why)
+        self.found.add(segment_finding(kinds.EVENT_REFUSED, segment_id, start_offset, why))
 
     def fail(self, segment_id: SegmentId, why: str) -> None:
-        """It could not be published, or nobody knows whether it was."""
+        """Count a segment that could not be published, or whose publishing is in doubt."""
         self.failed += 1
         if len(self.failures) < FINDINGS_MAX:
             self.failures.append(f"{segment_id}: {why}")
@@ -235,9 +205,9 @@ class ApplyReport:
             yield f"{self.left:>9}  were not tried; the same command goes on with them"
         if self.stopped_by:
             yield f"stopped by {self.stopped_by}"
-        yield from self.failures[:SHOWN]
+        yield from self.failures[:LINES_MAX]
         yield from (f"note: {text}" for text in self.notes)
-        yield from self.told.lines()
+        yield from self.found.lines()
 
     def document(self) -> dict[str, Any]:
         return {
@@ -256,5 +226,6 @@ class ApplyReport:
             "failures": self.failures,
             "notes": self.notes,
             "elapsedS": round(self.elapsed_s, 3),
-            **self.told.fields(),
+            "findingCounts": self.found.by_code(),
+            "findings": [one.view() for one in self.found.findings],
         }

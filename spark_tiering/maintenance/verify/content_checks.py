@@ -1,6 +1,6 @@
 """
-What is in a segment: its log read once and judged, with every index beside it, against each other
-and against the metadata. No I/O but by the source that is given.
+Content checks: the log of a segment is read once and checked, with each index, against the others
+and against the metadata. No I/O but through the given source.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from spark_tiering.segments.log_walk import LogBatch
 
 INTERVAL_BYTES: Final = 4096
-"""Of the indexes that are made on the way, and looked at by nobody."""
+"""Of the indexes that the pass builds and drops."""
 
 
 class SegmentContent(NamedTuple):
-    """What is wrong in a segment, and the producers behind it as its snapshot has them."""
+    """The faults of a segment, and the producers behind it as its snapshot has them."""
 
     faults: tuple[SegmentFault, ...]
     snapshot: bytes | None = None
     is_closed: bool = False
-    """It is encrypted, and nothing opens it."""
+    """The segment is encrypted, and no key opens it."""
 
 
 def check_content(
@@ -59,17 +59,14 @@ def check_content(
     allows_holes: bool,
 ) -> SegmentContent:
     """
-    Read and judge a segment of whose log *readable_bytes* are there.
-
-    *snapshot_before* is the producer snapshot of the segment that ends just below this one.
+    Check a segment of whose log *readable_bytes* exist. *snapshot_before* is the producer
+    snapshot of the segment that ends just below.
     """
     check = _Check(segment, source, readable_bytes, allows_holes=allows_holes)
     return check.run(snapshot_before)
 
 
 class _Check:
-    """One segment."""
-
     def __init__(
         self,
         segment: SegmentMetadata,
@@ -136,7 +133,7 @@ class _Check:
     # --------------------------------------------------------------------------------- the log
 
     def _pass_over(self, made: CompanionsOfLog, *, is_whole: bool) -> SegmentPass | None:
-        """The log against its indexes; `None` where it could not be read to its end."""
+        """Check the log against its indexes; return None where it could not be read to its end."""
         file = SegmentLogFile(ObjectKind.LOG, self._source, self._readable_bytes)
         size = self._source.log_bytes
         walk = LogWalk(FileStream(file, ObjectKind.LOG, size, SegmentPart.LOG))
@@ -196,7 +193,7 @@ class _Check:
         return SegmentFault(kind.code, part, self._source.where, plain(found.detail), lost)
 
     def _lost(self, position: int, next_offset: int) -> Offsets:
-        """Which offsets from *next_offset* on cannot be read."""
+        """Return the offsets from *next_offset* on that cannot be read."""
         manifest = self._source.manifest
         is_cut = manifest.is_compressed or manifest.is_encrypted
         chunk_bytes = manifest.chunks.original_chunk_bytes if is_cut else 0
@@ -205,7 +202,7 @@ class _Check:
         return salvage.lost(position, next_offset, self._segment.last_offset)
 
     def _seal_suspected(self) -> None:
-        """Where nothing at all can be opened, the manifest is at fault, and told of alone."""
+        """Where nothing can be opened the manifest is at fault, and it alone is reported."""
         damaged = [one for one in self._faults if one.code == tier_kinds.OBJECT_DAMAGED.code]
         if not self._is_sealed_throughout() or damaged[-1].part != ObjectKind.LOG:
             return
@@ -216,7 +213,7 @@ class _Check:
         self._faults.append(SegmentFault(code, ObjectKind.MANIFEST, key, detail, self._whole))
 
     def _is_sealed_throughout(self) -> bool:
-        """Whether it is encrypted, and no index that has bytes could be opened."""
+        """Return whether it is encrypted, and no index with bytes could be opened."""
         codes = {one.code for one in self._faults}
         is_damaged = tier_kinds.OBJECT_DAMAGED.code in codes
         return self._source.manifest.is_encrypted and is_damaged and not any(self._parts.values())
@@ -291,7 +288,7 @@ class _At(StrEnum):
 
 
 class _Order(OffsetOrder):
-    """The same order, which also says where it was broken, and which offsets lack their batch."""
+    """The order check that also records where it was broken, and which offsets lack their batch."""
 
     def __init__(self, segment: ListedSegment, *, allows_holes: bool) -> None:
         super().__init__(segment, allows_holes=allows_holes)
@@ -321,7 +318,7 @@ class _Order(OffsetOrder):
 
 
 class _EpochsFrom(EpochsJudge):
-    """Judges the epochs of the metadata by the batches from *begun* on."""
+    """Checks the epochs of the metadata by the batches from *begun* on."""
 
     def __init__(self, begun: int | None, epochs: Epochs) -> None:
         super().__init__("the metadata", epochs)

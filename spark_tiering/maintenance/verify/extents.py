@@ -1,9 +1,9 @@
 """
-Segments side by side, by metadata alone: offsets that are in none, or in two, and leader epochs
-that do not rise with offsets. Pure.
+Extents of neighbouring segments, by metadata alone: offsets that no segment or two segments hold,
+and leader epochs that do not rise with offsets. Pure.
 
-Judged as brokers look up: by leader epoch. What an epoch held that a later one has replaced is
-history, and what lies before the log's start is asked for by nobody.
+The check follows the look-ups of brokers, which go by leader epoch. Offsets of a replaced epoch are
+history, and readers never ask for offsets below the log start offset.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class ExtentFault(NamedTuple):
-    """One thing that is wrong between segments of a partition, or with the epochs of one."""
-
     code: str
     detail: str
     lost: tuple[tuple[int, int], ...] = ()
@@ -35,7 +33,7 @@ def judge_extents(
     finished: Sequence[SegmentMetadata],
     earliest: int | None = None,
 ) -> Iterator[ExtentFault]:
-    """What is wrong; *earliest* is where the log begins, `None` where nobody told."""
+    """Return the faults; *earliest* is the log start offset, None where it is unknown."""
     lineage = lineage_of(finished)
     log_start = max((earliest or 0, *(began_behind(one) or 0 for one in finished)))
     for gap in wanted_of(gaps_in(lineage, finished), log_start):

@@ -1,6 +1,6 @@
 """
-Faults as findings, and which offsets are lost with them: those that no other segment of the same
-leader epoch has, as far as that one is known to be whole. Pure.
+Findings of faults, and the offsets that are lost with them: those that no whole segment of the same
+leader epoch holds. Pure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ KINDS: Final[Mapping[str, FindingKind]] = {
 
 
 def finding_of(segment: SegmentMetadata, fault: SegmentFault) -> Finding:
-    """What is wrong with one segment."""
     where = f"segment {segment.id.uuid}, offsets {segment.start_offset} to {segment.last_offset}"
     text = f"{where}: {fault.detail}"
     if fault.lost and fault.lost != ((segment.start_offset, segment.last_offset),):
@@ -45,7 +44,6 @@ def finding_of(segment: SegmentMetadata, fault: SegmentFault) -> Finding:
 
 
 def extent_finding_of(partition: TopicIdPartition, fault: ExtentFault) -> Finding:
-    """What is wrong between segments."""
     return of_partition(
         KINDS[fault.code],
         partition,
@@ -65,8 +63,8 @@ def lost_of(
     broken: Sequence[tuple[SegmentMetadata, Offsets]], finished: Iterable[SegmentMetadata]
 ) -> Offsets:
     """
-    What of a partition cannot be read any more: of *broken* segments what is told beside each,
-    without what other *finished* ones have.
+    Return the offsets of a partition that cannot be read any more: those lost in *broken*
+    segments, without those that other *finished* ones hold.
     """
     names = {segment.id.uuid for segment, _ in broken}
     whole = _stretches_of(finished, names)
@@ -90,7 +88,7 @@ def _stretches_of(
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Rising ranges without those that touch."""
+    """Join ranges that touch; they rise."""
     held: tuple[int, int] | None = None
     for first, last in ranges:
         if held is not None and first <= held[1] + 1:

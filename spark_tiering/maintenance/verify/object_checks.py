@@ -1,6 +1,6 @@
 """
-A segment's objects against its manifest and its metadata, without reading them: three requests, as
-long as nothing is wrong. No I/O but by the store that is given.
+Object checks: the objects of a segment against its manifest and its metadata, by three requests
+where nothing is wrong. No I/O but through the given store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OBJECTS: Final = len(ObjectKind)
 REQUESTS: Final = 3
-"""For a segment with nothing wrong: one read, of its manifest, and two looks."""
+"""Of a segment without faults: one read of its manifest, and two looks."""
 
 _KINDS: Final[Mapping[LayoutFault, FindingKind]] = {
     LayoutFault.MISSING: tier_kinds.OBJECT_MISSING,
@@ -40,19 +40,19 @@ _KINDS: Final[Mapping[LayoutFault, FindingKind]] = {
 
 
 class ObjectChecks(NamedTuple):
-    """What is wrong, and what is needed to read the segment, where that is possible."""
+    """The faults, and what a reader of the segment needs."""
 
     faults: tuple[SegmentFault, ...]
     keys: Keys | None = None
     manifest: Manifest | None = None
     stored_bytes: Mapping[ObjectKind, int] = {}
-    """Of what is there and can be read at once."""
+    """The bytes that exist and can be read at once."""
 
 
 def examine_objects(
     store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces
 ) -> ObjectChecks:
-    """Everything that can be told of a segment without reading it; raises what the store raises."""
+    """Check a segment without reading its content. Raise what the store raises."""
     whole = ((segment.start_offset, segment.last_offset),)
     try:
         keys, manifest = find_manifest(store, segment, places)
@@ -87,7 +87,7 @@ def _without_manifest(
     unreadable: SegmentUnreadable,
     whole: Offsets,
 ) -> tuple[SegmentFault, ...]:
-    """That there is none, or none to go by, and what else is not there where it should be."""
+    """Report the missing or unusable manifest, and the other missing objects."""
     faults = [of_unreadable(unreadable, ObjectKind.MANIFEST, whole)]
     if unreadable.fault is ReadFault.MISMATCH:  # no store can have such keys
         return tuple(faults)
@@ -102,13 +102,12 @@ def _without_manifest(
 
 
 def of_unreadable(unreadable: SegmentUnreadable, part: str, lost: Offsets) -> SegmentFault:
-    """What stood in the way of reading."""
     kind = finding_kind(unreadable.fault)
     return SegmentFault(kind.code, part, plain(unreadable.where), plain(unreadable.detail), lost)
 
 
 def _of_object(found: LayoutFinding, keys: Keys, whole: Offsets) -> SegmentFault:
-    """A finding of `verify_objects`, which begins with the object's kind."""
+    """Return a finding of `verify_objects`, which begins with the object's kind."""
     name = ObjectKind(found.detail.partition(":")[0])
     kind = _KINDS.get(found.kind)
     if kind is None:  # the manifest contradicts itself
@@ -122,7 +121,7 @@ def _mismatch(found: LayoutFinding, keys: Keys, lost: Offsets) -> SegmentFault:
 
 
 def _is_about_size(manifest: Manifest, segment: SegmentMetadata, found: LayoutFinding) -> bool:
-    """Whether readers get other bytes by it: they go by both sizes."""
+    """Return whether readers would get other bytes: they go by both sizes."""
     is_other_size = manifest.chunks.original_bytes != segment.size_bytes
     return is_other_size and found.detail.startswith("a log of")
 

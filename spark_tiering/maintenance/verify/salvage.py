@@ -1,9 +1,9 @@
 """
-Which offsets of a log with damage in it can still be read. No I/O of its own.
+Salvage: which offsets of a damaged log can still be read. No I/O of its own.
 
-Behind damage a batch is looked for where the damaged one says that it ends, and where the offset
-index says that one begins; a chunk that cannot be opened is gone to its end. Where neither leads to
-a sound batch, all that follows counts as lost.
+Behind damage the reader looks for a batch where the damaged one says that it ends, and where the
+offset index says that one begins; a chunk that cannot be opened is lost to its end. Where neither
+leads to a sound batch, the rest counts as lost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LENGTH_AT: Final = 8
 
 
 def positions_of(offset_index: bytes | None) -> list[int]:
-    """Where batches begin by an offset index, as far as it can be believed."""
+    """Return where batches begin by an offset index, as far as it is plausible."""
     content = offset_index or b""
     whole = content[: len(content) // _ENTRY.size * _ENTRY.size]
     return sorted({position for _, position in _ENTRY.iter_unpack(whole) if position > 0})
@@ -43,8 +43,8 @@ def positions_of(offset_index: bytes | None) -> list[int]:
 
 class DamagedLogReader:
     """
-    Reads on behind damage. *chunk_bytes* is how much of the log is opened at once, 0 where it is
-    stored as it is; *positions* are those of `positions_of`.
+    Reads on behind damage. *chunk_bytes* is how much of the log is opened at once, 0 where it
+    is stored plain; *positions* are those of `positions_of`.
     """
 
     def __init__(
@@ -63,9 +63,8 @@ class DamagedLogReader:
 
     def lost(self, position: int, first_offset: int, last_offset: int) -> Offsets:
         """
-        What of the offsets from *first_offset* to *last_offset* has no sound batch.
-
-        *position* is where the batch should begin that holds the first of them.
+        Return the offsets from *first_offset* to *last_offset* that no sound batch holds.
+        The batch of the first should begin at *position*.
         """
         self._lost, self._expected = [], first_offset
         for _ in range(STRETCHES_MAX):
@@ -85,7 +84,10 @@ class DamagedLogReader:
             self._lost.append((self._expected, base_offset - 1))
 
     def _read_on(self, position: int, end: int, last_offset: int) -> tuple[int, int | None]:
-        """Batches from *position* on; where they stop, and where nothing can be read any more."""
+        """
+        Return the batches from *position* on, where they stop, and where nothing can be
+        read any more.
+        """
         file = SegmentLogFile("log", self._source, end)
         stream = FileStream(file, "log", end, SegmentPart.LOG)
         stream.position = position
@@ -102,7 +104,7 @@ class DamagedLogReader:
         return walk.stop, None
 
     def _next_position(self, stop: int, gone_at: int | None) -> int | None:
-        """Where another batch may begin; `None` where nothing says so."""
+        """Return where another batch may begin; None where nothing says so."""
         least = stop + 1
         if gone_at is not None:
             if not self._chunk_bytes:
@@ -116,7 +118,7 @@ class DamagedLogReader:
         yield from self._positions[at : at + 1]
 
     def _from_header(self, stop: int) -> Iterator[int]:
-        """Where the batch ends that begins at *stop*, if its header can be believed."""
+        """Return where the batch at *stop* ends, if its header is plausible."""
         with suppress(SegmentUnreadable):
             head = b"".join(self._source.pieces(stop, stop + LENGTH_FROM - 1))
             if len(head) == LENGTH_FROM:

@@ -1,8 +1,8 @@
 """
-Which segments are looked at, in which order, and in units of which size. Pure.
+The choice of segments: which are checked, in which order, in units of which size. Pure.
 
-The order is that of partitions and offsets, so that where a run has stopped can be said by one
-segment, and the next run begins behind it.
+The order is that of partitions and offsets: one segment says where a run has stopped, and the next
+run begins behind it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 
 SEGMENTS_MAX: Final = 100
-"""Of a unit: some seconds of requests."""
+"""Segments of a unit: some seconds of requests."""
 DEEP_BYTES_MAX: Final = 1024 * 1024 * 1024
-"""Of the logs of a unit that are read, one segment at least: some seconds as well."""
+"""Bytes of the logs that a unit reads, one segment at least: some seconds as well."""
 HASH_BYTES: Final = 8
 
 
 class SegmentRank(NamedTuple):
-    """Where a segment stands in the order."""
-
     topic: str
     partition: int
     topic_id: bytes
@@ -50,7 +48,7 @@ class SegmentRank(NamedTuple):
 
 
 def parse_after(token: str) -> SegmentRank | None:
-    """Behind which place a run begins; `None` for an empty text. Raises `ConfigError`."""
+    """Return the place behind which a run begins, None for an empty text. Raise `ConfigError`."""
     if not token:
         return None
     found = parse_object_key(f"{token}.{ObjectKind.LOG}")
@@ -61,12 +59,12 @@ def parse_after(token: str) -> SegmentRank | None:
 
 
 def token_of(segment: SegmentMetadata) -> str:
-    """How a place is written: as keys of the segment begin."""
+    """Return the text of a place: as keys of the segment begin."""
     return main_key(segment.id, segment.start_offset)
 
 
 def is_passed(partition: TopicIdPartition, after: SegmentRank | None) -> bool:
-    """Whether all of a partition lies before the place to begin behind."""
+    """Return whether all of a partition lies before the place."""
     own = (partition.topic, partition.partition, bytes(partition.topic_id))
     return after is not None and own < after[:3]
 
@@ -74,7 +72,6 @@ def is_passed(partition: TopicIdPartition, after: SegmentRank | None) -> bool:
 def behind(
     segments: Iterable[SegmentMetadata], after: SegmentRank | None
 ) -> Iterator[SegmentMetadata]:
-    """Those that come after a place."""
     for one in segments:
         if after is None or SegmentRank.of(one.id, one.start_offset) > after:
             yield one
@@ -83,7 +80,7 @@ def behind(
 def sampled(
     segments: Iterable[SegmentMetadata], sample: SegmentSample | None
 ) -> Iterable[SegmentMetadata]:
-    """Those that are drawn, in order; a number of them is known only when all have passed by."""
+    """Yield the drawn segments, in order; a sample by number needs all segments to pass first."""
     if sample is None:
         return segments
     seed = sample.seed.to_bytes(HASH_BYTES, signed=True)
@@ -100,7 +97,7 @@ def sampled(
 
 
 def expected_of(total: int, sample: SegmentSample | None) -> int:
-    """About how many of *total* segments are looked at."""
+    """Return about how many of *total* segments are checked."""
     if sample is None:
         return total
     if sample.count is not None:
@@ -110,8 +107,8 @@ def expected_of(total: int, sample: SegmentSample | None) -> int:
 
 def requests_of(segment: SegmentMetadata, options: VerifyOptions) -> int:
     """
-    The most requests that a segment takes with nothing wrong in it: the manifest may lie under the
-    last of the prefixes, and chunks may not fill what is asked for at once.
+    Return the most requests of a segment without faults: its manifest may lie under the last
+    prefix, and chunks may not fill a request.
     """
     places = KeyPlaces(("", *options.old_prefixes))
     try:

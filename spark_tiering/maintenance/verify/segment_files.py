@@ -1,8 +1,6 @@
 """
-A tiered segment as the files that a broker had, for those who judge such: its log as a stream that
-goes forward, its indexes in memory.
-
-What cannot be read raises `SegmentUnreadable` out of whoever reads; `reached` says how far.
+The files of a tiered segment, as a broker has them: its log as a forward stream, its indexes in
+memory. A read that fails raises `SegmentUnreadable`; `reached` says how far it came.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SegmentLogFile:
-    """The log of a segment as the only file of a partition, of which *readable_bytes* are there."""
+    """The log of a segment as the only file of a partition, of which *readable_bytes* exist."""
 
     piece_bytes = PIECE_BYTES
 
@@ -34,11 +32,10 @@ class SegmentLogFile:
         self._position = -1
 
     def facts(self) -> Mapping[str, SourceFileFacts]:
-        """The log as long as it should be."""
         return {self.name: SourceFileFacts(self._source.log_bytes, -1)}
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes [start, start + size) of the log; fewer where what is readable ends."""
+        """Return the bytes [start, start + size) of the log; fewer where the readable ones end."""
         del name
         if start != self._position:
             self._held, self._position = memoryview(b""), start
@@ -73,11 +70,9 @@ class MemoryFile:
         return {}
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """The bytes [start, start + size)."""
         del name
         return self._content[start : start + size]
 
 
 def stream_of(content: bytes, part: SegmentPart) -> FileStream:
-    """A stream of an index in memory, called as its part."""
     return FileStream(MemoryFile(content), part.value, len(content), part)

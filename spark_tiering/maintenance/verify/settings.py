@@ -1,4 +1,4 @@
-"""What is looked at, how closely, and at what pace. Values only."""
+"""The settings of a verification: how closely, and at what pace. Values only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAMPLE_MAX: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class SegmentSample:
-    """Some of the segments, drawn at random; the same *seed* draws the same ones."""
+    """A random sample of segments; the same *seed* draws the same ones."""
 
     count: int | None = None
     share: float | None = None
@@ -38,19 +38,16 @@ class SegmentSample:
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """How a tier is verified."""
-
     is_deep: bool = False
-    """Logs and indexes are read and judged as well."""
+    """Logs and indexes are read and checked as well."""
     sample: SegmentSample | None = None
     max_requests: int | None = None
     """Of the whole: no segment is begun that could take more."""
     pace: PaceLimits = UNBOUND
     """Of the whole; each slot gets its share."""
     old_prefixes: tuple[str, ...] = ()
-    """Under which objects were written before."""
     key_ring: KeyRingSettings | None = None
     allows_holes: bool = False
-    """Offsets without records are none lost: for topics that are compacted."""
+    """Offsets without records are not lost: for compacted topics."""
     after: str = ""
-    """Begin behind this segment: where an earlier report says that it has stopped."""
+    """Begin behind this segment, where an earlier report has stopped."""

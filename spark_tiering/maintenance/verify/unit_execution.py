@@ -1,9 +1,8 @@
 """
-One unit where it runs: segments looked at one after the other, with the process's own store and key
-ring, at the pace of its slot.
+The execution of one unit: segments are checked one after the other, with the store and the key ring
+of the process, at the pace of the slot.
 
-Whatever goes wrong with the store is told of the segment at which it did; where nothing can be
-looked at at all, of the unit.
+A failure of the store is reported of its segment; where nothing can be checked at all, of the unit.
 """
 
 from __future__ import annotations
@@ -39,11 +38,10 @@ if TYPE_CHECKING:
     from spark_tiering.stores.results import GetOutcome, ObjectAbsent, ObjectFacts
 
 REFUSALS_MAX: Final = 5
-"""Segments in a row at which a store fails before the rest of the unit is left alone."""
+"""Failures of the store in a row after which the rest of the unit is skipped."""
 
 
 def verify_unit(unit: VerifyUnit) -> UnitVerdict:
-    """Carry out one unit in this process, with the process's own store."""
     try:
         store = process_store(unit.store)
         ring = process_key_ring(unit.key_ring)
@@ -55,7 +53,6 @@ def verify_unit(unit: VerifyUnit) -> UnitVerdict:
 def carry_out(
     unit: VerifyUnit, store: ObjectReader, ring: KeyRing | None, throttle: Throttle
 ) -> UnitVerdict:
-    """The same with a store, a ring and a pace of the caller's."""
     looking = _Looking(unit, ThrottledReader(store, throttle), ring)
     found = []
     for at, segment in enumerate(unit.segments):
@@ -66,7 +63,10 @@ def carry_out(
 
 
 class ThrottledReader:
-    """A store, each question counted and at the pace; bytes are paid for by who asks next."""
+    """
+    A store whose requests are counted and paced; the next request waits for the bytes of the
+    last one.
+    """
 
     def __init__(self, store: ObjectReader, throttle: Throttle) -> None:
         self.requests = 0
@@ -90,8 +90,6 @@ class ThrottledReader:
 
 
 class _Looking:
-    """The segments of one unit, in order."""
-
     def __init__(self, unit: VerifyUnit, store: ThrottledReader, ring: KeyRing | None) -> None:
         self._unit = unit
         self._store = store
@@ -111,7 +109,6 @@ class _Looking:
         )
 
     def at(self, segment: SegmentMetadata) -> tuple[SegmentFault, ...]:
-        """What is wrong with one segment."""
         if self._refused >= REFUSALS_MAX:
             return (_not_looked_at(f"left alone after {self._refused} failures: {self._why}"),)
         try:
@@ -152,7 +149,7 @@ class _Looking:
         return merged(seen, content.faults)
 
     def _snapshot_below(self, segment: SegmentMetadata) -> bytes | None:
-        """The producers below a segment, where the one before it ends there."""
+        """Return the producers below a segment, where the segment before ends there."""
         if self._snapshot is None:
             return None
         before, content = self._snapshot
@@ -161,7 +158,7 @@ class _Looking:
 
 
 def readable_bytes(manifest: Manifest, stored_bytes: int) -> int:
-    """How much of a log can be read of an object that has so many bytes."""
+    """Return how much of a log can be read of an object with so many bytes."""
     chunks = manifest.chunks
     if stored_bytes >= chunks.stored_bytes:
         return chunks.original_bytes
@@ -178,8 +175,8 @@ def readable_bytes(manifest: Manifest, stored_bytes: int) -> int:
 
 def merged(seen: ObjectChecks, content: tuple[SegmentFault, ...]) -> tuple[SegmentFault, ...]:
     """
-    Both looks at one segment. What reading tells of the log is exact; of an object that is not
-    there, or too short, it tells nothing new.
+    Join the faults of both checks of one segment. Those of reading the log are exact, but say
+    nothing new about an object that is missing or too short.
     """
     read = [one for one in content if one.part == ObjectKind.LOG]
     is_closed = any(one.part == ObjectKind.MANIFEST for one in content)

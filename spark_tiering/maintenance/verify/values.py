@@ -1,4 +1,4 @@
-"""What a unit is told and tells. Values only; all of it is pickled, and nothing in it is secret."""
+"""The values of a verification unit. All of it is pickled, and nothing in it is secret."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ DETAIL_CHARACTERS_MAX = 500
 
 
 class SegmentFault(NamedTuple):
-    """One thing that is wrong with one segment."""
-
     code: str
     part: str
-    """The object, or the index in it; empty where it is the segment as a whole."""
+    """The object, or the index in it; empty for the segment as a whole."""
     where: str
-    """The key that was asked for."""
+    """The key of the object."""
     detail: str
     lost: Offsets = ()
-    """What cannot be read by its fault."""
+    """Offsets that cannot be read because of the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyUnit:
-    """Segments to look at, those of one partition in order."""
+    """Segments to check, those of one partition in order."""
 
     number: int
     job_id: str
@@ -46,26 +44,23 @@ class VerifyUnit:
 
 
 class SegmentFaults(NamedTuple):
-    """What is wrong with one segment of a unit."""
-
     at: int
-    """Which one of the unit's."""
+    """The index of the segment in the unit."""
     faults: tuple[SegmentFault, ...]
 
 
 class VerifyWork(NamedTuple):
-    """What was done, in figures that add up."""
+    """Figures that add up."""
 
     segments: int = 0
     objects: int = 0
-    """Asked after."""
     requests: int = 0
     read_bytes: int = 0
-    """Of logs, as they were when they were stored."""
+    """Of logs, as they were before they were stored."""
     elsewhere: int = 0
     """Segments that lie under an older prefix."""
     opened: int = 0
-    """Segments that were encrypted, and were read."""
+    """Encrypted segments that were read."""
 
     def plus(self, other: VerifyWork) -> VerifyWork:
         return VerifyWork(*(one + more for one, more in zip(self, other, strict=True)))
@@ -73,16 +68,16 @@ class VerifyWork(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnitVerdict:
-    """What a unit found; whatever has no faults is fine."""
+    """A segment without faults is not listed."""
 
     number: int
     found: tuple[SegmentFaults, ...]
     work: VerifyWork
     failed: str = ""
-    """Why it could not look at anything."""
+    """Why the unit could not check anything."""
 
 
 def plain(detail: str) -> str:
-    """A text that is safe to print and to keep: one line, of bounded length."""
+    """Return a text that is safe to print and to keep: one line, of bounded length."""
     line = "".join(one if one.isprintable() else "?" for one in detail)
     return line[:DETAIL_CHARACTERS_MAX]

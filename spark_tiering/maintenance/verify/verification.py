@@ -1,12 +1,11 @@
 """
-The driver of a verification: segments out of the metadata into units, units in waves to the engine,
-and what is wrong held against the metadata once more before it is told.
+The verification: segments of the metadata go into units, units in waves to the engine, and each
+fault is compared once more with the metadata before it is reported.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,8 +17,7 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.request import unmet_notes
 from spark_tiering.maintenance.verify.extents import judge_extents
 from spark_tiering.maintenance.verify.fault_findings import extent_finding_of, finding_of, lost_of
-from spark_tiering.maintenance.verify.progress import VerifyMeter
-from spark_tiering.maintenance.verify.report import FINDINGS_MAX, VerifyReport
+from spark_tiering.maintenance.verify.report import VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     behind,
     expected_of,
@@ -38,31 +36,33 @@ from spark_tiering.maintenance.verify.values import (
     VerifyWork,
     plain,
 )
+from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import FindingSample
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.places import KeyPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from rlmm.findings.finding import Finding
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.tier import Tier, TierMoment
     from spark_tiering.maintenance.verify.settings import VerifyOptions
     from spark_tiering.maintenance.verify.values import Offsets
+    from spark_tiering.reporting.progress import Progress
 
 UNITS_AT_ONCE: Final = 8
-"""Of a wave, for each slot: at its end slots wait for each other."""
+"""Of a wave, for each slot: slots wait for each other at its end."""
 SUSPECTS_MAX: Final = 1_000
-"""Held before the metadata is asked anew."""
+"""Segments with faults that are held before the metadata is read anew."""
+CHECKED: Final = "segments checked"
 BUDGET: Final = "the budget of requests is used up"
 
 
 class SuspectSegment(NamedTuple):
-    """A segment with something wrong, as it was when it was listed."""
+    """A segment with faults, as it was when it was listed."""
 
     segment: SegmentMetadata
     faults: tuple[SegmentFault, ...]
@@ -76,16 +76,13 @@ def verify_tier(
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> VerifyReport:
     """
-    Look at every finished segment that is wanted.
-
-    Raises what says something of store, metadata or engine as a whole.
+    Check every finished segment that is wanted. Raise the errors of store, metadata or engine
+    as a whole.
     """
     return _Verification(tier, options, why_stop, on_progress).run()
 
 
 class _Verification:
-    """One run."""
-
     def __init__(
         self,
         tier: Tier,
@@ -101,11 +98,10 @@ class _Verification:
         self._job_id = uuid.uuid4().hex
         self._work = VerifyWork()
         self._planned_requests = 0
-        self._findings: list[Finding] = []
-        self._counts: Counter[str] = Counter()
+        self._found = FindingSample()
         self._suspects: list[SuspectSegment] = []
         self._extents: dict[TopicIdPartition, int | None] = {}
-        """Partitions in which something is wrong between segments, with where their log begins."""
+        """Partitions with faults between segments, with their log start offsets."""
         self._lost: dict[TopicIdPartition, Offsets] = {}
         self._broken: dict[TopicIdPartition, list[tuple[SegmentMetadata, Offsets]]] = {}
         self._gone = 0
@@ -123,7 +119,9 @@ class _Verification:
         partitions = [one.partition for one in summaries]
         earliest = self._earliest(partitions)
         chosen = sampled(self._segments(moment, partitions, earliest), self._options.sample)
-        meter = VerifyMeter(expected_of(total, self._options.sample), self._on_progress)
+        meter = Meter(self._on_progress)
+        expected = expected_of(total, self._options.sample)
+        meter.expect(CHECKED, expected, failed_as="with findings")
         self._look_at(behind(chosen, self._after), meter)
         self._confirm()
         self._judge_lost()
@@ -142,8 +140,7 @@ class _Verification:
             len(partitions),
             total,
             self._work,
-            tuple(self._findings),
-            dict(self._counts),
+            self._found,
             self._lost,
             self._gone,
             self._options.sample,
@@ -157,7 +154,6 @@ class _Verification:
     def _earliest(
         self, partitions: list[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int | None]:
-        """Where each log begins, where the cluster tells."""
         cluster = self._tier.cluster
         if cluster is None:
             return {}
@@ -174,7 +170,7 @@ class _Verification:
         partitions: Iterable[TopicIdPartition],
         earliest: Mapping[TopicIdPartition, int | None],
     ) -> Iterator[SegmentMetadata]:
-        """Finished segments in order; each partition's are judged side by side on the way."""
+        """Yield finished segments in order, and judge the extents of each partition on the way."""
         sample = self._options.sample
         is_counted = sample is not None and sample.count is not None
         for partition in partitions:
@@ -187,7 +183,7 @@ class _Verification:
 
     # ---------------------------------------------------------------------------- looking at them
 
-    def _look_at(self, segments: Iterator[SegmentMetadata], meter: VerifyMeter) -> None:
+    def _look_at(self, segments: Iterator[SegmentMetadata], meter: Meter) -> None:
         groups = in_groups(self._within_budget(segments), self._options)
         first = next(groups, None)
         if first is None:
@@ -207,7 +203,7 @@ class _Verification:
                 self._confirm()
 
     def _within_budget(self, segments: Iterator[SegmentMetadata]) -> Iterator[SegmentMetadata]:
-        """Segments as long as each of them can be afforded."""
+        """Yield segments as long as the budget of requests allows."""
         limit = self._options.max_requests
         for one in segments:
             self._planned_requests += requests_of(one, self._options)
@@ -217,7 +213,7 @@ class _Verification:
             yield one
 
     def _probe(self, segment: SegmentMetadata) -> None:
-        """See that the store is there before anybody is sent to it; raises what it raises."""
+        """Raise what the store raises as a whole, before units are sent to it."""
         places = KeyPlaces((self._tier.request.prefix,))
         try:
             (keys, *_) = places.candidates(segment.id, segment.start_offset)
@@ -241,13 +237,13 @@ class _Verification:
             options.pace.share(engine.slots),
         )
 
-    def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: VerifyMeter) -> None:
-        """One wave; what it did not come to is left for the next run."""
+    def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: Meter) -> None:
+        """Run one wave; the next run continues with what it did not reach."""
 
         def arrived(outcome: UnitVerdict | UnitLost) -> None:
             if isinstance(outcome, UnitVerdict):
                 self._work = self._work.plus(outcome.work)
-                meter.came_back(outcome)
+                count_unit(meter, outcome)
             if not self._stopped and (why := self._why_stop()):
                 self._stopped = why
                 engine.cancel()
@@ -268,7 +264,7 @@ class _Verification:
     # ---------------------------------------------------------------------- before it is told
 
     def _confirm(self) -> None:
-        """Hold what is wrong against the metadata of now, and tell what is left of it."""
+        """Compare the faults with the metadata of now, and report those that are left."""
         suspects, self._suspects = self._suspects, []
         extents, self._extents = self._extents, {}
         if not suspects and not extents:
@@ -279,12 +275,11 @@ class _Verification:
         for partition, earliest in extents.items():
             finished = list(_finished(moment, partition))
             for found in judge_extents(partition, finished, earliest):
-                self._tell(extent_finding_of(partition, found))
+                self._found.add(extent_finding_of(partition, found))
 
     def _tell_of(
         self, moment: TierMoment, partition: TopicIdPartition, suspects: list[SuspectSegment]
     ) -> None:
-        """What is left of one partition's."""
         try:
             shard = moment.state(partition)
         except UnknownPartition:
@@ -295,18 +290,13 @@ class _Verification:
                 self._gone += 1
                 continue
             for fault in faults:
-                self._tell(finding_of(segment, fault))
+                self._found.add(finding_of(segment, fault))
             lost = tuple(sorted({one for fault in faults for one in fault.lost}))
             if lost:
                 self._broken.setdefault(partition, []).append((segment, lost))
 
-    def _tell(self, finding: Finding) -> None:
-        self._counts[finding.kind.code] += 1
-        if len(self._findings) < FINDINGS_MAX:
-            self._findings.append(finding)
-
     def _judge_lost(self) -> None:
-        """What of the offsets of broken segments no other segment has."""
+        """Find the lost offsets of broken segments that no other segment holds."""
         if not self._broken:
             return
         moment = self._tier.moment()
@@ -316,6 +306,12 @@ class _Verification:
                 self._lost[partition] = lost
 
 
+def count_unit(meter: Meter, verdict: UnitVerdict) -> None:
+    """Count the segments of a unit: those with findings as failed."""
+    failed, work = len(verdict.found), verdict.work
+    meter.add(CHECKED, max(work.segments, failed), failed=failed, size_bytes=work.read_bytes)
+
+
 def _finished(moment: TierMoment, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:
     for one in moment.segments(partition):
         if one.state is SegmentState.COPY_SEGMENT_FINISHED:
@@ -323,7 +319,7 @@ def _finished(moment: TierMoment, partition: TopicIdPartition) -> Iterator[Segme
 
 
 def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[SuspectSegment]:
-    """What a unit found; where nobody came back, that nothing is known of its segments."""
+    """Return the faults of a unit; of a unit that was lost every segment is unreadable."""
     if isinstance(outcome, UnitVerdict) and not outcome.failed:
         return [SuspectSegment(unit.segments[one.at], one.faults) for one in outcome.found]
     why = outcome.why if isinstance(outcome, UnitLost) else outcome.failed
@@ -332,7 +328,7 @@ def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[Susp
 
 
 def _is_still_there(shard: Shard, segment: SegmentMetadata) -> bool:
-    """Whether a segment is still said to be whole, and nobody is about to delete its topic."""
+    """Return whether a segment is still finished, and its topic not being deleted."""
     found = shard.segment(segment.id)
     is_deleted = shard.partition_delete(segment.id.partition) is not None
     is_finished = found is not None and found.state is SegmentState.COPY_SEGMENT_FINISHED

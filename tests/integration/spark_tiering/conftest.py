@@ -1,4 +1,4 @@
-"""Places of a tier in which copy jobs run, and a tier of one topic in a folder."""
+"""Fixtures of tier commands, and a tier of one topic in a folder that data sources read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.cli.tier_command import Command, forget_environment
 from tests.support.datasource.readable_tiers import store_in, tier_in, usual_log
 from tests.support.tier.job_folders import TierPlace
+from tests.support.tier.lost_tiers import Lost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,9 +19,28 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands find no settings in the environment of the machine."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
     """Two partitions with two segments each that can be copied."""
     return TierPlace(tmp_path)
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Command:
+    """The command for a place whose segments are copied."""
+    command = Command(TierPlace(tmp_path))
+    assert command.place.run().is_fine
+    return command
+
+
+@pytest.fixture
+def lost(tmp_path: Path) -> Lost:
+    return Lost(tmp_path)
 
 
 @pytest.fixture
@@ -33,6 +54,6 @@ def store(tmp_path: Path) -> LocalStore:
 
 
 @pytest.fixture
-def tier(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
+def read_options(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
     """Options of a reader of the tier."""
     return tier_in(tmp_path, log)

@@ -239,7 +239,7 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
         ):
             assert other.cluster is not None
             (held,) = other.cluster.partition_facts(lambda name: name == "many-two")
-            life.claim(other, [JobTopic(held.topic, held.topic_id)])
+            life.claim([JobTopic(held.topic, held.topic_id)])
             report = adopt(at, QUICK)
         assert not report.is_fine
         assert not report.is_busy

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from rlmm.cli.main import cli
 from rlmm.errors import ConfigError
@@ -21,13 +22,12 @@ from rlmm.records.writer import build_batch
 from spark_tiering.maintenance.backup import import_ as importing
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
-from spark_tiering.maintenance.backup.progress import BackupMeter
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.reporting.progress import Meter
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.cli.tier_command import forget_environment
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.tier.job_folders import begin_log, digest_of_tree
 from tests.support.tier.metadata_answers import answers_in
@@ -43,15 +43,11 @@ ODD = (
 )
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """An embedded log of few partitions, with copies, and records that nobody understands."""
     folder = tmp_path / "archive"
     asyncio.run(begin_log(folder / "log"))
     with open_tier(CareRequest(embedded=folder)) as tier:
@@ -65,7 +61,6 @@ def archive(tmp_path: Path) -> Path:
 
 
 async def append_odd(log: Path) -> None:
-    """What other releases may have written."""
     async with await LogRegistry.open(log) as registry:
         partition = await registry.partition(TOPIC, 0)
         await partition.append(build_batch(ODD, 0), timeout_s=5)
@@ -76,14 +71,12 @@ def backup(*arguments: object) -> Result:
 
 
 def exported(file: Path, folder: Path) -> bytes:
-    """The backup of the embedded log in *folder*."""
     done = backup("export", file, "--embedded", folder)
     assert done.exit_code == 0, done.output
     return file.read_bytes()
 
 
 def records_in(folder: Path) -> dict[str, str]:
-    """The files of records of an embedded log."""
     files = digest_of_tree(folder / "log")
     return {name: digest for name, digest in files.items() if name.endswith(".log")}
 
@@ -244,7 +237,7 @@ def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
     with writing(holed, type(header)(header.identity, extents)) as into:
         for row in rows:
             moved = row.offset + (50 if row.place == place and row.offset > 0 else 0)
-            into.add(row._replace(offset=moved))
+            into.add(replace(row, offset=moved))
     expected = sum(row.place == place and row.offset > 0 for row in rows)
     for more in ((), ("--apply",)):
         done = backup("import", holed, "--embedded", tmp_path / "blank", *more)
@@ -303,7 +296,7 @@ def test_export_when_sigterm_comes_then_leaves_no_file_and_nothing_half_made(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Ctrl-C does."""
-    monkeypatch.setattr(BackupMeter, "tell", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(Meter, "reach", lambda *_: signal.raise_signal(signal.SIGTERM))
     kept = tmp_path / "kept"
     kept.mkdir()
     before = signal.signal(signal.SIGTERM, lambda *_: None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from msgspec.structs import replace
 
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import ConfigError
@@ -43,7 +44,6 @@ ORDERS = tp("orders", 0)
 
 
 async def own_access(kafka: TieredKafka, **settings: str) -> EmbeddedAccess:
-    """A topic of our own on a real broker, in the form of a metadata topic."""
     topic = own_topic("care")
     settings = {"retention.ms": "-1"} | settings
     await create_topic(kafka.login, topic, partitions=COUNT, settings=settings)
@@ -51,8 +51,6 @@ async def own_access(kafka: TieredKafka, **settings: str) -> EmbeddedAccess:
 
 
 class OfTopic:
-    """What an export needs of a tier, over the topic of *access*."""
-
     def __init__(self, access: EmbeddedAccess) -> None:
         self._thread = LoopThread("care-kafka")
         self._kafka = self._thread.wait(KafkaLog.open(kafka_settings(access)))
@@ -64,7 +62,6 @@ class OfTopic:
 
 
 def exported(access: EmbeddedAccess, file: Path) -> BackupExportReport:
-    """The backup of the topic of *access*."""
     tier = OfTopic(access)
     try:
         return export_backup(cast("Tier", tier), file)
@@ -165,7 +162,7 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     again = [
         row for row in open_backup(tmp_path / "b.parquet").rows() if isinstance(row, BackupRow)
     ]
-    assert [row._replace(offset=0) for row in again] == [row._replace(offset=0) for row in ROWS]
+    assert [replace(row, offset=0) for row in again] == [replace(row, offset=0) for row in ROWS]
 
 
 async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
@@ -186,7 +183,6 @@ async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
 
 
 async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None:
-    """A transaction in the first partition: its records, and the marker behind them."""
     producer: Any = AIOKafkaProducer(
         bootstrap_servers=kafka.bootstrap, transactional_id=f"{topic}-writer"
     )

@@ -24,7 +24,6 @@ ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 
 
 def finish(request: CareRequest) -> tuple[list[str], list[str]]:
-    """What is there before a copy of each of two topics was published, and after."""
     with open_tier(request) as tier:
         before = [str(one.partition) for one in tier.moment().partitions()]
         writer = tier.writer()

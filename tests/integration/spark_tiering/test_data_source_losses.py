@@ -38,27 +38,27 @@ if TYPE_CHECKING:
 
 
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
-    log: WrittenLog, tier: dict[str, str], caplog: pytest.LogCaptureFixture
+    log: WrittenLog, read_options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """By name and offsets; the other rows are all there where losses are borne."""
     gone = log.tiered[2]
-    path_of(tier, gone, ObjectKind.MANIFEST).unlink()
+    path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
     told = f"orders-0: no offsets {gone.start_offset} to {gone.last_offset}"
     with pytest.raises(DataLost, match=f"{told}: no segment of the tier has them"):
-        rows_read(tier)
-    left = rows_read({**tier, "failOnDataLoss": "false"})
+        rows_read(read_options)
+    left = rows_read({**read_options, "failOnDataLoss": "false"})
     assert left == [*log.rows(0, gone.start_offset), *log.rows(gone.last_offset + 1)]
     offsets = gone.last_offset - gone.start_offset + 1
     assert f"{offsets} offsets are left out: {told}" in caplog.text
 
 
 def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_is_given(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """Markers may have been in what is missing."""
     gone = log.tiered[2]
-    path_of(tier, gone, ObjectKind.MANIFEST).unlink()
-    options = {**tier, "isolationLevel": "read_committed"}
+    path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
+    options = {**read_options, "isolationLevel": "read_committed"}
     with pytest.raises(DataLost):
         rows_read(options)
     found = rows_read({**options, "failOnDataLoss": "false"})
@@ -69,60 +69,62 @@ def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_
 
 
 def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """`earliest` is what is there; an offset that is named is meant."""
     gone = log.tiered[0]
     for kind in ObjectKind:
-        path_of(tier, gone, kind).unlink()
+        path_of(read_options, gone, kind).unlink()
     first = log.tiered[1].start_offset
-    assert rows_read(tier) == log.rows(first)
-    options = {**tier, "startingOffsets": '{"orders": {"0": 2}}'}
+    assert rows_read(read_options) == log.rows(first)
+    options = {**read_options, "startingOffsets": '{"orders": {"0": 2}}'}
     with pytest.raises(DataLost, match=f"no offsets 2 to {first - 1}: they lie below all"):
         rows_read(options)
     assert rows_read({**options, "failOnDataLoss": "false"}) == log.rows(first)
 
 
 def test_end_when_it_lies_behind_the_tier_then_it_is_named(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """What is not tiered yet is not silently left out."""
     end = log.tier_end
-    options = {**tier, "endingOffsets": f'{{"orders": {{"0": {end + 10}}}}}'}
+    options = {**read_options, "endingOffsets": f'{{"orders": {{"0": {end + 10}}}}}'}
     with pytest.raises(DataLost, match=f"no offsets {end} to {end + 9}: they lie behind all"):
         rows_read(options)
 
 
 def test_start_when_it_lies_behind_the_tier_then_it_is_named(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """An offset of another topic, or one that was not tiered yet: no empty answer."""
     end = log.tier_end
-    options = {**tier, "startingOffsets": f'{{"orders": {{"0": {end + 7}}}}}'}
+    options = {**read_options, "startingOffsets": f'{{"orders": {{"0": {end + 7}}}}}'}
     with pytest.raises(DataLost, match=f"no offsets {end} to {end + 6}: they lie behind all"):
         rows_read(options)
     assert rows_read({**options, "failOnDataLoss": "false"}) == []
 
 
 def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """Retention at work while a query runs; rows that came before are right."""
 
-    shares, reading = planned(tier)
+    shares, reading = planned(read_options)
     gone = log.tiered[3]
-    path_of(tier, gone, ObjectKind.LOG).unlink()
+    path_of(read_options, gone, ObjectKind.LOG).unlink()
     pieces = [piece for share in shares for piece in share]
     with pytest.raises(DataLost, match=r"TIER-OBJECT-MISSING.*when this was planned"):
         list(read_piece(pieces[3], reading))
     assert list(read_piece(pieces[2], reading))
 
 
-def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(tier: dict[str, str]) -> None:
+def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(
+    read_options: dict[str, str],
+) -> None:
     """And no empty answer; a pattern may match nothing."""
     with pytest.raises(ConfigError, match="nothing is there of payments"):
-        rows_read({**tier, "subscribe": "orders,payments"})
-    without = {name: value for name, value in tier.items() if name != "subscribe"}
+        rows_read({**read_options, "subscribe": "orders,payments"})
+    without = {name: value for name, value in read_options.items() if name != "subscribe"}
     with pytest.raises(ConfigError, match="nothing is there of orders-4"):
         rows_read({**without, "assign": '{"orders": [0, 4]}'})
     assert rows_read({**without, "subscribePattern": "nothing.*"}) == []
@@ -131,21 +133,23 @@ def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(tier: dict[str, 
 # ----------------------------------------------------------------------------- what is wrong
 
 
-def damage(tier: dict[str, str], log: WrittenLog, what: str) -> None:
+def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
     segment, other = log.tiered[1], log.tiered[2]
-    path = path_of(tier, segment, ObjectKind.LOG)
+    path = path_of(read_options, segment, ObjectKind.LOG)
     content = bytearray(path.read_bytes())
-    manifest = path_of(tier, segment, ObjectKind.MANIFEST)
+    manifest = path_of(read_options, segment, ObjectKind.MANIFEST)
     match what:
         case "cut object":
             path.write_bytes(content[:-30])
         case "object of another segment":
-            path.write_bytes(path_of(tier, other, ObjectKind.LOG).read_bytes()[: len(content)])
+            path.write_bytes(
+                path_of(read_options, other, ObjectKind.LOG).read_bytes()[: len(content)]
+            )
         case "changed byte":
             content[len(content) // 2] ^= 1
             path.write_bytes(content)
         case "manifest of another segment":
-            manifest.write_bytes(path_of(tier, other, ObjectKind.MANIFEST).read_bytes())
+            manifest.write_bytes(path_of(read_options, other, ObjectKind.MANIFEST).read_bytes())
         case "manifest that is none":
             manifest.write_bytes(b"<html>not found</html>")
         case "empty manifest":
@@ -164,36 +168,36 @@ def damage(tier: dict[str, str], log: WrittenLog, what: str) -> None:
     ],
 )
 def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
-    what: str, code: str, log: WrittenLog, tier: dict[str, str]
+    what: str, code: str, log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """Whatever happened to a segment."""
-    damage(tier, log, what)
+    damage(read_options, log, what)
     with pytest.raises(TierUnreadable, match=code) as told:
-        rows_read(tier)
+        rows_read(read_options)
     assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize("what", ["manifest of another segment", "manifest that is none"])
 def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_where_it_is_read(
-    what: str, log: WrittenLog, tier: dict[str, str], tmp_path: Path
+    what: str, log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """The list of segments is right, and one of their manifests is not."""
     embedded(tmp_path / "archive", log.tiered)
-    damage(tier, log, what)
+    damage(read_options, log, what)
     with pytest.raises(TierUnreadable, match="TIER-MANIFEST"):
-        rows_read({**tier, "embedded": str(tmp_path / "archive")})
+        rows_read({**read_options, "embedded": str(tmp_path / "archive")})
 
 
 def test_unknown_compression_when_it_is_met_then_it_is_named(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """A codec of a future Kafka: the batch is whole, and nobody here can read it."""
-    path = path_of(tier, log.tiered[1], ObjectKind.LOG)
+    path = path_of(read_options, log.tiered[1], ObjectKind.LOG)
     content = bytearray(path.read_bytes())
     content[22] = content[22] & ~0x07 | 0x07
     path.write_bytes(content)
     with pytest.raises(TierUnreadable, match=r"TIER-BATCH-DAMAGED.*unknown-compression"):
-        rows_read({**tier, "verify": "none"})
+        rows_read({**read_options, "verify": "none"})
 
 
 def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
@@ -288,27 +292,27 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
 
 
 def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
-    tier: dict[str, str],
+    read_options: dict[str, str],
 ) -> None:
     """It is a beginning of keys, and no folder."""
     with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
-        rows_read({**tier, "prefix": "ka"})
+        rows_read({**read_options, "prefix": "ka"})
 
 
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
-    log: WrittenLog, store: LocalStore, tier: dict[str, str], tmp_path: Path
+    log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """Each with the key that it was written with; planning needs none but for transactions."""
     keys = KeyFiles(tmp_path / "keys")
     for number, segment in enumerate(log.tiered):
         seal_segment(store, segment, PREFIX, IDS[number % 2])
-    options = {**tier, "keyRing": str(keys.ring)}
+    options = {**read_options, "keyRing": str(keys.ring)}
     assert rows_read(options) == log.rows()
     committed = {**options, "isolationLevel": "read_committed", "maxPartitionBytes": "900"}
     assert rows_read(committed) == log.rows(committed=True)
-    assert planned(tier)[0]
+    assert planned(read_options)[0]
     with pytest.raises(TierUnreadable, match=f"TIER-OBJECT-ENCRYPTED.*{IDS[0]}.*no key ring"):
-        rows_read(tier)
+        rows_read(read_options)
     keys.write({IDS[0]: "", IDS[1]: IDS[0]})
     with pytest.raises(TierUnreadable, match="TIER-KEY-WRONG"):
         rows_read(options)

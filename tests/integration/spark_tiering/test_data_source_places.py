@@ -44,46 +44,46 @@ if TYPE_CHECKING:
 
 
 def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """All rows; and of committed ones those whose fate is known."""
-    assert rows_read(tier) == log.rows()
-    committed = rows_read({**tier, "isolationLevel": "read_committed"})
+    assert rows_read(read_options) == log.rows()
+    committed = rows_read({**read_options, "isolationLevel": "read_committed"})
     assert committed == log.rows(committed=True)
     assert 0 < len(committed) < len(log.rows())
 
 
 def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
-    log: WrittenLog, tier: dict[str, str]
+    log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """Objects of which it knows nothing yet are not: their copy was never finished."""
     with ServedMetadata() as served:
         publish(open_metadata_access(served.access), log.tiered[:3])
-        options = {**tier, "sidecar": served.address}
+        options = {**read_options, "sidecar": served.address}
         assert rows_read(options) == log.rows(0, log.tiered[3].start_offset)
 
 
 def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
-    log: WrittenLog, tier: dict[str, str], tmp_path: Path
+    log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """As copy jobs keep it."""
     embedded(tmp_path / "archive", log.tiered)
-    assert rows_read({**tier, "embedded": str(tmp_path / "archive")}) == log.rows()
+    assert rows_read({**read_options, "embedded": str(tmp_path / "archive")}) == log.rows()
     with pytest.raises(ConfigError, match=r"embedded log .*nowhere is not there"):
-        rows_read({**tier, "embedded": str(tmp_path / "nowhere")})
+        rows_read({**read_options, "embedded": str(tmp_path / "nowhere")})
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
 def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
-    form: str, log: WrittenLog, store: LocalStore, tier: dict[str, str], tmp_path: Path
+    form: str, log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """The same rows however it is cut, of either form of the file."""
     request = embedded(tmp_path / "archive", log.tiered)
     plan = frozen(request, topics=("orders",))
     file = tmp_path / f"plan.{form}"
     file.write_bytes(format_plan(plan) if form == "json" else format_parquet(plan))
-    del tier["subscribe"]
-    options = {**tier, "plan": str(file), "planToken": plan.token}
+    del read_options["subscribe"]
+    options = {**read_options, "plan": str(file), "planToken": plan.token}
     expected, before = log.rows(), len(log.tiered)
     log.fill(20)
     log.into_store(store, PREFIX)
@@ -95,7 +95,7 @@ def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
 
 
 def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_within_them(
-    log: WrittenLog, tier: dict[str, str], tmp_path: Path
+    log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """Markers behind the plan's end stand in the index of the very segment that it cuts."""
     request = embedded(tmp_path / "archive", log.tiered)
@@ -103,7 +103,7 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
     for behind in range(20, log.stable_end, 37):
         plan = frozen(request, bounds=RecordBounds(from_offset=10, to_offset=behind))
         file.write_bytes(format_plan(plan))
-        options = {**tier, "plan": str(file), "isolationLevel": "read_committed"}
+        options = {**read_options, "plan": str(file), "isolationLevel": "read_committed"}
         found = rows_read(options)
         expected = log.rows(10, behind, committed=True)
         # A plan that ends inside a transaction does not know what became of it.
@@ -112,14 +112,14 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
 
 
 def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_named(
-    log: WrittenLog, tier: dict[str, str], tmp_path: Path
+    log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """What lies behind the tier is no loss, it was said when the plan was made."""
     request = embedded(tmp_path / "archive", log.tiered[1:])
     plan = frozen(request, bounds=RecordBounds(from_offset=0, to_offset=log.tier_end + 500))
     file = tmp_path / "plan.json"
     file.write_bytes(format_plan(plan))
-    options = {**tier, "plan": str(file)}
+    options = {**read_options, "plan": str(file)}
     first = log.tiered[1].start_offset
     with pytest.raises(DataLost, match=f"orders-0: no offsets 0 to {first - 1}: expired"):
         rows_read(options)
@@ -190,16 +190,16 @@ def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
     for log in logs:
         log.fill(20)
         log.into_store(store)
-    tier = {"store": str(tmp_path / "tier")}
+    read_options = {"store": str(tmp_path / "tier")}
     expected = [row for log in logs for row in log.rows()]
-    assert rows_read({**tier, "subscribePattern": "ord.*|pay.*"}) == expected
+    assert rows_read({**read_options, "subscribePattern": "ord.*|pay.*"}) == expected
     one = logs[1]
-    assert rows_read({**tier, "assign": '{"orders": [1]}'}) == one.rows()
+    assert rows_read({**read_options, "assign": '{"orders": [1]}'}) == one.rows()
     bounds = {
         "startingOffsets": '{"orders": {"0": 9, "1": -2}}',
         "endingOffsets": '{"orders": {"0": 9, "1": -1}}',
     }
-    assert rows_read({**tier, "subscribe": "orders", **bounds}) == one.rows()
+    assert rows_read({**read_options, "subscribe": "orders", **bounds}) == one.rows()
 
 
 def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
@@ -222,7 +222,7 @@ def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
 
 
 def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
-    log: WrittenLog, store: LocalStore, tier: dict[str, str]
+    log: WrittenLog, store: LocalStore, read_options: dict[str, str]
 ) -> None:
     """A topic that was made anew has other records under the same offsets."""
     other = WrittenLog(9)
@@ -230,20 +230,20 @@ def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
     other.fill(15)
     other.into_store(store, PREFIX)
     with pytest.raises(ConfigError, match="2 topics have had the name orders"):
-        rows_read(tier)
+        rows_read(read_options)
     with pytest.raises(ConfigError, match=f"no orders of the id hello, but .*{log.id.topic_id}"):
-        rows_read({**tier, "topicIds": '{"orders": "hello"}'})
+        rows_read({**read_options, "topicIds": '{"orders": "hello"}'})
     wanted = f'{{"orders": "{other.id.topic_id}"}}'
-    assert rows_read({**tier, "topicIds": wanted}) == other.rows()
+    assert rows_read({**read_options, "topicIds": wanted}) == other.rows()
 
 
 def test_listing_when_it_is_made_again_then_known_manifests_are_not_read_again(
-    log: WrittenLog, store: LocalStore, tier: dict[str, str]
+    log: WrittenLog, store: LocalStore, read_options: dict[str, str]
 ) -> None:
     """A stream lists before each batch; what it knows it does not ask for."""
-    planner = QueryPlanner(parse_options(tier, is_streaming=True))
+    planner = QueryPlanner(parse_options(read_options, is_streaming=True))
     (before,) = planner.listing().held
-    manifests = [path_of(tier, segment, ObjectKind.MANIFEST) for segment in log.tiered]
+    manifests = [path_of(read_options, segment, ObjectKind.MANIFEST) for segment in log.tiered]
     contents = [path.read_bytes() for path in manifests]
     for path in manifests:
         path.write_bytes(b"{}")

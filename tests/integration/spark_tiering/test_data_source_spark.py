@@ -80,46 +80,48 @@ def told(call: Any) -> str:
 
 
 def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log(
-    spark: SparkSession, tier: dict[str, str], log: WrittenLog
+    spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """In one task or in many, with headers and without."""
-    found = frame(spark, {**tier, "includeHeaders": "true", "minPartitions": "5"})
+    found = frame(spark, {**read_options, "includeHeaders": "true", "minPartitions": "5"})
     assert found.rdd.getNumPartitions() >= 5
     assert rows_of(found) == log.rows()
     names = "key value topic partition offset timestamp timestampType"
-    plain = frame(spark, tier)
+    plain = frame(spark, read_options)
     assert plain.columns == names.split()
     assert rows_of(plain) == without_headers(log.rows())
-    committed = frame(spark, {**tier, "isolationLevel": "read_committed"})
+    committed = frame(spark, {**read_options, "isolationLevel": "read_committed"})
     assert committed.count() == len(log.rows(committed=True))
 
 
 def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
-    spark: SparkSession, tier: dict[str, str], log: WrittenLog
+    spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """In the order that was asked for, also where nothing may be null; others are refused."""
-    found = frame(spark, tier, "timestamp timestamp, offset bigint not null")
+    found = frame(spark, read_options, "timestamp timestamp, offset bigint not null")
     rows = found.orderBy("offset").collect()
     expected = [(row.timestamp.replace(tzinfo=None), row.offset) for row in log.rows()]
     assert [tuple(row) for row in rows] == expected
-    assert "there is no column 'moment'" in told(frame(spark, tier, "moment bigint").collect)
-    wrong = told(frame(spark, tier, "offset int").collect)
+    assert "there is no column 'moment'" in told(
+        frame(spark, read_options, "moment bigint").collect
+    )
+    wrong = told(frame(spark, read_options, "offset int").collect)
     assert "offset is bigint, the schema that was given says int" in wrong
 
 
 def test_spark_when_the_range_is_empty_then_there_are_no_rows(
-    spark: SparkSession, tier: dict[str, str]
+    spark: SparkSession, read_options: dict[str, str]
 ) -> None:
     """Spark reads a partition that is none then."""
     bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
-    assert frame(spark, {**tier, **bounds}).count() == 0
+    assert frame(spark, {**read_options, **bounds}).count() == 0
 
 
 def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_on(
-    spark: SparkSession, tier: dict[str, str], log: WrittenLog
+    spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """Every filter is applied to the rows as well; without the switch of Spark's it is refused."""
-    found = frame(spark, {**tier, "pushdown": "true"})
+    found = frame(spark, {**read_options, "pushdown": "true"})
     rows = log.rows()
     at = rows[len(rows) // 2].timestamp
     narrow = found.where("offset > 20 and offset <= 40 and key is null and topic = 'orders'")
@@ -132,18 +134,18 @@ def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_o
     assert found.where("topic = 'payments' and partition = 0").count() == 0
     spark.conf.set(PUSHDOWN, "false")
     try:
-        refused = frame(spark, {**tier, "pushdown": "true"}).where("offset = 3")
+        refused = frame(spark, {**read_options, "pushdown": "true"}).where("offset = 3")
         assert "DATA_SOURCE_PUSHDOWN_DISABLED" in told(refused.collect)
-        assert frame(spark, tier).where("offset = 3").count() == 1
+        assert frame(spark, read_options).where("offset = 3").count() == 1
     finally:
         spark.conf.set(PUSHDOWN, "true")
 
 
 def test_spark_when_asked_by_sql_then_a_view_has_the_options(
-    spark: SparkSession, tier: dict[str, str], log: WrittenLog
+    spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """Names in any case."""
-    said = ", ".join(f"{name.upper()} '{value}'" for name, value in tier.items())
+    said = ", ".join(f"{name.upper()} '{value}'" for name, value in read_options.items())
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW tiered USING rlmm OPTIONS ({said})")
     (found,) = spark.sql("SELECT count(*), max(offset), min(timestamp) FROM tiered").collect()
     rows = log.rows()
@@ -152,7 +154,7 @@ def test_spark_when_asked_by_sql_then_a_view_has_the_options(
 
 
 def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
-    spark: SparkSession, tier: dict[str, str], log: WrittenLog, tmp_path: Path
+    spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
     """By a batch, and by a stream whose offsets end with the plan."""
     segments = log.tiered[:3]
@@ -161,7 +163,7 @@ def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
     )
     file = tmp_path / "plan.json"
     file.write_bytes(format_plan(plan))
-    del (place := dict(tier))["subscribe"]
+    del (place := dict(read_options))["subscribe"]
     options = {**place, "plan": str(file), "planToken": plan.token, "includeHeaders": "true"}
     expected = log.rows(0, segments[-1].last_offset + 1)
     assert rows_of(frame(spark, options)) == expected
@@ -227,22 +229,22 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     ],
 )
 def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
-    options: dict[str, str], says: str, spark: SparkSession, tier: dict[str, str]
+    options: dict[str, str], says: str, spark: SparkSession, read_options: dict[str, str]
 ) -> None:
     """The class and the message of our error, and no stack trace."""
-    said = told(lambda: frame(spark, {**tier, **options}).count())
+    said = told(lambda: frame(spark, {**read_options, **options}).count())
     assert says in said
     assert "Traceback" not in said
     assert "hunter2" not in said
 
 
 def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
-    spark: SparkSession, tier: dict[str, str], log: WrittenLog, tmp_path: Path
+    spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
     """Where they are read, on executors; with losses that are borne the others are read."""
     folder = tmp_path / "tier"
-    shutil.copytree(tier["store"], folder)
-    options = {**tier, "store": str(folder), "includeHeaders": "true"}
+    shutil.copytree(read_options["store"], folder)
+    options = {**read_options, "store": str(folder), "includeHeaders": "true"}
     keys = [object_keys(one.id, one.start_offset, PREFIX) for one in log.tiered]
     path = folder / keys[1][ObjectKind.LOG]
     content = path.read_bytes()
@@ -316,10 +318,10 @@ def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
 
 
 def test_stream_when_an_option_is_wrong_then_it_says_so(
-    spark: SparkSession, tier: dict[str, str], tmp_path: Path
+    spark: SparkSession, read_options: dict[str, str], tmp_path: Path
 ) -> None:
     """Spark would tell of a reader that it could not stop."""
-    said = told(lambda: run_stream(spark, {**tier, "endingOffsets": "latest"}, tmp_path))
+    said = told(lambda: run_stream(spark, {**read_options, "endingOffsets": "latest"}, tmp_path))
     assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
     assert "Traceback" not in said
 
@@ -362,12 +364,12 @@ def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name
 
 @pytest.mark.long
 def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
-    spark_connect: str, tier: dict[str, str], log: WrittenLog
+    spark_connect: str, read_options: dict[str, str], log: WrittenLog
 ) -> None:
     """The same source, planned and read at the server."""
     opened = open_session(ExecutionSettings(spark_connect))
     try:
-        found = frame(opened.spark, {**tier, "includeHeaders": "true"})
+        found = frame(opened.spark, {**read_options, "includeHeaders": "true"})
         assert rows_of(found) == log.rows()
         assert found.where("offset < 10").count() == len(log.rows(0, 10))
     finally:

@@ -20,7 +20,6 @@ from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import delete_finished, delete_started, partition_delete
-from tests.support.cli.tier_command import forget_environment
 from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.job_folders import TierPlace
 from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
@@ -34,16 +33,7 @@ if TYPE_CHECKING:
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def lost(tmp_path: Path) -> Lost:
-    """Nothing in the store, and no log yet."""
-    return Lost(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 # -------------------------------------------------------------------------- the topic is lost
@@ -60,7 +50,8 @@ def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
     shutil.rmtree(lost.archive)
     saved = lost.save("--custom-metadata", "remote-size")
     assert saved.exit_code == 1, saved.output
-    assert "TIER-METADATA-LOST orders-3 segment" in saved.stdout
+    assert "error TIER-METADATA-LOST" in saved.stdout
+    assert "  orders-3 segment" in saved.stdout
     assert "8 events are in" in saved.stdout
     assert not lost.archive.exists()
     tried = lost.apply("--dry-run")
@@ -86,7 +77,8 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
     for one in (newer, older, beside):
         put_set(lost.store, one)
     saved = lost.save()
-    assert "TIER-EXTENT-OVERLAP orders-0" in saved.stdout
+    assert "TIER-EXTENT-OVERLAP (1)" in saved.stdout
+    assert "  orders-0 segment" in saved.stdout
     assert lost.apply().exit_code == 0
     with open_tier(CareRequest(embedded=lost.archive)) as tier:
         shard = tier.moment().state(ORDERS)
@@ -141,7 +133,6 @@ def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -
 
 
 def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
-    """Whole sets in the store, and events by which all but the last of them are deleted."""
     going, gone, kept = (
         whole_segment(name, 100 * number, 100 * number + 99, partition=ORDERS)
         for number, name in enumerate(("going", "gone", "kept"))

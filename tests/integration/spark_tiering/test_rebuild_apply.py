@@ -6,37 +6,23 @@ import json
 import shutil
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from spark_tiering.maintenance.rebuild.document import entry_of
-from spark_tiering.maintenance.rebuild.progress import RebuildMeter
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.reporting.progress import Meter
 from tests.support.builders import delete_finished, delete_started
-from tests.support.cli.tier_command import forget_environment
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted
 from tests.support.tier.metadata_answers import answers_in
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def lost(tmp_path: Path) -> Lost:
-    """Nothing in the store, and no log yet."""
-    return Lost(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
@@ -109,7 +95,7 @@ def test_apply_when_topics_are_chosen_then_only_those_are_published(lost: Lost) 
         pytest.param(lambda text: text.replace("orders", "orderz"), "not what", id="a word"),
         pytest.param(lambda text: text.replace('"version": 1', '"version": 7'), "7", id="version"),
         pytest.param(lambda text: text.replace("missing", "lacking"), "digest", id="head"),
-        pytest.param(lambda text: "{}\n" + text, "first line is another", id="foreign"),
+        pytest.param(lambda text: "{}\n" + text, "first line has another", id="foreign"),
         pytest.param(lambda text: text + "{}\n", "behind the end", id="more"),
         pytest.param(lambda text: "", "empty file", id="empty"),
         pytest.param(
@@ -190,7 +176,7 @@ def test_rebuild_while_it_runs_then_says_how_far_it_is_beside_its_answer(lost: L
     assert "2 segments' objects listed" in made.stderr
     assert "2 of 2 manifests read" in made.stderr
     json.loads(made.stdout)
-    assert "2 of 2 segments dealt with" in lost.apply().stderr
+    assert "2 of 2 segments handled" in lost.apply().stderr
 
 
 def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -> None:
@@ -208,7 +194,7 @@ def test_rebuild_when_sigterm_comes_then_leaves_no_file(
 ) -> None:
     """As Ctrl-C does."""
     put_set(lost.store, whole_segment("a", 0, 99))
-    monkeypatch.setattr(RebuildMeter, "read", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(Meter, "add", lambda *_: signal.raise_signal(signal.SIGTERM))
     there = set(lost.folder.iterdir())
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:

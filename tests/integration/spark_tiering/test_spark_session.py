@@ -276,7 +276,7 @@ def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
         told, errors = process.communicate(timeout=TIMEOUT_S)
     assert "worker-lost" not in told
     assert "segments finished" in told
-    assert "what is on its way is finished first" in errors
+    assert "the work in progress is finished first" in errors
     assert "Traceback" not in errors
     assert process.returncode in (0, 1)
     place.check()

@@ -13,7 +13,7 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.stores.inventories import Row, csv_bytes, write_inventory
 from tests.support.tier.job_folders import ORDERS, TierPlace
 
@@ -26,15 +26,11 @@ LONG_AGO_S = 1_600_000_000
 CS, CF, DS, DF = SegmentState
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """A partition with two segments that were copied."""
     place = TierPlace(tmp_path, partitions=(ORDERS,))
     assert place.run().is_fine
     return place
@@ -46,7 +42,6 @@ def audit(place: TierPlace, *more: str) -> Result:
 
 
 def leave(place: TierPlace, number: int, *states: SegmentState) -> list[Path]:
-    """Old objects of a segment that the metadata brought to these states; their files."""
     one = SegmentId(ORDERS, Uuid.of(5, number))
     segment = SegmentMetadata(one, 1_000 * number, 1_000 * number + 9, 1, 0, 0, ((0, 0),), 10)
     if states:
@@ -260,5 +255,5 @@ def test_audit_while_it_runs_then_says_how_far_it_is_beside_its_answer(
     assert "1 of 1 parts compared with the metadata" in result.stderr
     json.loads(result.stdout)
     result = audit(place, "--output", "json", "--orphans", str(file), "--delete-orphans")
-    assert "1 orphans dealt with, 0 of them kept or refused" in result.stderr
+    assert "1 orphans handled, 0 s so far" in result.stderr
     json.loads(result.stdout)

@@ -37,7 +37,6 @@ TOPIC = "audited"
 
 
 def put_objects(folder: Path, segments: list[SegmentMetadata]) -> None:
-    """What another storage plugin would have written of them."""
     for segment in segments:
         for kind, key in object_keys(segment.id, segment.start_offset).items():
             path = folder / key
@@ -49,7 +48,6 @@ def put_objects(folder: Path, segments: list[SegmentMetadata]) -> None:
 def audited(
     kafka: TieredKafka, folder: Path, **deleting: object
 ) -> tuple[AuditReport, OrphanDeletionResult]:
-    """An audit two days later, and what would become of its orphans."""
     request = CareRequest(
         source=SourceSettings(bootstrap_servers=kafka.bootstrap),
         store=LocalSettings(folder),

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def later() -> int:
-    """Two days from now: everything is old."""
     return SYSTEM_CLOCK.now_ms() + 2 * DAY_MS
 
 

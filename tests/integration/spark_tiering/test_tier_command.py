@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.ids import TopicIdPartition
-from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.repository import tree
 from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace
 
@@ -21,16 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture
@@ -171,7 +162,6 @@ main()
 
 
 def read_terminal(descriptor: int) -> bytes:
-    """What is shown next; nothing once nobody is on the other side."""
     try:
         return os.read(descriptor, 4096)
     except OSError:
@@ -208,7 +198,7 @@ def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says
     counts = report["segments"]
     assert counts["finished"] + counts.get("left-open", 0) == counts["not-begun"] == 4
     assert b"\r\x1b[2K" in seen
-    assert b"what is on its way is finished first" in seen
+    assert b"the work in progress is finished first" in seen
     assert b"s left\x1b[2m" not in seen
     assert b"{" not in seen
     assert len(place.check()) == 4

@@ -32,7 +32,7 @@ from tests.support.cli.expire_command import (
     run,
     writing,
 )
-from tests.support.cli.tier_command import Command, forget_environment, trees
+from tests.support.cli.tier_command import Command, trees
 from tests.support.tier.job_folders import (
     LATER_MS,
     ORDERS,
@@ -50,18 +50,15 @@ CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-@pytest.fixture
-def tier(tmp_path: Path) -> Command:
-    """The command, for two partitions with two segments each, all copied."""
-    found = Command(TierPlace(tmp_path))
-    assert found.place.run().is_fine
-    return found
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """A command for tests that change nothing."""
+    command = Command(TierPlace(tmp_path_factory.mktemp("copied")))
+    assert command.place.run().is_fine
+    return command
 
 
 # -------------------------------------------------------------------------------- what goes
@@ -122,11 +119,13 @@ LIMITS = [
 ]
 
 
-def test_f117_limits_when_given_then_go_strictly_beyond_them(tier: Command) -> None:
-    """Exactly at the budget stays; what has room only in part stays whole."""
-    for flags, starts in LIMITS:
-        told = document(expired(tier, *flags, "--output", "json"))
-        assert [one["startAfter"] for one in told["partitions"]] == starts, flags
+@pytest.mark.parametrize(("flags", "starts"), LIMITS, ids=lambda value: " ".join(map(str, value)))
+def test_f117_limits_when_given_then_go_strictly_beyond_them(
+    copied: Command, flags: list[str], starts: list[int | None]
+) -> None:
+    """A segment that ends exactly at a limit stays, and one that lies partly beyond it, too."""
+    told = document(expired(copied, *flags, "--output", "json"))
+    assert [one["startAfter"] for one in told["partitions"]] == starts
 
 
 def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:
@@ -240,15 +239,17 @@ REFUSED = [
 ]
 
 
-def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(tier: Command) -> None:
-    """Before anything is touched, and without a trace of the program."""
-    before = trees(tier.place)
-    for flags, why in REFUSED:
-        result = expired(tier, *flags, "--apply")
-        assert result.exit_code == 2, result.output
-        assert why in result.stderr
-        assert "Traceback" not in result.output
-    assert trees(tier.place) == before
+@pytest.mark.parametrize(("flags", "why"), REFUSED, ids=[" ".join(flags) for flags, _ in REFUSED])
+def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
+    copied: Command, flags: list[str], why: str
+) -> None:
+    """The command refuses wrong flags without a traceback, and touches nothing."""
+    before = trees(copied.place)
+    result = expired(copied, *flags, "--apply")
+    assert result.exit_code == 2, result.output
+    assert why in result.stderr
+    assert "Traceback" not in result.output
+    assert trees(copied.place) == before
 
 
 @pytest.mark.parametrize("more", [(), ("--apply",)])

@@ -16,7 +16,7 @@ from rlmm.metadata.segment import SegmentState
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.expire.execution import ExpireFate
-from spark_tiering.maintenance.job_lease import open_care_life
+from spark_tiering.maintenance.expire.job import expire_lease
 from spark_tiering.maintenance.request import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
@@ -30,7 +30,7 @@ from tests.support.cli.expire_command import (
     run,
     writing,
 )
-from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.cli.tier_command import Command
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 from tests.support.tier.job_folders import (
     JOBS,
@@ -46,32 +46,19 @@ if TYPE_CHECKING:
 DS = SegmentState.DELETE_SEGMENT_STARTED
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def tier(tmp_path: Path) -> Command:
-    """The command, for two partitions with two segments each, all copied."""
-    found = Command(TierPlace(tmp_path))
-    assert found.place.run().is_fine
-    return found
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 # ---------------------------------------------------------------------------- beside copy jobs
 
 
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
-    tmp_path: Path,
+    tier: Command,
 ) -> None:
-    """Who works on it is named; when that job is over, its open copy goes with the rest."""
-    place = TierPlace(tmp_path)
-    tier = Command(place)
-    assert place.run().is_fine
+    """The report names the job; when that job is over, its open copy is deleted, too."""
+    place = tier.place
     request = CareRequest(store=place.store_settings)
-    with open_tier(request) as care, open_care_life(care) as life:
+    with open_tier(request) as care, expire_lease(care) as life:
         assert not life.claim_each([JobTopic(ORDERS.topic, ORDERS.topic_id)])
         result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
         assert result.exit_code == 4, result.output
@@ -168,7 +155,6 @@ def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_to
 
 
 def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
-    """A cluster that has both topics, and deletes records of orders before 120."""
     facts = {
         one.topic: TopicFacts(
             one.topic, one.topic_id, {},

@@ -37,7 +37,6 @@ LIMIT = 2 * 15_000
 
 
 def request(kafka: TieredKafka, topic: str, store: Path) -> CareRequest:
-    """A tier whose metadata is the broker's own."""
     return CareRequest(
         source=SourceSettings(bootstrap_servers=kafka.bootstrap),
         store=LocalSettings(store),
@@ -46,7 +45,6 @@ def request(kafka: TieredKafka, topic: str, store: Path) -> CareRequest:
 
 
 def deleted_by(kafka: TieredKafka, topic: str) -> set[SegmentId]:
-    """What the broker has begun to delete."""
     events = (found.event for found in kafka.metadata_events(topic))
     return {event.id for event in events if event.state is DS}
 
@@ -70,7 +68,7 @@ async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goe
                 list(moment.segments(summary.partition)),
                 standing=TopicOwner.OURS,
                 rules=RetentionSettings(retention_bytes=LIMIT),
-                wish=ExpireOptions(),
+                options=ExpireOptions(),
                 now_ms=tier.now_ms(),
             )
             refused = expire(tier, ExpireOptions(retention_bytes=0), is_applied=True)
@@ -116,8 +114,8 @@ async def test_f116_topic_when_its_brokers_have_left_it_half_deleted_then_it_goe
                 tier.writer().publish(SegmentUpdate(one.id, 1, 2_000, b"\1", CF), 20)
             tier.writer().publish(SegmentUpdate(segments[0].id, 1, 3_000, b"\1", DS), 20)
             reports = [
-                expire(tier, wish, is_applied=True)
-                for wish in (
+                expire(tier, options, is_applied=True)
+                for options in (
                     ExpireOptions(),
                     ExpireOptions(drops_deleted_topics=True),
                     ExpireOptions(),

@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import EngineUnfit
 from rlmm.metadata.assignment import Assignment
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.s3_stub import ObjectStub
 from tests.support.stores.s3_stub_requests import BUCKET, Trouble
@@ -22,16 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
-    return TierPlace(tmp_path)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture
@@ -41,8 +32,6 @@ def tier(place: TierPlace) -> Command:
 
 @dataclass(frozen=True)
 class Bad:
-    """Something that cannot be done, and what is said of it."""
-
     exit_code: int
     says: str
     changes: dict[str, str | None]
@@ -146,7 +135,6 @@ def no_java(place: TierPlace) -> Bad:
 
 
 def no_java_for_a_saved_plan(place: TierPlace) -> Bad:
-    """Nothing needs to be read for it, so that Spark is not needed before."""
     changes: dict[str, str | None] = {"plan": _saved(place), "no_spark": None}
     return Bad(3, "engine-unfit: ", {**changes, "master": "local[1]"})
 
@@ -204,7 +192,6 @@ def _no_java(*_: object) -> None:
 
 @pytest.fixture
 def stub() -> Iterator[ObjectStub]:
-    """A bucket's endpoint that does as it is told."""
     with ObjectStub() as stub:
         yield stub
 

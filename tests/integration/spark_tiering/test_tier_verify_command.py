@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> TierPlace:
-    """A place with copies in it, for all."""
     place = TierPlace(tmp_path_factory.mktemp("copied"))
     assert place.run().is_fine
     return place
@@ -50,7 +49,6 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> TierPlace:
 
 @pytest.fixture
 def tier(copied: TierPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The same for the test alone."""
     forget_environment(monkeypatch, tmp_path)
     return Command(copied_place(copied, tmp_path / "tier"))
 
@@ -61,7 +59,6 @@ def call(tier: Command, *more: str) -> Result:
 
 
 def document(result: Result) -> Any:
-    """The report, of a result that ends as it says."""
     found = json.loads(result.stdout)
     assert result.exit_code == (0 if found["isFine"] else 1), result.output
     return found
@@ -87,7 +84,7 @@ def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     result = call(tier)
     assert result.exit_code == 1
     for text in (
-        "ERROR TIER-OBJECT-MISSING: an object of a finished segment is not there",
+        "error TIER-OBJECT-MISSING (1): an object of a finished segment is not there",
         f"orders-3: segment {one.segment.id.uuid}, offsets 0 to 119: log: there is no such object",
         "fix: bring the object back",
         "lost: orders-3, offsets 0-119",
@@ -229,8 +226,6 @@ def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is
             one.put(ObjectKind.MANIFEST, None)
 
         class Meanwhile(InProcess):
-            """Somebody deletes a segment while others are looked at."""
-
             def run_units(self, *arguments: Any) -> Any:
                 gone.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED)
                 return super().run_units(*arguments)
@@ -264,7 +259,6 @@ def test_tier_when_looked_at_on_spark_then_the_same_is_found(
 
 
 def many(place: TierPlace, count: int) -> list[SegmentMetadata]:
-    """So many segments of a few bytes, stored as brokers store them, and said to be finished."""
     parts = {part: b"x" for part in SegmentPart if part is not SegmentPart.LOG}
     del parts[SegmentPart.TXN_INDEX]
     indexes = lay_out_indexes(dict.fromkeys(parts, 1))
@@ -292,7 +286,6 @@ def many(place: TierPlace, count: int) -> list[SegmentMetadata]:
 def _store(
     place: TierPlace, segment: SegmentMetadata, indexes: SegmentIndexes, body: bytes
 ) -> None:
-    """Its objects as files: a store that syncs nothing is still slow for thousands."""
     manifest = Manifest(plain_chunks(1, 4096), indexes, False, describe(segment))
     contents = {
         ObjectKind.LOG: b"x",

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.report import AdoptionReport
-    from spark_tiering.copy_job.progress import Progress
     from spark_tiering.copy_plan.inputs import PartitionImage
+    from spark_tiering.reporting.progress import Progress
     from spark_tiering.tier_metadata.protocol import TierMetadata
     from tests.kafka.login import Login
 
@@ -83,7 +83,7 @@ class Death:
             raise Killed
 
     def progress(self, progress: Progress) -> None:
-        if self.call == "copies" and progress.segments >= self.number:
+        if self.call == "copies" and progress.done >= self.number:
             raise Killed
 
 
@@ -153,7 +153,7 @@ class Adopter:
                 assert at.cluster is not None
                 facts = at.cluster.partition_facts(lambda name: name == topic)
                 claimed = JobTopic(topic, next(iter(facts)).topic_id)
-                life.claim(at, [claimed])
+                life.claim([claimed])
                 signs = stop_signals(at, life.records, never_stop)
                 hands = AdoptionTopicActions(at, claimed, life, signs, on_progress=death.progress)
                 try:

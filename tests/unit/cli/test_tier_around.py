@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rlmm.cli.tier_common.job_context import told_and_kept
+from rlmm.cli.tier_common.job_context import print_and_keep
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def test_report_when_its_reader_has_gone_then_is_kept_all_the_same(
     file = tmp_path / "report.json"
     gone = BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
     with patch("click.echo", side_effect=gone), pytest.raises(BrokenPipeError):
-        told_and_kept(iter(["three"]), DOCUMENT, output, file)
+        print_and_keep(iter(["three"]), DOCUMENT, output, file)
     assert json.loads(file.read_bytes()) == DOCUMENT
 
 
@@ -38,6 +38,6 @@ def test_report_when_the_disk_of_what_is_printed_is_full_then_that_is_one_line(
     file = tmp_path / "report.json"
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with patch("click.echo", side_effect=full), pytest.raises(ConfigError) as caught:
-        told_and_kept(iter(["three"]), DOCUMENT, "table", file)
+        print_and_keep(iter(["three"]), DOCUMENT, "table", file)
     assert str(caught.value) == "standard output: No space left on device"
     assert json.loads(file.read_bytes()) == DOCUMENT

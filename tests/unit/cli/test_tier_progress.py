@@ -10,14 +10,12 @@ import pytest
 
 from rlmm.cli.tier_common import progress_line as tier_progress
 from rlmm.cli.tier_common.progress_line import LINE_S, REDRAW_S, ProgressLine, progress_line
-from spark_tiering.copy_job.progress import Progress
+from spark_tiering.reporting.progress import Progress
 
 CLEAR = "\r\x1b[2K"
 
 
 class Clock:
-    """A time that a test sets."""
-
     def __init__(self) -> None:
         self.now_s = 100.0
 
@@ -25,8 +23,10 @@ class Clock:
         return self.now_s
 
 
-def progress(segments: int, failed: int = 0) -> Progress:
-    return Progress(segments, 5, failed, segments * 1_000_000, 5_000_000, 1.0)
+def progress(done: int, failed: int = 0) -> Progress:
+    return Progress(
+        "segments copied", done, 5, failed, "not copied", done * 1_000_000, 5_000_000, 1.0
+    )
 
 
 def test_line_on_a_terminal_when_shown_again_then_is_written_over_the_last_one() -> None:
@@ -50,7 +50,7 @@ def test_line_on_a_terminal_when_much_comes_back_at_once_then_is_not_written_eac
     for segments in range(5):
         line.show(progress(segments))
     assert out.getvalue().count(CLEAR) == 1
-    line.show(progress(4, failed=1))
+    line.show(progress(5, failed=1))
     assert out.getvalue().count(CLEAR) == 2
     assert "1 not copied" in out.getvalue()
 

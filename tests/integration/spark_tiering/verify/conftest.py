@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def tiers(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TierPlace]:
-    """Two partitions, all copied: made once for each way of storing them."""
-
     @cache
     def made(options: CopyOptions, prefix: str) -> TierPlace:
         place = TierPlace(tmp_path_factory.mktemp("tier"), options=options, prefix=prefix)
@@ -33,8 +31,6 @@ def tiers(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TierPlace]:
 
 @pytest.fixture
 def tiered(tiers: Callable[..., TierPlace], tmp_path: Path) -> Callable[..., TierPlace]:
-    """One of these for the test alone."""
-
     def own(options: CopyOptions = PLAIN, prefix: str = "") -> TierPlace:
         return copied_place(tiers(options, prefix), tmp_path / "tier")
 
@@ -48,7 +44,6 @@ def place(tiered: Callable[..., TierPlace]) -> TierPlace:
 
 @pytest.fixture
 def one(place: TierPlace) -> Stored:
-    """The first segment of all, 0-119 of orders-3."""
     return stored(place)
 
 

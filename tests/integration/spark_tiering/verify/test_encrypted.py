@@ -30,7 +30,6 @@ def keys(tmp_path: Path) -> KeyFiles:
 
 @pytest.fixture(params=[PLAIN, ZSTD], ids=["plain", "zstd"])
 def sealed(tiered: Callable[..., TierPlace], request: pytest.FixtureRequest) -> TierPlace:
-    """All segments encrypted, by two keys in turn."""
     place = tiered(request.param)
     for at in range(4):
         stored(place, at).seal(IDS[at % 2])

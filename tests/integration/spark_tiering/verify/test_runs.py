@@ -62,8 +62,6 @@ def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_f
 
 
 class Meanwhile(InProcess):
-    """Units run here; when they have been, something happens."""
-
     def __init__(self, happen: Callable[[], None]) -> None:
         super().__init__()
         self._happen = happen
@@ -188,8 +186,6 @@ def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_be
     monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
 
     class Losing(InProcess):
-        """Of its second unit nobody comes back."""
-
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
             outcomes = super().run_units(units, fn)
             outcomes[1] = UnitLost(1, "cancelled")

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.copy_job.report import LINES_MAX, CopyFate, CopyReceipt, EndReceipt, JobReport
+from spark_tiering.copy_job.report import CopyFate, CopyReceipt, EndReceipt, JobReport
 from spark_tiering.copy_plan.reasons import SegmentAction
+from spark_tiering.reporting.report import LINES_MAX
 from tests.support.builders import tp
 
 DONE = CopyReceipt(

@@ -30,7 +30,6 @@ STATES = (CF, CS, DS, CF, CF)
 
 
 def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
-    """Five segments, of which time takes the first four; the open copy has no objects."""
     segments = [
         started(at, at * 100, at * 100 + 99, size_bytes=10, state=state,
                 max_timestamp_ms=NOW_MS if at == 4 else at)
@@ -42,45 +41,43 @@ def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
     return HeldHands(by_id, objects, deletes=deletes, **said)
 
 
-def plan_of(hands: HeldHands) -> PartitionExpirePlan:
-    """What is decided about what is there."""
-    state = hands.deletes.get(tp())
+def plan_of(actions: HeldHands) -> PartitionExpirePlan:
+    state = actions.deletes.get(tp())
     return decide(
         tp(),
-        list(hands.segments.values()),
+        list(actions.segments.values()),
         standing=TopicOwner.OURS,
         rules=RetentionSettings(retention_ms=100),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=NOW_MS,
         delete=None if state is None else partition_delete(state),
     )
 
 
-def carried(hands: HeldHands, **said: Any) -> ExpireExecution:
-    carrying = ExpireExecution([plan_of(hands)], hands, **said)
+def carried(actions: HeldHands, **said: Any) -> ExpireExecution:
+    carrying = ExpireExecution([plan_of(actions)], actions, **said)
     carrying.run()
     return carrying
 
 
 def fates(receipts: list[ExpireReceipt]) -> dict[int, str]:
-    """By where each segment begins."""
     return {one.segment.start_offset: one.fate.value for one in receipts}
 
 
 def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_them() -> None:
     """F115: an open copy is started to be deleted before it is finished; what stays is there."""
-    hands = world()
-    carrying = carried(hands)
-    assert hands.done == [
+    actions = world()
+    carrying = carried(actions)
+    assert actions.done == [
         "DS 0", "DS 100", "objects 0", "objects 100", "DF 0", "DF 100",
         "DS 300", "objects 200", "objects 300", "DF 200", "DF 300",
     ]  # fmt: skip
     assert set(fates(carrying.receipts).values()) == {"deleted"}
-    assert [one.start_offset for one in hands.segments.values()] == [400]
-    assert hands.objects == set(hands.segments)
+    assert [one.start_offset for one in actions.segments.values()] == [400]
+    assert actions.objects == set(actions.segments)
     assert [one.was_there for one in carrying.receipts] == [True, False, True, True]
     # Each was looked at before its deletion was started, and again before its objects went.
-    assert len(hands.looks) == 8
+    assert len(actions.looks) == 8
 
 
 @pytest.mark.parametrize("wave", [1, 2, 16])
@@ -89,15 +86,15 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
     wave: int, dies_at: int
 ) -> None:
     """Everything is finished and no object is left; nothing else was touched."""
-    hands = world(wave=wave, dies_at=dies_at)
+    actions = world(wave=wave, dies_at=dies_at)
     with pytest.raises(Died):
-        carried(hands)
-    hands.dies_at = None
-    carried(hands)
-    assert [one.start_offset for one in hands.segments.values()] == [400]
-    assert hands.objects == set(hands.segments)
+        carried(actions)
+    actions.dies_at = None
+    carried(actions)
+    assert [one.start_offset for one in actions.segments.values()] == [400]
+    assert actions.objects == set(actions.segments)
     # One wave at most is done again, and nothing of it more than once more.
-    again = len(hands.done) - len(set(hands.done))
+    again = len(actions.done) - len(set(actions.done))
     assert again <= 3 * wave
 
 
@@ -107,43 +104,43 @@ def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_w
     state: PartitionDeleteState, dies_at: int
 ) -> None:
     """It is started, everything of it goes, and only then it is finished; never more than once."""
-    hands = world(state, dies_at=dies_at)
+    actions = world(state, dies_at=dies_at)
     try:
-        carried(hands)
+        carried(actions)
     except Died:
-        hands.dies_at = None
-        if hands.deletes[tp()] is not FINISHED:
-            carried(hands)
-    assert (hands.segments, hands.objects) == ({}, set())
-    assert hands.deletes == {tp(): FINISHED}
-    assert hands.done.count("FINISHED 7") == 1
-    assert hands.done[-1] == "FINISHED 7"
-    assert hands.done.count("STARTED 7") == (state is MARKED)
+        actions.dies_at = None
+        if actions.deletes[tp()] is not FINISHED:
+            carried(actions)
+    assert (actions.segments, actions.objects) == ({}, set())
+    assert actions.deletes == {tp(): FINISHED}
+    assert actions.done.count("FINISHED 7") == 1
+    assert actions.done[-1] == "FINISHED 7"
+    assert actions.done.count("STARTED 7") == (state is MARKED)
 
 
 def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finished() -> None:
     """Its end is said when every segment has its own."""
-    hands = world(STARTED, failing={"objects 300": "store-unavailable: away"})
-    carrying = carried(hands)
+    actions = world(STARTED, failing={"objects 300": "store-unavailable: away"})
+    carrying = carried(actions)
     (end,) = carrying.ends
     assert (end.is_finished, end.detail) == (False, "segments of it are left")
-    assert hands.deletes == {tp(): STARTED}
-    hands.failing = {"is-empty": "not-ready: behind"}
-    (end,) = carried(hands).ends
+    assert actions.deletes == {tp(): STARTED}
+    actions.failing = {"is-empty": "not-ready: behind"}
+    (end,) = carried(actions).ends
     assert (end.is_finished, end.detail) == (False, "not-ready: behind")
-    hands.failing = {"FINISHED 7": "log-unavailable: away"}
-    (end,) = carried(hands).ends
+    actions.failing = {"FINISHED 7": "log-unavailable: away"}
+    (end,) = carried(actions).ends
     assert (end.is_finished, end.detail) == (False, "log-unavailable: away")
-    hands.failing = {}
-    (end,) = carried(hands).ends
+    actions.failing = {}
+    (end,) = carried(actions).ends
     assert end.is_finished
 
 
 def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_goes() -> None:
     """What is marked alone could still be meant otherwise."""
-    hands = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
-    carrying = carried(hands)
-    assert hands.done == []
+    actions = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
+    carrying = carried(actions)
+    assert actions.done == []
     assert set(fates(carrying.receipts).values()) == {"not-begun"}
     assert carrying.ends[0].detail == "log-unavailable: away"
 
@@ -160,78 +157,78 @@ def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
     failing: dict[str, str], start: int, fate: ExpireFate, left: SegmentState
 ) -> None:
     """The failure is not ignored: the next run begins where this one has stopped."""
-    hands = world(failing=failing)
-    carrying = carried(hands)
+    actions = world(failing=failing)
+    carrying = carried(actions)
     told = fates(carrying.receipts)
     assert told == {0: fate.value, 100: "deleted", 200: "deleted", 300: "deleted"}
     (receipt,) = [one for one in carrying.receipts if one.segment.start_offset == start]
     assert receipt.detail == next(iter(failing.values()))
-    assert {one.start_offset: one.state for one in hands.segments.values()} == {0: left, 400: CF}
-    hands.failing = {}
-    carried(hands)
-    assert [one.start_offset for one in hands.segments.values()] == [400]
+    assert {one.start_offset: one.state for one in actions.segments.values()} == {0: left, 400: CF}
+    actions.failing = {}
+    carried(actions)
+    assert [one.start_offset for one in actions.segments.values()] == [400]
 
 
 def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left_as_it_is() -> None:
     """What was decided about is looked at again, twice."""
-    hands = world(wave=16)
-    one, two, three, four, _ = list(hands.segments)
+    actions = world(wave=16)
+    one, two, three, four, _ = list(actions.segments)
     finished = started(1, 100, 199, size_bytes=10, state=CF, max_timestamp_ms=1)
-    hands.changes = {
+    actions.changes = {
         one: [None],
         two: [finished],
         three: ["not-ready: behind"],
-        four: [hands.segments[four], started(3, 300, 399, state=CF)],
+        four: [actions.segments[four], started(3, 300, 399, state=CF)],
     }
-    carrying = carried(hands)
+    carrying = carried(actions)
     assert fates(carrying.receipts) == {
         0: "changed", 100: "changed", 200: "not-begun", 300: "changed",
     }  # fmt: skip
-    assert hands.done == ["DS 300"]
+    assert actions.done == ["DS 300"]
     details = {one.segment.start_offset: one.detail for one in carrying.receipts}
-    assert details[0] == "somebody has deleted it meanwhile"
+    assert details[0] == "another process has deleted it meanwhile"
     assert details[100] == details[300] == "it is COPY_SEGMENT_FINISHED meanwhile"
 
 
 def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> None:
     """A deletion that was started all the same is gone on with, one that is finished is over."""
-    hands = world(failing={"DS 0": "append-uncertain: lost", "DF 0": "append-uncertain: lost"})
-    first = hands.segments[next(iter(hands.segments))]
+    actions = world(failing={"DS 0": "append-uncertain: lost", "DF 0": "append-uncertain: lost"})
+    first = actions.segments[next(iter(actions.segments))]
     being_deleted = started(0, 0, 99, size_bytes=10, state=DS, max_timestamp_ms=0)
-    hands.changes = {first.id: [first, being_deleted, being_deleted, None]}
-    hands.segments[first.id] = being_deleted
+    actions.changes = {first.id: [first, being_deleted, being_deleted, None]}
+    actions.segments[first.id] = being_deleted
     plan = decide(
         tp(),
         [first],
         standing=TopicOwner.OURS,
         rules=RetentionSettings(retention_ms=100),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=NOW_MS,
     )
-    carrying = ExpireExecution([plan], hands)
+    carrying = ExpireExecution([plan], actions)
     carrying.run()
     assert fates(carrying.receipts) == {0: "deleted"}
-    assert first.id not in hands.objects
+    assert first.id not in actions.objects
 
 
 def test_topic_when_it_is_lost_in_between_then_nothing_more_is_done_to_it() -> None:
     """Whoever ended this run has it now."""
-    hands = world()
-    hands.not_ours = {tp(): "topic orders is not this run's any more"}
-    carrying = carried(hands)
-    assert (hands.done, set(fates(carrying.receipts).values())) == ([], {"not-begun"})
+    actions = world()
+    actions.not_ours = {tp(): "topic orders is not this run's any more"}
+    carrying = carried(actions)
+    assert (actions.done, set(fates(carrying.receipts).values())) == ([], {"not-begun"})
 
 
 def test_run_when_it_is_told_to_stop_then_ends_between_waves() -> None:
     """What is on its way is finished, what was not begun is told."""
-    hands = world()
+    actions = world()
     heard: list[str] = []
 
     def why_stop() -> str:
         heard.append("asked")
         return "SIGTERM" if len(heard) > 1 else ""
 
-    carrying = carried(hands, why_stop=why_stop)
+    carrying = carried(actions, why_stop=why_stop)
     assert fates(carrying.receipts) == {
         0: "deleted", 100: "deleted", 200: "not-begun", 300: "not-begun",
     }  # fmt: skip
@@ -243,8 +240,8 @@ def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
     most: int, deleted: int
 ) -> None:
     """The rest is left to the next run, and told."""
-    hands = world()
-    carrying = carried(hands, max_delete=most)
+    actions = world()
+    carrying = carried(actions, max_delete=most)
     told = list(fates(carrying.receipts).items())
     assert sum(fate == "deleted" for _, fate in told) == deleted
     assert sorted(start for start, fate in told if fate == "deleted") == [
@@ -255,19 +252,19 @@ def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
 
 def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_alone() -> None:
     """Its brokers came to tier it after it was claimed: it is theirs."""
-    hands = world(MARKED)
+    actions = world(MARKED)
     plan = decide(
         tp(),
-        list(hands.segments.values()),
+        list(actions.segments.values()),
         standing=TopicOwner.LIVE,
         rules=RetentionSettings(),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=NOW_MS,
         delete=partition_delete(MARKED),
     )
-    carrying = ExpireExecution([plan], hands)
+    carrying = ExpireExecution([plan], actions)
     carrying.run()
-    assert (hands.done, carrying.receipts, carrying.ends) == ([], [], [])
+    assert (actions.done, carrying.receipts, carrying.ends) == ([], [], [])
 
 
 def test_f104_events_when_they_are_published_then_repeat_the_custom_metadata() -> None:
@@ -277,13 +274,13 @@ def test_f104_events_when_they_are_published_then_repeat_the_custom_metadata() -
         writer=lambda: metadata, now_ms=lambda: NOW_MS, request=SimpleNamespace(prefix="")
     )
     claims: Any = None
-    hands = TierExpireActions(tier, LocalSettings(Path("nowhere")), ExpireOptions(), claims)
+    actions = TierExpireActions(tier, LocalSettings(Path("nowhere")), ExpireOptions(), claims)
     one = started("a", state=CF, custom_metadata=b"\1\2")
-    assert hands.move([one], DS) == [""]
+    assert actions.move([one], DS) == [""]
     assert metadata.published == [SegmentUpdate(one.id, -1, NOW_MS, b"\1\2", DS)]
     metadata.error = LogUnavailable("away")
-    assert hands.move([one], DS) == ["log-unavailable: away"]
-    assert hands.look(one.id) == "log-unavailable: away"
-    assert hands.move_partition(tp(), STARTED) == "log-unavailable: away"
-    assert hands.move([], DS) == []
-    assert hands.remove([]) == []
+    assert actions.move([one], DS) == ["log-unavailable: away"]
+    assert actions.look(one.id) == "log-unavailable: away"
+    assert actions.move_partition(tp(), STARTED) == "log-unavailable: away"
+    assert actions.move([], DS) == []
+    assert actions.remove([]) == []

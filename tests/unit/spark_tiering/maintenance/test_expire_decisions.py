@@ -33,7 +33,6 @@ MARKED = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)
 
 
 def segments(*states: SegmentState) -> list[Any]:
-    """Of 100 offsets and 10 bytes each, one behind the other; their newest record is as old."""
     return [
         started(at, at * 100, at * 100 + 99, size_bytes=10, max_timestamp_ms=at * 1_000,
                 event_timestamp_ms=at, state=state)
@@ -44,17 +43,15 @@ def segments(*states: SegmentState) -> list[Any]:
 def decided(
     found: list[Any], rules: RetentionSettings | None = None, **said: Any
 ) -> PartitionExpirePlan:
-    """The plan for one partition."""
     options: dict[str, Any] = {
         "standing": TopicOwner.OURS,
-        "wish": ExpireOptions(),
+        "options": ExpireOptions(),
         "now_ms": NOW_MS,
     }
     return decide(tp(), found, rules=rules or RetentionSettings(), **(options | said))
 
 
 def going(plan: PartitionExpirePlan) -> list[tuple[int, str]]:
-    """Where each that goes begins, and why."""
     return [(one.segment.start_offset, one.reason.value) for one in plan.doomed]
 
 
@@ -89,9 +86,9 @@ def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_i
     plan = decided(found, RetentionSettings(retention_ms=0), at_work=young)
     assert going(plan) == [(0, "retention-ms")]
     assert plan.waiting == SegmentAmount(1, 10)
-    wish = ExpireOptions(ends_open_copies=True)
+    options = ExpireOptions(ends_open_copies=True)
     assert going(
-        decided(found, RetentionSettings(retention_ms=0), at_work=young, wish=wish)
+        decided(found, RetentionSettings(retention_ms=0), at_work=young, options=options)
     ) == going(plan)
 
 
@@ -102,7 +99,9 @@ def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_aske
         (0, "retention-ms"),
         (100, "retention-ms"),
     ]
-    assert going(decided(found, wish=ExpireOptions(ends_open_copies=True))) == [(100, "open-copy")]
+    assert going(decided(found, options=ExpireOptions(ends_open_copies=True))) == [
+        (100, "open-copy")
+    ]
     assert decided(found).waiting == SegmentAmount(1, 10)
 
 
@@ -146,7 +145,7 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
     ]
     plan = decided(found)
     assert (going(plan), plan.replaced) == ([], SegmentAmount(1, 10))
-    plan = decided(found, wish=ExpireOptions(drops_old_epochs=True))
+    plan = decided(found, options=ExpireOptions(drops_old_epochs=True))
     assert (going(plan), plan.replaced) == ([(50, "old-epochs")], SegmentAmount())
 
 
@@ -154,7 +153,6 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
 
 
 def facts(is_own_log: bool, untold: str = "", **topics: Any) -> TopicOwners:
-    """A cluster; of each topic its settings, or None where they are not told."""
     there = {
         name: TopicFacts(name, TOPIC_ID, {}, None if said is None else settings(**said))
         for name, said in topics.items()
@@ -168,7 +166,7 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
 
 
 @pytest.mark.parametrize(
-    ("told", "topic_id", "wish", "standing"),
+    ("told", "topic_id", "options", "standing"),
     [
         (None, TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
         (facts(True, orders=TIERED), TOPIC_ID, ExpireOptions(), TopicOwner.LIVE),
@@ -192,14 +190,14 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
     ],
 )
 def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
-    told: TopicOwners | None, topic_id: Uuid, wish: ExpireOptions, standing: TopicOwner
+    told: TopicOwners | None, topic_id: Uuid, options: ExpireOptions, standing: TopicOwner
 ) -> None:
     """A live broker's topic is refused; another one of its name is not that topic."""
-    assert standing_of("orders", topic_id, told, wish) is standing
+    assert standing_of("orders", topic_id, told, options) is standing
 
 
 @pytest.mark.parametrize(
-    ("told", "wish", "rules"),
+    ("told", "options", "rules"),
     [
         (None, ExpireOptions(), RetentionSettings()),
         (None, ExpireOptions(1, 2, {("orders", 7): 3}), RetentionSettings(1, 2, 3)),
@@ -219,10 +217,10 @@ def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
     ],
 )
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
-    told: TopicOwners | None, wish: ExpireOptions, rules: RetentionSettings
+    told: TopicOwners | None, options: ExpireOptions, rules: RetentionSettings
 ) -> None:
     """An archive does not begin where the local log does, unless that is asked for."""
-    assert rules_of(tp("orders"), told, wish) == rules
+    assert rules_of(tp("orders"), told, options) == rules
 
 
 @pytest.mark.parametrize("said", [{"max_delete": 0}, {"open_for_ms": -1}])
@@ -232,10 +230,14 @@ def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None
         ExpireOptions(**said)  # type: ignore[arg-type]
 
 
-def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched() -> None:
+@pytest.mark.parametrize(
+    "name", ["../orders", "a/b", "", "x" * 250], ids=["parent", "slash", "empty", "long"]
+)
+def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched(
+    name: str,
+) -> None:
     """A name with a slash would be another place in the store."""
-    for name in ("../orders", "a/b", "", "x" * 250):
-        assert standing_of(name, TOPIC_ID, None, ExpireOptions()) is TopicOwner.NO_TOPIC
+    assert standing_of(name, TOPIC_ID, None, ExpireOptions()) is TopicOwner.NO_TOPIC
     assert TopicOwner.NO_TOPIC.is_refused
     assert decided(
         segments(CF, DS), RetentionSettings(retention_ms=0), standing=TopicOwner.NO_TOPIC

@@ -27,7 +27,6 @@ TARGETS = tuple(RemovalTarget(segment_id(at), at * 100, True) for at in range(3)
 
 @pytest.fixture
 def settings(tmp_path: Path) -> LocalSettings:
-    """A folder with all objects of the first two segments, and one of the third."""
     found = LocalSettings(tmp_path, is_synced=False)
     store = process_store(found)
     for one in TARGETS:

@@ -9,17 +9,17 @@ from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import RetentionSettings
 from spark_tiering.maintenance.expire.decision import ExpireReason, PartitionExpirePlan, decide
 from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
+from spark_tiering.maintenance.expire.job import count_receipts, deletion_meter
 from spark_tiering.maintenance.expire.options import ExpireOptions
-from spark_tiering.maintenance.expire.progress import DeletionMeter
-from spark_tiering.maintenance.expire.report import LINES_MAX, SEGMENTS_MAX, ExpireReport
+from spark_tiering.maintenance.expire.report import SEGMENTS_MAX, ExpireReport
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
+from spark_tiering.reporting.report import LINES_MAX
 from tests.support.builders import started, tp
 
 CS, CF, DS, _ = SegmentState
 
 
 def plan_of(partition: int = 7, standing: TopicOwner = TopicOwner.OURS) -> PartitionExpirePlan:
-    """Of three segments time takes two."""
     found = [
         started(at, at * 100, at * 100 + 99, size_bytes=10, state=CF,
                 max_timestamp_ms=9_000 if at == 2 else 0)
@@ -30,14 +30,13 @@ def plan_of(partition: int = 7, standing: TopicOwner = TopicOwner.OURS) -> Parti
         found,
         standing=standing,
         rules=RetentionSettings(retention_ms=5_000),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=10_000,
     )
 
 
 def report(*fates: ExpireFate, plans: tuple[PartitionExpirePlan, ...] | None = None, **said: Any
            ) -> ExpireReport:  # fmt: skip
-    """Of the segments that go the first ones have these fates."""
     plan = plan_of()
     receipts = tuple(
         ExpireReceipt(
@@ -115,7 +114,7 @@ def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint(
         found,
         standing=TopicOwner.OURS,
         rules=RetentionSettings(),
-        wish=ExpireOptions(),
+        options=ExpireOptions(),
         now_ms=1,
     )
     told = report(plans=(plan,), receipts=())
@@ -140,8 +139,8 @@ def test_report_when_very_much_goes_then_is_bounded() -> None:
 def test_progress_when_segments_come_to_their_end_then_tells_how_far_it_is() -> None:
     """In words of deletions."""
     told: list[Any] = []
-    meter = DeletionMeter([plan_of()], 2, told.append, lambda: 0.0)
+    meter = deletion_meter([plan_of()], 2, told.append)
     first, second = report(ExpireFate.DELETED, ExpireFate.LEFT).receipts
-    meter.came_back([first])
-    meter.came_back([second])
-    assert told[-1].line() == "1 of 2 segments deleted, 0.0 MB, 1 left"
+    count_receipts(meter, [first])
+    count_receipts(meter, [second])
+    assert (told[-1].done, told[-1].total, told[-1].failed, told[-1].failed_as) == (2, 2, 1, "left")

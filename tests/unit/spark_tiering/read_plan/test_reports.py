@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.read_plan import reports
 from spark_tiering.read_plan.manifest_units import ManifestContents, UnreadableManifest
 from spark_tiering.read_plan.plan_check import CheckedRange, PlannedSegmentFate, fate_in_metadata
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import UNREAD_SHOWN_MAX, plan_of_manifests
+from spark_tiering.reporting import report
 from tests.support.tier.read_plans import (
     DELETING,
     STARTED,
@@ -55,7 +55,7 @@ def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No plan fills a screen for minutes."""
-    monkeypatch.setattr(reports, "LINES_MAX", 2)
+    monkeypatch.setattr(report, "LINES_MAX", 2)
     shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))
     lines = list(PlanExportReport(plan_of(shard), 0).lines())
     assert "  ... and 4 more gaps" in lines

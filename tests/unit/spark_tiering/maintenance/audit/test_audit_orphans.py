@@ -188,7 +188,7 @@ def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last
     report = tier.audit()
     assert report.overall is AuditVerdict.DIRTY
     assert verdicts(report) == {SetVerdict.AWAITING_DELETE: 2}
-    (finding,) = report.findings.all()
+    (finding,) = report.findings.ranked()
     assert finding.kind.code == "TIER-TOPIC-UNKNOWN"
     assert finding.fields == {
         "topic": "orders",
@@ -220,7 +220,7 @@ def test_f116_topic_that_the_cluster_does_not_know_any_more_is_listed_until_noth
     report = tier.audit()
     assert verdicts(report) == {SetVerdict.AWAITING_DELETE: 1}
     assert codes(report) == {"TIER-TOPIC-UNKNOWN": 1}
-    assert "the cluster does not know this id" in next(report.findings.all()).detail
+    assert "the cluster does not know this id" in report.findings.ranked()[0].detail
     gone = next(row for row in report.topics if row.topic == "gone")
     assert gone.document(None)["isKnownToCluster"] is False
     tier.remove(one)

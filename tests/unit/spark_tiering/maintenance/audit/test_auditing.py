@@ -63,7 +63,7 @@ def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
     tier.remove(one, kind)
     report = tier.audit()
     assert report.overall is AuditVerdict.CORRUPT
-    (finding,) = report.findings.all()
+    (finding,) = report.findings.ranked()
     assert finding.kind.code == "TIER-OBJECT-MISSING"
     assert finding.fields["objects"] == kind.value
     assert (finding.fields["start"], finding.fields["last"]) == (100, 199)
@@ -116,7 +116,7 @@ def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_
     assert old.overall is AuditVerdict.DIRTY
     assert set(verdicts(old)) == ({SetVerdict.LEFTOVER} if kinds else set())
     assert codes(old) == {"TIER-INCOMPLETE-SET" if kinds else "TIER-COPY-UNFINISHED": 1}
-    detail = next(old.findings.all()).detail
+    detail = old.findings.ranked()[0].detail
     lacking = [kind.value for kind in ObjectKind if kind not in kinds]
     assert not kinds or (", ".join(lacking) or "all three objects are there") in detail
     assert not tier.orphans
@@ -172,7 +172,7 @@ def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt
     tier.bring(segment_of(2, 200, 299), CF)
     report = tier.audit()
     assert report.overall is AuditVerdict.CORRUPT
-    (finding,) = report.findings.told[next(iter(report.findings.told))]
+    finding = report.findings.ranked()[0]
     assert (finding.kind.code, finding.fields["first"], finding.fields["last"]) == (
         "TIER-EXTENT-GAP", 100, 199,
     )  # fmt: skip
@@ -188,7 +188,7 @@ def test_gap_when_it_lies_below_the_log_start_is_none(
     with_cluster(tier, log_start=log_start)
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
-    found = [one.fields for one in tier.audit().findings.all() if "first" in one.fields]
+    found = [one.fields for one in tier.audit().findings.ranked() if "first" in one.fields]
     assert [(one["first"], one["last"]) for one in found] == ([] if gap is None else [gap])
 
 
@@ -197,7 +197,7 @@ def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier)
     with_cluster(tier, log_start=0, local_start=500)
     tier.bring(segment_of(1, 100, 199), CF)
     report = tier.audit()
-    gaps = [(one.fields["first"], one.fields["last"]) for one in report.findings.all()]
+    gaps = [(one.fields["first"], one.fields["last"]) for one in report.findings.ranked()]
     assert gaps == [(0, 99), (200, 499)]
     with_cluster(tier, log_start=0)
     assert tier.audit().overall is AuditVerdict.CLEAN, "the local log has all of it"
@@ -274,9 +274,7 @@ def test_figures_when_told_add_up_and_have_a_price(tier: AuditedTier) -> None:
     assert document["bytes"] == size == sum(row["bytes"] for row in document["topics"])
     assert document["monthlyCost"] == round(size / 2**20, 4)
     assert sum(one["bytes"] for one in document["verdicts"].values()) == size
-    (advice,) = report.findings.told[
-        next(kind for kind in report.findings.told if kind.code == "TIER-SMALL-SEGMENTS")
-    ]
+    (advice,) = (one for one in report.findings.findings if one.kind.code == "TIER-SMALL-SEGMENTS")
     assert advice.fields["mean_bytes"] == 2**20
     assert (advice.fields["objects"], advice.fields["objects_needed"]) == (6, 3)
 

@@ -44,7 +44,6 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    """Two orphans, and a finished segment beside them."""
     tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000, local_start=1_100))
     tier.bring(segment_of(1, 0, 99), DF)
     tier.put(segment_of(2, 100, 199))
@@ -54,7 +53,6 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
-    """What became of the orphans of the last audit, in the order of their offsets."""
     done = tier.delete(**options)
     return [one.fate for one in sorted(done.receipts, key=lambda one: one.orphan.start_offset)]
 
@@ -269,7 +267,7 @@ def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedT
         "line 2: this is no orphan of a list": [head, good.replace("log", "l/g")],
         "line 2: it is orphan, and only": [head, unproven],
         "line 2: the prefix 'x/'": [head, good.replace("tier/", "x/")],
-        "9000 characters": [head, "x" * 9_000],
+        "9000 bytes": [head, "x" * 9_000],
     }
     for text, lines in cases.items():
         with pytest.raises(ConfigError, match=text) as caught:

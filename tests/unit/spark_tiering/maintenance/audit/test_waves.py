@@ -18,15 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Done:
-    """What a unit gives."""
-
     number: int
     fault: tuple[str, str] | None = None
 
 
 class Counting(InProcess):
-    """Tells how many units each call had."""
-
     def __init__(self, lost: int = -1) -> None:
         super().__init__()
         self.waves: list[int] = []
@@ -45,7 +41,6 @@ class Counting(InProcess):
 
 
 def units(count: int, size: int, made: list[int] | None = None) -> Iterator[tuple[int, int]]:
-    """Units of one size, which tell when they are made."""
     for number in range(count):
         if made is not None:
             made.append(number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from spark_tiering.maintenance.backup.log_comparison import RUNS_MAX, RestoredOffsets, begun
 from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 
@@ -9,7 +11,6 @@ ROWS = [BackupRow(0, offset, 5, None, b"%d" % offset) for offset in (3, 4, 7)]
 
 
 def there(count: int) -> list[BackupRow | LostOffsets]:
-    """What an import leaves that appended so many: at other offsets and times."""
     return [
         BackupRow(0, number, 9, row.key, row.value, row.headers)
         for number, row in enumerate(ROWS[:count])
@@ -26,7 +27,7 @@ def test_begun_when_anything_else_is_there_then_says_what() -> None:
     """Another record, one that could not be read, or more than there should be."""
     other = [*there(1), BackupRow(0, 1, 9, None, b"other")]
     assert "offset 1 holds another record than 4 had" in begun(iter(ROWS), iter(other)).why_not
-    assert begun(iter(ROWS), iter([ROWS[0]._replace(key=b"k")])).why_not
+    assert begun(iter(ROWS), iter([replace(ROWS[0], key=b"k")])).why_not
     assert begun(iter(ROWS), iter([LostOffsets(0, 0, 1, "")])).why_not
     assert "no such" in begun(iter(ROWS[:1]), iter(there(2))).why_not
 

@@ -13,9 +13,9 @@ from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from spark_tiering.maintenance.backup import tables
 from spark_tiering.maintenance.backup.files import Backup, open_backup, writing
-from spark_tiering.maintenance.backup.new_file import new_file
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow, LostOffsets
-from spark_tiering.maintenance.backup.streams import arrow_for, read_lines
+from spark_tiering.maintenance.json_lines import arrow_for, read_lines
+from spark_tiering.maintenance.new_file import new_file
 from tests.support.builders import started
 
 if TYPE_CHECKING:

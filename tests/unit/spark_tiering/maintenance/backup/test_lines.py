@@ -6,19 +6,17 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from spark_tiering.maintenance.backup.lines import (
-    BackupLineFault,
     event_of,
     footer_fields,
     header_fields,
-    line_of,
     parse_footer,
     parse_header,
-    parse_line,
     parse_row,
     row_fields,
 )
@@ -30,6 +28,7 @@ from spark_tiering.maintenance.backup.rows import (
     BackupRow,
     LostOffsets,
 )
+from spark_tiering.maintenance.json_lines import LineFault, compact_line, parse_line
 from tests.support.builders import started
 
 IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 3)
@@ -48,18 +47,18 @@ def read(line: bytes) -> Any:
 @pytest.mark.parametrize("row", [EVENT, ODD, LOST, BackupRow(0, 0, 5, b"", b"junk")])
 def test_row_when_written_and_read_then_is_the_same(row: BackupRow | LostOffsets) -> None:
     """Keys, tombstones, headers, what nobody understands, what was lost."""
-    assert parse_row(read(line_of(row_fields(row)))) == row
+    assert parse_row(read(compact_line(row_fields(row)))) == row
 
 
 def test_header_and_footer_when_written_and_read_then_are_the_same() -> None:
     """Whose records they are, which there were, and how many."""
-    assert parse_header(read(line_of(header_fields(HEADER)))) == HEADER
+    assert parse_header(read(compact_line(header_fields(HEADER)))) == HEADER
     digest = BackupDigest()
     for row in (EVENT, ODD, LOST):
         digest.add(row)
     footer = digest.footer
     assert (footer.records, footer.lost) == (2, 1)
-    assert parse_footer(read(line_of(footer_fields(footer, "x")))) == (footer, "x")
+    assert parse_footer(read(compact_line(footer_fields(footer, "x")))) == (footer, "x")
 
 
 def test_event_when_people_read_it_then_says_what_the_record_says() -> None:
@@ -81,10 +80,10 @@ def test_digest_when_anything_differs_then_is_another() -> None:
         return digest.footer.sha256
 
     changed = [
-        of(EVENT, ODD), of(ODD, EVENT), of(EVENT), of(EVENT._replace(timestamp_ms=78), ODD),
-        of(EVENT._replace(key=b""), ODD), of(EVENT, ODD._replace(value=b"")),
-        of(EVENT, ODD._replace(headers=ODD.headers[:1])), of(EVENT, LOST),
-        of(EVENT._replace(offset=4), ODD), of(EVENT._replace(place=1), ODD),
+        of(EVENT, ODD), of(ODD, EVENT), of(EVENT), of(replace(EVENT, timestamp_ms=78), ODD),
+        of(replace(EVENT, key=b""), ODD), of(EVENT, replace(ODD, value=b"")),
+        of(EVENT, replace(ODD, headers=ODD.headers[:1])), of(EVENT, LOST),
+        of(replace(EVENT, offset=4), ODD), of(replace(EVENT, place=1), ODD),
     ]  # fmt: skip
     assert len(set(changed)) == len(changed)
 
@@ -101,7 +100,7 @@ def test_digest_when_anything_differs_then_is_another() -> None:
 )  # fmt: skip
 def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
     """Of another format or version, or with numbers that there cannot be."""
-    with pytest.raises(BackupLineFault):
+    with pytest.raises(LineFault):
         parse_header(header_fields(HEADER) | changed)
 
 
@@ -116,18 +115,18 @@ def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> Non
 )  # fmt: skip
 def test_row_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
     """Whatever somebody else may have written there."""
-    with pytest.raises(BackupLineFault):
+    with pytest.raises(LineFault):
         parse_row(row_fields(ODD) | changed)
     without = row_fields(EVENT)
     del without["value"]
-    with pytest.raises(BackupLineFault):
+    with pytest.raises(LineFault):
         parse_row(without)
 
 
 @pytest.mark.parametrize("line", [b"{}", b"[]\n", b"{,}\n", b"\xff\n", b"[" * 99_999 + b"\n"])
 def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
     """Without its end it was cut."""
-    with pytest.raises(BackupLineFault):
+    with pytest.raises(LineFault):
         parse_line(line)
 
 
@@ -141,7 +140,7 @@ def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
         pytest.param([BackupRow(2, 4, 0, None, b"")], id="before the start"),
         pytest.param([LostOffsets(2, 6, 8, "")], id="lost beyond the end"),
         pytest.param([LostOffsets(2, 6, 6, "")], id="nothing lost"),
-        pytest.param([EVENT._replace(timestamp_ms=-2)], id="no time"),
+        pytest.param([replace(EVENT, timestamp_ms=-2)], id="no time"),
     ],
 )
 def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
@@ -156,7 +155,7 @@ def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
 
 def test_line_when_it_is_written_then_is_one_line_of_ascii() -> None:
     """Whatever stands in a header's name."""
-    line = line_of(row_fields(ODD._replace(headers=(("ü\n", b""),))))
+    line = compact_line(row_fields(replace(ODD, headers=(("ü\n", b""),))))
     assert line.isascii()
     assert line.count(b"\n") == 1
     assert json.loads(line)["headers"] == [["ü\n", ""]]

@@ -16,10 +16,7 @@ WRITER = Producer(7, 0, 0, is_transactional=True)
 
 
 class Log:
-    """Batches of one metadata partition, given one or all at a time."""
-
     def __init__(self, *batches: tuple[bytes, int], together: bool = False) -> None:
-        """*batches* with the offset behind each."""
         self._batches = batches
         self._together = together
 

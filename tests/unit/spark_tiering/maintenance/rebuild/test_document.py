@@ -13,18 +13,16 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
+from spark_tiering.maintenance.json_lines import LineFault, parse_line, spaced_line, typed
 from spark_tiering.maintenance.rebuild.document import (
-    EventsFileFault,
+    EventsFileEnd,
     EventsFileHeader,
     RestoredSegment,
     entry_fields,
     entry_of,
     head_fields,
-    line_of,
-    parse_end,
     parse_entry,
     parse_head,
-    parse_line,
 )
 from tests.support.builders import delete_started, finished, segment_id
 from tests.support.stores.segment_objects import whole_segment
@@ -40,9 +38,8 @@ HEAD = EventsFileHeader(
 
 
 def lines(entry: RestoredSegment = ENTRY) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both lines of a segment, as they are read again."""
     first, second = entry_fields(entry, "tier/")
-    return parse_line(line_of(first)), parse_line(line_of(second))
+    return parse_line(spaced_line(first)), parse_line(spaced_line(second))
 
 
 def test_entry_when_written_and_read_then_is_the_same() -> None:
@@ -65,10 +62,10 @@ def test_line_when_a_person_reads_it_then_everything_stands_there() -> None:
     assert first["object"].endswith(".rsm-manifest")
 
 
-def test_head_when_written_and_read_then_is_the_same() -> None:
-    """Also of a log that there was not."""
-    for head in (HEAD, replace(HEAD, identity=None)):
-        assert parse_head(parse_line(line_of(head_fields(head)))) == head
+@pytest.mark.parametrize("head", [HEAD, replace(HEAD, identity=None)], ids=["log", "no log"])
+def test_head_when_written_and_read_then_is_the_same(head: EventsFileHeader) -> None:
+    """The header of a rebuild without a log has no identity."""
+    assert parse_head(parse_line(spaced_line(head_fields(head)))) == head
 
 
 @pytest.mark.parametrize(
@@ -78,14 +75,14 @@ def test_head_when_written_and_read_then_is_the_same() -> None:
         ({"version": 2}, "version '2', this build reads 1"),
         ({"source": {}}, "source"),
         ({"counts": 3}, "counts"),
-        ({"identity": {"partition_count": 0}}, "number of partitions"),
+        ({"identity": {"partition_count": 0}}, "identity.partition_count"),
         ({"identity": {"partition_count": 5, "topic_id": "x"}}, "identity"),
         ({"identity": []}, "identity"),
     ],
 )
 def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: str) -> None:
     """Before anything of the file is believed."""
-    with pytest.raises(EventsFileFault, match=said):
+    with pytest.raises(LineFault, match=said):
         parse_head(head_fields(HEAD) | changed)
 
 
@@ -95,13 +92,13 @@ def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: s
     """Whoever changed a number by hand would be told of one thing, and publish another."""
     both = lines()
     both[number][name] = 5
-    with pytest.raises(EventsFileFault, match=name):
+    with pytest.raises(LineFault, match=name):
         parse_entry(*both, "tier/")
 
 
 def test_entry_when_its_key_is_under_another_prefix_then_is_refused() -> None:
     """The head says where the store's keys begin."""
-    with pytest.raises(EventsFileFault, match="object"):
+    with pytest.raises(LineFault, match="object"):
         parse_entry(*lines(), "other/")
 
 
@@ -113,30 +110,27 @@ def test_entry_when_two_lines_are_no_copy_then_is_refused() -> None:
         RestoredSegment(ENTRY.start, finished(segment_id(2))),
     ):
         other = dict(second) | {"value": base64.b64encode(encode(wrong.finish)).decode()}
-        with pytest.raises(EventsFileFault, match="start and the finish"):
+        with pytest.raises(LineFault, match="start and the finish"):
             parse_entry(first, other, "tier/")
-    with pytest.raises(EventsFileFault, match="start and the finish"):
+    with pytest.raises(LineFault, match="start and the finish"):
         parse_entry(second, first, "tier/")
     for value in ("no base64!", 5, None):
-        with pytest.raises(EventsFileFault, match="value"):
+        with pytest.raises(LineFault, match="value"):
             parse_entry(first | {"value": value}, second, "tier/")
 
 
-@pytest.mark.parametrize("line", [b"{}", b"[1]\n", b"{\n", b"\xff\n", b"[" * 100_000 + b"\n"])
-def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
-    """A line without its end was cut."""
-    with pytest.raises(EventsFileFault):
-        parse_line(line)
-
-
-def test_end_when_it_lacks_something_then_is_refused() -> None:
-    """A count and a digest."""
-    for found in ({"end": True}, {"events": 1, "sha256": "x"}, {"events": "1", "sha256": "0" * 64}):
-        with pytest.raises(EventsFileFault):
-            parse_end(found)
+@pytest.mark.parametrize(
+    "found",
+    [{"end": True}, {"events": 1, "sha256": "x"}, {"events": "1", "sha256": "0" * 64}],
+    ids=["nothing", "no digest", "no count"],
+)
+def test_end_when_it_lacks_something_then_is_refused(found: dict[str, Any]) -> None:
+    """The end has a count and a digest."""
+    with pytest.raises(LineFault):
+        typed(found, EventsFileEnd)
 
 
 def test_entry_when_a_segment_was_started_then_its_state_is_the_first_one() -> None:
     """A broker's consumer would stop for good on anything else."""
     assert ENTRY.start.state is SegmentState.COPY_SEGMENT_STARTED
-    assert json.loads(line_of(lines()[1]))["custom_metadata"] == "AQACyAE="
+    assert json.loads(spaced_line(lines()[1]))["custom_metadata"] == "AQACyAE="

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.maintenance.rebuild.apply_steps import (
     GONE,
@@ -22,7 +24,6 @@ ENTRIES = [entry_of(ONE), entry_of(TWO)]
 
 
 def steps(*present: SegmentMetadata, entries: list[RestoredSegment] = ENTRIES) -> ApplySteps:
-    """What is to be done where *present* is there."""
     return steps_for(entries, {one.id: one for one in present})
 
 
@@ -40,18 +41,33 @@ def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
     assert told.refused == []
 
 
-def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out() -> None:
-    """Whatever it is: fields, a copy of somebody else's, a deletion, a newer copy."""
-    for present, why in (
-        (replace(ONE, size_bytes=9), "other fields: size_bytes 40, the metadata has 9"),
-        (replace(entry_of(ONE).start, broker_id=9), "begun by broker 9"),
-        (replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED), "DELETE_SEGMENT_STARTED by now"),
-        (whole_segment(3, 0, 120), "holds its offsets by now, 0 to 120"),
-    ):
-        told = steps(present)
-        assert [one.segment_id for one in told.refused] == [ONE.id]
-        assert why in told.refused[0].why
-        assert [one.entry.start.id for one in told.steps] == [TWO.id]
+@pytest.mark.parametrize(
+    ("present", "why"),
+    [
+        pytest.param(
+            replace(ONE, size_bytes=9), "other fields: size_bytes 40, the metadata has 9",
+            id="fields",
+        ),
+        pytest.param(
+            replace(entry_of(ONE).start, broker_id=9), "begun by broker 9", id="other broker"
+        ),
+        pytest.param(
+            replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED),
+            "DELETE_SEGMENT_STARTED by now", id="deletion",
+        ),
+        pytest.param(
+            whole_segment(3, 0, 120), "holds its offsets by now, 0 to 120", id="newer copy"
+        ),
+    ],
+)  # fmt: skip
+def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out(
+    present: SegmentMetadata, why: str
+) -> None:
+    """The other segments of the file are still published."""
+    found = steps(present)
+    assert [one.segment_id for one in found.refused] == [ONE.id]
+    assert why in found.refused[0].why
+    assert [one.entry.start.id for one in found.steps] == [TWO.id]
 
 
 def test_steps_when_a_segment_is_gone_then_it_does_not_come_back() -> None:

@@ -22,8 +22,7 @@ from spark_tiering.maintenance.verify.fault_findings import (
     lost_of,
     ranges_text,
 )
-from spark_tiering.maintenance.verify.progress import VerifyMeter, VerifyProgress
-from spark_tiering.maintenance.verify.report import LINES_MAX, VerifyReport, counted
+from spark_tiering.maintenance.verify.report import VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     SegmentRank,
     behind,
@@ -43,13 +42,15 @@ from spark_tiering.maintenance.verify.values import (
     VerifyWork,
     plain,
 )
+from spark_tiering.maintenance.verify.verification import CHECKED, count_unit
+from spark_tiering.reporting.progress import Meter
+from spark_tiering.reporting.report import LINES_MAX, FindingSample
 from tests.support.builders import segment_id, tp
 
 GIB = 1024**3
 
 
 def segment(number: int, first: int, last: int, **changes: Any) -> SegmentMetadata:
-    """A finished segment of orders-7."""
     said = SegmentMetadata(
         segment_id(number), first, last, 1, 1, 1, ((0, first),), 100,
         state=SegmentState.COPY_SEGMENT_FINISHED,
@@ -250,7 +251,6 @@ def test_segment_when_its_epochs_do_not_fit_its_offsets_is_told() -> None:
 
 
 def report(**changes: Any) -> VerifyReport:
-    """One with three segments, looked at in two seconds."""
     said: dict[str, Any] = {
         "cluster_id": "c",
         "began_ms": 0,
@@ -259,8 +259,7 @@ def report(**changes: Any) -> VerifyReport:
         "partitions": 1,
         "segments_total": 3,
         "work": VerifyWork(3, 9, 12, 3_000_000),
-        "findings": (),
-        "counts": {},
+        "found": FindingSample(),
         "lost": {},
     }
     return VerifyReport(**(said | changes))
@@ -283,10 +282,9 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     fault = SegmentFault(
         "TIER-OBJECT-MISSING", "log", "key", "log: there is no such object", ((0, 9),)
     )
-    findings = tuple(finding_of(segment(n, 0, 9), fault) for n in range(1, LINES_MAX + 6))
+    findings = (finding_of(segment(n, 0, 9), fault) for n in range(1, LINES_MAX + 6))
     found = report(
-        findings=findings,
-        counts=counted(findings),
+        found=FindingSample.of(findings),
         lost={tp("orders", n): ((0, 9),) for n in range(LINES_MAX + 3)},
         notes=("so it is",),
         stopped="SIGTERM",
@@ -295,7 +293,7 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     assert not found.is_fine
     text = "\n".join(found.lines())
     assert "and 5 more, see --report" in text
-    assert "lost: offsets of 3 more partitions" in text
+    assert "... and 3 more partitions" in text
     assert "note: so it is" in text
     assert "to go on: --after there" in text
     assert len(found.document()["findings"]) == LINES_MAX + 5
@@ -306,7 +304,7 @@ def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> 
     assert not report(stopped="SIGINT").is_fine
     archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
     findings = (finding_of(segment(1, 0, 9), archived),)
-    assert not report(findings=findings, counts=counted(findings)).is_fine
+    assert not report(found=FindingSample.of(findings)).is_fine
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
@@ -325,9 +323,12 @@ def test_progress_when_units_come_back_counts_segments() -> None:
     """With what was found among them."""
     told: list[Any] = []
     now = iter([0.0, 2.0])
-    meter = VerifyMeter(10, told.append, lambda: next(now))
+    meter = Meter(told.append, lambda: next(now))
+    meter.expect(CHECKED, 10, failed_as="with findings")
     fault = SegmentFault("TIER-UNREADABLE", "", "", "x")
-    meter.came_back(UnitVerdict(0, (SegmentFaults(0, (fault,)),), VerifyWork(4, 12, 12, 5_000_000)))
+    work = VerifyWork(4, 12, 12, 5_000_000)
+    count_unit(meter, UnitVerdict(0, (SegmentFaults(0, (fault,)),), work))
     (progress,) = told
-    assert isinstance(progress, VerifyProgress)
-    assert progress.line() == "4 of 10 segments, 2 a second, 5.0 MB read, 1 with findings"
+    assert progress.line() == (
+        "4 of 10 segments checked, 5.0 MB, 2.5 MB/s, 1 with findings, 3 s left"
+    )

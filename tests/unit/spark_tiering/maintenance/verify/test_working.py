@@ -50,7 +50,6 @@ def codes(verdict: UnitVerdict) -> list[str]:
 
 
 def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
-    """All rolled segments of a partition in one store."""
     store = MemoryStore()
     made = []
     for number, report in enumerate(inspect_all(files)):

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all, and never in place of another."""
+"""A new file that exists whole or not at all, and never replaces another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def require_free(path: Path) -> None:
-    """Raise `ConfigError` where *path* is there, or could not be made."""
+    """Raise `ConfigError` where *path* exists, or could not be made."""
     if path.exists() or path.is_symlink():
         msg = f"{path} is there already, and nothing is overwritten: name another"
         raise ConfigError(msg)
@@ -28,10 +28,10 @@ def require_free(path: Path) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """
-    What the block writes is the file *path*, on the medium, when the block has ended; where it
+    Write the block's output to the file *path*, synced when the block has ended; where it
     raises, nothing is left.
 
-    Raises `ConfigError` where *path* is there by then, or cannot be written.
+    Raise `ConfigError` where *path* exists by then, or cannot be written.
     """
     require_free(path)
     try:
@@ -54,7 +54,6 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _name(temporary: Path, path: Path) -> None:
-    """Give the file its name, if that is free still."""
     try:
         temporary.chmod(0o666 & ~_mask())
         try:
