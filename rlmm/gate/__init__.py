@@ -5,7 +5,7 @@ The gate: every question passes it, and only what is known to be current is answ
 `barrier` lets readers wait. It knows nothing of how the log is read.
 
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.http`, `rlmm.library`, `rlmm.metrics`,
-`rlmm.sidecar`, `rlmm.state_sources`.
+`rlmm.sidecar`, `rlmm.state_sources`, `rlmm.views`.
 
 - `listings`: Long listings, made on the event loop so that everybody else has a turn in between.
 - `offset_waits`: Waiting until a metadata partition is read up to an offset, without polling.

@@ -28,11 +28,12 @@ from rlmm.http.broker_files_routes import BrokerLogAnswers
 from rlmm.http.openapi import document
 from rlmm.http.parameters import partition_of, read_lookups, read_parameters
 from rlmm.http.queries import QUESTIONS
-from rlmm.http.refusals import error_view, headers_of, status_of
+from rlmm.http.refusals import headers_of, refused_view, status_of
 from rlmm.http.routes import BROKER_LOG, ROUTES, AccessRule, Route
 from rlmm.http.streaming import stream_segments
 from rlmm.metrics.page import MetricsPage
 from rlmm.views.readiness import liveness_view, readiness_view
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from rlmm.http.settings import HttpSettings
     from rlmm.metrics.http_statistics import HttpCounters
     from rlmm.metrics.served_state import ServedState
-    from rlmm.views.values import View
 
     Answer = Callable[["AuthorizedRequest"], Awaitable[web.StreamResponse]]
 
@@ -192,7 +192,7 @@ class HttpApi:
             asyncio.get_running_loop().time(),
             self._settings.heartbeat_age_ms_max / 1_000,
         )
-        return answered(shown, 200 if shown["is_alive"] else 503)
+        return answered(shown, 200 if shown.is_alive else 503)
 
     async def _readyz(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return self._readiness(asked, is_startup=False)
@@ -278,8 +278,8 @@ class HttpApi:
             raise InvalidArgument("the body is no JSON") from None
 
 
-def answered(shown: View, status: int = 200) -> web.Response:
-    text = json.dumps(shown, ensure_ascii=True)
+def answered(shown: object, status: int = 200) -> web.Response:
+    text = json.dumps(plain(shown), ensure_ascii=True)
     return web.Response(
         text=text + "\n", status=status, content_type="application/json", headers=NO_STORE
     )
@@ -287,7 +287,7 @@ def answered(shown: View, status: int = 200) -> web.Response:
 
 def refusal(error: RlmmError, status: int | None = None) -> web.Response:
     status = status or status_of(error)
-    response = answered({"error": error_view(error)}, status)
+    response = answered(refused_view(error), status)
     response.headers.update(headers_of(error, status))
     return response
 

@@ -19,8 +19,9 @@ from rlmm.broker_files.disk import FolderPlace
 from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import InvalidArgument, LogError, NotFound, TooBusy
 from rlmm.http.parameters import partition_of
-from rlmm.http.refusals import error_view
+from rlmm.http.refusals import refused_view
 from rlmm.http.routes import BROKER_LOG, BYTES
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -136,7 +137,7 @@ def _json(body: bytes) -> web.Response:
 def _outside(file: SealedFile) -> web.Response:
     error = InvalidArgument(f"{file.name} has {file.size_bytes} bytes, none of them in that range")
     return web.Response(
-        text=json.dumps({"error": error_view(error)}) + "\n",
+        text=json.dumps(plain(refused_view(error))) + "\n",
         status=416,
         content_type="application/json",
         headers={**_HEADERS, "Content-Range": f"bytes */{file.size_bytes}"},

@@ -17,8 +17,10 @@ from aiohttp import web
 from rlmm.errors import RlmmError
 from rlmm.gate.listings import next_page
 from rlmm.http.parameters import partition_of
-from rlmm.http.refusals import error_view
+from rlmm.http.refusals import refused_view
+from rlmm.http.schemas import ListingEnd, SegmentsEndView
 from rlmm.views.segment import segment_view
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -46,7 +48,7 @@ class JsonLinesBody:
 
     def end(self, count: int) -> str:
         """What stands at the end of all."""
-        return dumps({"end": {"segments": count}}) + "\n"
+        return dumps(SegmentsEndView(end=ListingEnd(segments=count))) + "\n"
 
     def broken(self) -> str:
         """What stands at the end when the last object was an error."""
@@ -75,7 +77,7 @@ class JsonArrayBody(JsonLinesBody):
 
 def dumps(value: object) -> str:
     """JSON without needless spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=True)
 
 
 def form_for(accept: str) -> JsonLinesBody:
@@ -117,7 +119,7 @@ async def stream_segments(
             page = await next_page(reads, partition, epoch, page.after, PAGE)
         text += form.end(count)
     except RlmmError as error:
-        told = dumps({"error": error_view(error)})
+        told = dumps(refused_view(error))
         text += form.element(told, is_first=not count) + form.broken()
     except TimeoutError:
         return _cut_off(request, response)

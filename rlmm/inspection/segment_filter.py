@@ -111,11 +111,3 @@ class SegmentTotals:
         self.segments += 1
         self.size_bytes += segment.size_bytes
         self.by_state[segment.state.name] += 1
-
-    def view(self) -> dict[str, object]:
-        """As it is shown to programs."""
-        return {
-            "segments": self.segments,
-            "size_bytes": self.size_bytes,
-            "segments_by_state": dict(self.by_state),
-        }

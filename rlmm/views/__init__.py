@@ -8,6 +8,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `change`: What differs between two moments, as it is shown.
 - `event`: Events of the metadata topic as they are shown.
+- `generated_schemas`: JSON schemas generated from the types of answers.
 - `explanation`: What there is to say of one offset, as it is shown.
 - `readiness`: What can be asked now, as it is shown, and whether the process is alive at all.
 - `segment`: Segments and user partitions as they are shown.

@@ -1,31 +1,73 @@
-"""What answers say of themselves before their items: who was asked, and of which moment."""
+"""The head of an answer: its source, and the moment that it describes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec import Meta, UnsetType
+
+from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.assignment import place_of
+from rlmm.views.values import PlaceOffsets, UuidText, ViewObject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment, PartitionSummary
+    from rlmm.log.protocol import LogIdentity
+
+Notes = Annotated[
+    list[str] | UnsetType, Meta(description="What could not be asked, and what was assumed.")
+]
 
 
-def moment_head(looking: QueryContext, moment: Moment) -> dict[str, object]:
-    """
-    Who was asked, and the last offset of each metadata partition that the answer stands on, -1
-    where it has none: with `--at` the same question has the same answer.
-    """
-    identity = moment.identity
+class SourceHead(ViewObject):
+    source: StateSourceKind
+    where: Annotated[str, Meta(description="An address, or folders.")]
+
+
+class LogHead(SourceHead):
+    """The source, and its cluster and metadata topic."""
+
+    cluster_id: str
+    topic_id: Annotated[UuidText, Meta(description="Of the metadata topic.")]
+
+
+class MomentHead(LogHead):
+    """The source, and its moment: with `--at` the same question has the same answer."""
+
+    as_of_offsets: Annotated[
+        PlaceOffsets,
+        Meta(description="The last applied offset by metadata partition, -1 for none."),
+    ]
+
+
+def source_fields(looking: QueryContext) -> dict[str, Any]:
+    """Return the fields of `SourceHead`."""
+    return {"source": looking.source.kind, "where": looking.source.where}
+
+
+def log_fields(looking: QueryContext, identity: LogIdentity) -> dict[str, Any]:
+    """Return the fields of `LogHead`."""
     return {
-        "source": str(looking.source.kind),
-        "where": looking.source.where,
+        **source_fields(looking),
         "cluster_id": identity.cluster_id,
         "topic_id": str(identity.topic_id),
-        "as_of_offsets": {
-            str(place): position - 1 for place, position in sorted(moment.positions.items())
-        },
     }
+
+
+def moment_fields(looking: QueryContext, moment: Moment) -> dict[str, Any]:
+    """Return the fields of `MomentHead`."""
+    return {
+        **log_fields(looking, moment.identity),
+        "as_of_offsets": offsets_before(moment.positions),
+    }
+
+
+def offsets_before(positions: Mapping[int, int]) -> dict[str, int]:
+    """Return the last offset before each position, by metadata partition; -1 for none."""
+    return {str(place): position - 1 for place, position in sorted(positions.items())}
 
 
 async def partitions_in_place(

@@ -119,7 +119,7 @@ def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
     """What people are told below a table."""
     if answer.summary is None:
         return ()
-    return answer.summary({**answer.head, **foot})
+    return answer.summary({**answer.head_fields(), **foot})
 
 
 class ScreenPrinter:

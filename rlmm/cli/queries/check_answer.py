@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import Notes, SourceHead
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck_answer import stuck_findings
 from rlmm.inspection.check_thresholds import judge
@@ -12,6 +15,10 @@ if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.check_thresholds import Thresholds
+
+
+class CheckHead(SourceHead):
+    notes: Notes = UNSET
 
 
 async def check_answer(
@@ -29,7 +36,5 @@ async def check_answer(
             reads_history=False, moment=moment,
         )  # fmt: skip
         findings, notes = findings + found, notes + more
-    head: dict[str, object] = {"source": str(standing.kind), "where": standing.where}
-    if notes:
-        head["notes"] = notes
+    head = CheckHead(standing.kind, standing.where, notes or UNSET)
     return finding_answer("check", findings, head)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta
+
+from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
+from rlmm.cli.common.item_streams import with_first
 from rlmm.cli.common.log_range import bound_from, looking_up_to, named_places, require_places
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
@@ -14,7 +17,16 @@ from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment_diff import compare
 from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.state_changes import changes_of
-from rlmm.views.change import change_view, changes_view, partition_change_view
+from rlmm.views.change import (
+    ChangeCounts,
+    ChangeView,
+    PartitionChangeView,
+    change_view,
+    changes_view,
+    partition_change_view,
+)
+from rlmm.views.event import Verdict
+from rlmm.views.values import Count, PlaceOffsets, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Sequence
@@ -93,12 +105,29 @@ SUMMARY_COLUMNS = (
 )
 
 
+class DiffFoot(ViewObject):
+    from_offsets: Annotated[
+        PlaceOffsets, Meta(description="The last offset of the first moment, -1 for none.")
+    ]
+    to_offsets: Annotated[
+        PlaceOffsets, Meta(description="The last offset of the second moment, -1 for none.")
+    ]
+    partitions: Annotated[int, Meta(ge=0, description="User partitions that have changed.")]
+    changes: ChangeCounts
+    size_before: Annotated[int, Meta(description="Of those partitions.")]
+    size_after: int
+    events: Annotated[
+        dict[Verdict, Count], Meta(description="Events in between, by what became of them.")
+    ]
+    notes: list[str]
+
+
 @dataclass(slots=True)
 class _Sums:
     """Over all that was compared."""
 
-    from_offsets: dict[int, int] = field(default_factory=dict)
-    to_offsets: dict[int, int] = field(default_factory=dict)
+    first_offsets: dict[int, int] = field(default_factory=dict)
+    next_offsets: dict[int, int] = field(default_factory=dict)
     log_starts: dict[int, int] = field(default_factory=dict)
     changes: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -109,8 +138,8 @@ class _Sums:
     def read(self, compared: MomentDiff) -> None:
         """One metadata partition was read."""
         place = compared.metadata_partition
-        self.from_offsets[place] = compared.first_offset - 1
-        self.to_offsets[place] = compared.next_offset - 1
+        self.first_offsets[place] = compared.first_offset
+        self.next_offsets[place] = compared.next_offset
         self.log_starts[place] = compared.log_start
         self.verdicts += compared.verdicts
 
@@ -122,23 +151,22 @@ class _Sums:
         self.size_before += before.size_bytes
         self.size_after += after.size_bytes
 
-    def foot(self) -> View:
-        """What is known when all was compared."""
-        return {
-            "from_offsets": {str(place): last for place, last in sorted(self.from_offsets.items())},
-            "to_offsets": {str(place): last for place, last in sorted(self.to_offsets.items())},
-            "partitions": self.partitions,
-            "changes": changes_view(self.changes),
-            "size_before": self.size_before,
-            "size_after": self.size_after,
-            "events": dict(sorted(self.verdicts.items())),
-            "notes": [
+    def foot(self) -> DiffFoot:
+        return DiffFoot(
+            from_offsets=offsets_before(self.first_offsets),
+            to_offsets=offsets_before(self.next_offsets),
+            partitions=self.partitions,
+            changes=changes_view(self.changes),
+            size_before=self.size_before,
+            size_after=self.size_after,
+            events=dict(sorted(self.verdicts.items())),
+            notes=[
                 f"the log of metadata partition {place} begins at offset {start}: segments whose "
                 "first record was before are in neither state"
                 for place, start in sorted(self.log_starts.items())
                 if start > 0
             ],
-        }
+        )
 
 
 async def diff_answer(
@@ -161,13 +189,8 @@ async def diff_answer(
     return CommandAnswer(
         "diff-summary" if is_summary else "diff",
         SUMMARY_COLUMNS if is_summary else COLUMNS,
-        _with_first(first, views),
-        {
-            "source": str(looking.source.kind),
-            "where": looking.source.where,
-            "cluster_id": identity.cluster_id,
-            "topic_id": str(identity.topic_id),
-        },
+        with_first(first, views),
+        LogHead(**log_fields(looking, identity)),
         foot=sums.foot,
         summary=_summary,
     )
@@ -198,7 +221,7 @@ async def _views(
     sums: _Sums,
     *,
     is_summary: bool,
-) -> AsyncGenerator[View]:
+) -> AsyncGenerator[ChangeView | PartitionChangeView]:
     for place in places:
         replay = PartitionReplay(
             looking.source.log, place, bound_from(begin, places), timeout_s=looking.timeout_s
@@ -216,14 +239,6 @@ async def _views(
                 sums.differs(both, counts)
                 if is_summary:
                     yield partition_change_view(both, counts)
-
-
-async def _with_first(first: View | None, views: AsyncGenerator[View]) -> AsyncGenerator[View]:
-    async with aclosing(views):
-        if first is not None:
-            yield first
-            async for item in views:
-                yield item
 
 
 def _summary(document: View) -> Sequence[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import Notes, SourceHead, source_fields
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import ConfigError, LogError
 from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
@@ -22,15 +25,16 @@ _LOOKED_BYTES = 64 * 1024
 """Of each metadata partition, where keys are looked for."""
 
 
+class DoctorHead(SourceHead):
+    cluster_id: str
+    notes: Notes = UNSET
+
+
 async def doctor_answer(looking: QueryContext, *, is_strict: bool) -> CommandAnswer:
     """What is wrong with the cluster's settings."""
     cluster = required_cluster(looking, "doctor")
     found = await doctor_findings(looking, cluster)
-    head = {
-        "source": str(looking.source.kind),
-        "where": looking.source.where,
-        "cluster_id": await cluster.cluster_id(),
-    }
+    head = DoctorHead(**source_fields(looking), cluster_id=await cluster.cluster_id())
     return finding_answer("doctor", found, head, is_strict=is_strict)
 
 

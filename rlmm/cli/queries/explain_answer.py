@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta, structs
+
+from rlmm.cli.common.answer_header import SourceHead, source_fields
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.log_range import require_places
-from rlmm.cli.common.object_places import object_places
+from rlmm.cli.common.object_places import ObjectCheckView, ObjectKeys, object_places
 from rlmm.cli.printing.answer import CommandAnswer
 from rlmm.cli.queries.explain_text import explain_text
 from rlmm.cli.queries.finding_answer import COLUMNS
@@ -29,7 +32,15 @@ from rlmm.inspection.offset_history import OffsetHistory
 from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.ids import TopicIdPartition
-from rlmm.views.explanation import explanation_view, offsets_view, story_view
+from rlmm.views.explanation import (
+    ExplanationView,
+    LogEndsView,
+    OffsetHistoryView,
+    explanation_view,
+    offsets_view,
+    story_view,
+)
+from rlmm.views.values import Count, UuidText, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +51,32 @@ if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.selectors import PartitionLabel
     from rlmm.metadata.shard import Shard
-    from rlmm.views.values import View
+
+
+class WholeExplanationView(ExplanationView):
+    """The explanation with what store, cluster and log tell; null where they were not asked."""
+
+    objects: ObjectKeys | None
+    checked: ObjectCheckView | None
+    cluster: LogEndsView | None
+    history: OffsetHistoryView | None
+
+
+class ExplainedOffset(ViewObject):
+    topic: str | None
+    partition: int
+    topic_id: UuidText | None
+    offset: Count
+    epoch: int | None
+
+
+class ExplainHead(SourceHead):
+    asked: ExplainedOffset
+    explained: Annotated[
+        WholeExplanationView | None,
+        Meta(description="Null where nothing is known of the user partition."),
+    ]
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +113,7 @@ async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> C
     if partition is None:
         label = str(asking.label)
         found = list(of_unknown(label, asking.offset, known.facts))
-        return _answer(looking, asking, None, found, known, {})
+        return _answer(looking, asking, None, found, known, None)
     place = await looking.place_of(partition)
     await _ask_offsets(looking, partition, known)
     not_read = await _not_read(looking, partition, place, asking, known)
@@ -86,22 +122,22 @@ async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> C
     except (NotReady, NotAssigned, LogError):
         if not not_read:
             raise
-        return _answer(looking, asking, partition, not_read, known, {})
+        return _answer(looking, asking, partition, not_read, known, None)
     if shard is None or not shard.knows(partition):
         await _look_for_others(looking, asking.label, partition, known)
         unknown = of_unknown(_short(partition), asking.offset, known.facts)
         others = of_topic(partition, known.facts)
-        return _answer(looking, asking, partition, [*not_read, *unknown, *others], known, {})
+        return _answer(looking, asking, partition, [*not_read, *unknown, *others], known, None)
     explained = explain(shard, partition, asking.offset, asking.epoch, known.facts)
     findings = [*not_read, *explained.findings]
     objects, checked = await _objects(explained, asking, findings, known)
-    view = {
-        **explanation_view(explained, place),
-        "objects": objects,
-        "checked": checked,
-        "cluster": offsets_view(known.facts.offsets),
-        "history": story_view(known.facts.story),
-    }
+    view = WholeExplanationView(
+        **structs.asdict(explanation_view(explained, place)),
+        objects=objects,
+        checked=checked,
+        cluster=offsets_view(known.facts.offsets),
+        history=story_view(known.facts.story),
+    )
     return _answer(looking, asking, partition, findings, known, view)
 
 
@@ -112,28 +148,27 @@ def _now_ms(looking: QueryContext) -> int:
 
 def _answer(
     looking: QueryContext, asking: ExplainQuestion, partition: TopicIdPartition | None,
-    findings: Sequence[Finding], known: _Known, explained: View,
+    findings: Sequence[Finding], known: _Known,
+    explained: WholeExplanationView | None,
 ) -> CommandAnswer:  # fmt: skip
     label = asking.label
+    topic_id = label.topic_id if partition is None else partition.topic_id
     return CommandAnswer(
         "explanation",
         COLUMNS,
         [one.view() for one in findings],
-        head={
-            "source": str(looking.source.kind),
-            "where": looking.source.where,
-            "asked": {
-                "topic": label.topic if partition is None else partition.topic,
-                "partition": label.partition,
-                "topic_id": str(partition.topic_id if partition is not None else label.topic_id)
-                if partition is not None or label.topic_id is not None
-                else None,
-                "offset": asking.offset,
-                "epoch": asking.epoch,
-            },
-            "explained": explained or None,
-            "notes": known.notes,
-        },
+        head=ExplainHead(
+            **source_fields(looking),
+            asked=ExplainedOffset(
+                topic=label.topic if partition is None else partition.topic,
+                partition=label.partition,
+                topic_id=None if topic_id is None else str(topic_id),
+                offset=asking.offset,
+                epoch=asking.epoch,
+            ),
+            explained=explained,
+            notes=known.notes,
+        ),
         text=explain_text,
         exit_code=EXIT_FOUND if any(one.kind.severity > Severity.NOTE for one in findings) else 0,
     )
@@ -314,9 +349,8 @@ async def _ask_offsets(looking: QueryContext, partition: TopicIdPartition, known
 
 async def _objects(
     explained: Explanation, asking: ExplainQuestion, findings: list[Finding], known: _Known
-) -> tuple[dict[str, str] | None, View | None]:
-    """The keys of the objects of what was found, and, where that is asked for, whether they are
-    there."""
+) -> tuple[ObjectKeys | None, ObjectCheckView | None]:
+    """Return the keys of the objects that were found, and their state where it was asked for."""
     segment = explained.found
     if segment is None:
         return None, None

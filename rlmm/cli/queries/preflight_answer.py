@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from msgspec import UNSET, UnsetType
+
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    moment_fields,
+    partitions_in_place,
+)
 from rlmm.cli.queries.doctor_answer import required_cluster
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotReady
@@ -29,6 +36,13 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 _ENABLED = "remote.log.storage.system.enable"
+
+
+class PreflightHead(MomentHead):
+    topic: str
+    partitions: list[int]
+    to_brokers: list[int] | UnsetType = UNSET
+    notes: Notes = UNSET
 
 
 async def reassign_answer(
@@ -59,14 +73,13 @@ async def reassign_answer(
         shard = await moment.state(one)
         is_found = partial(_is_found_by_stock, shard, one)
         findings += before_reassignment(one, shard.segments(one), end, epoch, is_found)
-    head = {
-        **moment_head(looking, moment),
-        "topic": topic,
-        "partitions": numbers,
-        "to_brokers": targets,
-    }
-    if notes:
-        head["notes"] = notes
+    head = PreflightHead(
+        **moment_fields(looking, moment),
+        topic=topic,
+        partitions=numbers,
+        to_brokers=targets,
+        notes=notes or UNSET,
+    )
     return finding_answer("preflight", findings, head)
 
 
@@ -96,13 +109,12 @@ async def delete_answer(looking: QueryContext, *, topic: str) -> CommandAnswer:
         except LogError as error:
             notes.append(f"what brokers have as well is not known: {error}")
     parts = [(await _segments(moment, one), ends.get(one)) for one in those]
-    head: dict[str, object] = {
-        **moment_head(looking, moment),
-        "topic": topic,
-        "partitions": [one.partition for one in those],
-    }
-    if notes:
-        head["notes"] = notes
+    head = PreflightHead(
+        **moment_fields(looking, moment),
+        topic=topic,
+        partitions=[one.partition for one in those],
+        notes=notes or UNSET,
+    )
     return finding_answer("preflight", before_deletion(topic, parts), head)
 
 

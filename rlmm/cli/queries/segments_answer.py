@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rlmm.cli.common.answer_header import moment_head
+from msgspec import Meta
+
+from rlmm.cli.common.answer_header import MomentHead, moment_fields
+from rlmm.cli.common.item_streams import first_of
 from rlmm.cli.partial_metadata.ready_partitions import knows
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition
 from rlmm.inspection.segment_filter import SegmentTotals, sort_key
-from rlmm.views.segment import segment_view
+from rlmm.views.segment import SegmentStateName, SegmentView, segment_view
+from rlmm.views.values import Count, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable
@@ -24,6 +28,24 @@ if TYPE_CHECKING:
     from rlmm.views.values import View
 
     Found = AsyncGenerator[SegmentMetadata, None]
+
+
+class SegmentTotalsView(ViewObject):
+    segments: Count
+    size_bytes: int
+    segments_by_state: dict[SegmentStateName, Count]
+
+
+class SegmentsFoot(ViewObject):
+    totals: SegmentTotalsView
+    astray: Annotated[
+        list[str],
+        Meta(
+            description="User partitions whose events lie where no broker looks for them; they are "
+            "not listed."
+        ),
+    ]
+
 
 COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),
@@ -55,15 +77,19 @@ async def list_answer(
     if order is not None:
         found = _sorted(found, order, limit)
     elif limit is not None:
-        found = _first(found, limit)
+        found = first_of(found, limit)
     return CommandAnswer(
         "segments",
         COLUMNS,
         _views(found, totals),
-        moment_head(looking, moment),
-        foot=lambda: {"totals": totals.view(), "astray": [str(one) for one in astray]},
+        MomentHead(**moment_fields(looking, moment)),
+        foot=lambda: SegmentsFoot(_totals_view(totals), [str(one) for one in astray]),
         summary=_summary,
     )
+
+
+def _totals_view(totals: SegmentTotals) -> SegmentTotalsView:
+    return SegmentTotalsView(totals.segments, totals.size_bytes, dict(totals.by_state))
 
 
 async def _moment(looking: QueryContext, wanted: SegmentFilter) -> Moment:
@@ -93,21 +119,11 @@ async def segments_of(
                 astray.append(summary.partition)
 
 
-async def _views(found: Found, totals: SegmentTotals) -> AsyncIterator[View]:
+async def _views(found: Found, totals: SegmentTotals) -> AsyncIterator[SegmentView]:
     async with aclosing(found):
         async for segment in found:
             totals.add(segment)
             yield segment_view(segment)
-
-
-async def _first(found: Found, limit: int) -> Found:
-    left = limit
-    async with aclosing(found):
-        async for segment in found:
-            yield segment
-            left -= 1
-            if left == 0:
-                return
 
 
 async def _sorted(found: Found, order: str, limit: int | None) -> Found:

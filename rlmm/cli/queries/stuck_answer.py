@@ -7,7 +7,14 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    moment_fields,
+    partitions_in_place,
+)
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotPermitted
 from rlmm.inspection.replay import PartitionReplay
@@ -27,6 +34,10 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
 
 
+class StuckHead(MomentHead):
+    notes: Notes = UNSET
+
+
 async def stuck_answer(
     looking: QueryContext,
     *,
@@ -41,9 +52,7 @@ async def stuck_answer(
         looking, topic=topic, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
         reads_history=reads_history, moment=moment,
     )  # fmt: skip
-    head = moment_head(looking, moment)
-    if notes:
-        head["notes"] = notes
+    head = StuckHead(**moment_fields(looking, moment), notes=notes or UNSET)
     return finding_answer("stuck", findings, head)
 
 

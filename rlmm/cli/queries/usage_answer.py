@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from rlmm.base.time_text import duration_text
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    moment_fields,
+    partitions_in_place,
+)
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
@@ -24,6 +31,7 @@ from rlmm.inspection.usage import (
 from rlmm.inspection.verify import hidden_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import UNLIMITED, RetentionSettings, due_of, number
+from rlmm.views.values import Number, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +43,56 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.views.values import View
+
+
+class UsageView(ViewObject):
+    """Sums over the segments of one group."""
+
+    name: str
+    segments: int
+    size_bytes: int
+    mean_segment_bytes: int
+    is_small: bool
+    waste_bytes: int
+    oldest_ms: int | None
+    newest_ms: int | None
+    finished_segments: int
+    finished_bytes: int
+    open_segments: int
+    open_bytes: int
+    being_deleted_segments: int
+    being_deleted_bytes: int
+    abandoned_segments: int
+    abandoned_bytes: int
+    displaced_segments: int
+    displaced_bytes: int
+    due_segments: int
+    due_bytes: int
+    cost_month: Number | None
+    cost_written: Number | None
+
+
+class UsageHead(MomentHead):
+    by: Grouping
+    due_within_ms: int
+    notes: Notes = UNSET
+
+
+class MetadataTopicView(ViewObject):
+    """The records of the metadata topic, and the smallest retention that loses no live one."""
+
+    records: int
+    live_records: int
+    dead_ratio: Number
+    oldest_needed_ms: int | None
+    longest_retention_ms: int | None
+    safe_retention_ms: int | None
+
+
+class UsageFoot(ViewObject):
+    totals: UsageView
+    metadata_topic: MetadataTopicView | UnsetType = UNSET
+
 
 _COLUMNS = (
     Column("name", "NAME"),
@@ -138,18 +196,17 @@ async def usage_answer(
         usage.add(dues, hidden_of(shard, one.partition))
         oldest_ms += [min(each.event_timestamp_ms for each in segments)] if segments else []
     prices = Prices(gib_month, put_thousand)
-    foot: View = {"totals": _view(usage.total, prices)}
+    foot = UsageFoot(_view(usage.total, prices))
     if topic is None and is_of_all(moment):  # of a part no retention is known to be safe
-        foot["metadata_topic"] = await _metadata_topic(
+        foot.metadata_topic = await _metadata_topic(
             looking, summaries, moment.positions, asked, min(oldest_ms, default=None)
         )
-    head: dict[str, object] = {
-        **moment_head(looking, moment),
-        "by": grouping,
-        "due_within_ms": due_within_ms,
-    }
-    if asked.notes:
-        head["notes"] = asked.notes
+    head = UsageHead(
+        **moment_fields(looking, moment),
+        by=Grouping(grouping),
+        due_within_ms=due_within_ms,
+        notes=asked.notes or UNSET,
+    )
     return CommandAnswer(
         "usage",
         _COLUMNS + _COST_COLUMNS if prices.is_known else _COLUMNS,
@@ -185,23 +242,24 @@ def _retention_text(safe_ms: int | None) -> str:
     return "without limit" if safe_ms < 0 else duration_text(safe_ms / 1_000)
 
 
-def _view(group: GroupUsage, prices: Prices) -> View:
-    shown: View = {
-        "name": group.name,
-        "segments": group.all.segments,
-        "size_bytes": group.all.size_bytes,
-        "mean_segment_bytes": group.mean_bytes,
-        "is_small": group.is_small,
-        "waste_bytes": group.waste_bytes,
-        "oldest_ms": group.oldest_ms,
-        "newest_ms": group.newest_ms,
-    }
+def _view(group: GroupUsage, prices: Prices) -> UsageView:
+    sums: dict[str, int] = {}
     for name in ("finished", "open", "being_deleted", "abandoned", "displaced", "due"):
         part = getattr(group, name)
-        shown |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
-    shown["cost_month"] = group.cost(prices) if prices.is_known else None
-    shown["cost_written"] = group.put_cost(prices) if prices.is_known else None
-    return shown
+        sums |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
+    return UsageView(
+        name=group.name,
+        segments=group.all.segments,
+        size_bytes=group.all.size_bytes,
+        mean_segment_bytes=group.mean_bytes,
+        is_small=group.is_small,
+        waste_bytes=group.waste_bytes,
+        oldest_ms=group.oldest_ms,
+        newest_ms=group.newest_ms,
+        **sums,
+        cost_month=group.cost(prices) if prices.is_known else None,
+        cost_written=group.put_cost(prices) if prices.is_known else None,
+    )
 
 
 async def _metadata_topic(
@@ -210,7 +268,7 @@ async def _metadata_topic(
     positions: Mapping[int, int],
     asked: _Asked,
     oldest_ms: int | None,
-) -> View:
+) -> MetadataTopicView:
     starts = {
         place.metadata_partition: place.log_start or 0
         for place in (await looking.source.standing()).places
@@ -227,11 +285,11 @@ async def _metadata_topic(
         oldest_ms,
         longest_of(asked.rules(one).retention_ms for one in known),
     )
-    return {
-        "records": topic.records,
-        "live_records": topic.live,
-        "dead_ratio": topic.dead_ratio,
-        "oldest_needed_ms": topic.oldest_needed_ms,
-        "longest_retention_ms": topic.longest_retention_ms,
-        "safe_retention_ms": topic.safe_retention_ms(looking.now_ms),
-    }
+    return MetadataTopicView(
+        records=topic.records,
+        live_records=topic.live,
+        dead_ratio=topic.dead_ratio,
+        oldest_needed_ms=topic.oldest_needed_ms,
+        longest_retention_ms=topic.longest_retention_ms,
+        safe_retention_ms=topic.safe_retention_ms(looking.now_ms),
+    )

@@ -7,7 +7,9 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.common.answer_header import moment_head
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import MomentHead, Notes, moment_fields
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck_answer import is_chosen
 from rlmm.errors import LogError, NotPermitted, UnknownPartition
@@ -41,22 +43,27 @@ if TYPE_CHECKING:
 _SOUGHT_MAX = 100
 
 
+class VerifyHead(MomentHead):
+    user_partitions: int
+    segments: int
+    is_compared_with_cluster: bool
+    notes: Notes = UNSET
+
+
 async def verify_answer(
     looking: QueryContext, *, topic: str | None, is_strict: bool, reads_history: bool = True
 ) -> CommandAnswer:
     """What is wrong with the metadata, and where the log contradicts it."""
-    findings, head, notes = await verify_findings(looking, topic=topic, reads_history=reads_history)
-    if notes:
-        head["notes"] = notes
+    findings, head = await verify_findings(looking, topic=topic, reads_history=reads_history)
     return finding_answer("verify", findings, head, is_strict=is_strict)
 
 
 async def verify_findings(
     looking: QueryContext, *, topic: str | None, reads_history: bool = True
-) -> tuple[list[Finding], dict[str, object], list[str]]:
+) -> tuple[list[Finding], VerifyHead]:
     """
-    The same as findings, what was looked at, and what could not be asked. Where it *reads_history*
-    the log is read of those metadata partitions that have two copies of the same offsets.
+    Return the findings and the head of the answer. Where it *reads_history* the log is read of
+    those metadata partitions that have two copies of the same offsets.
     """
     notes: list[str] = []
     moment = await looking.moment()
@@ -87,13 +94,14 @@ async def verify_findings(
     for place, those in pairs.items() if reads_history else ():
         findings += await _late(looking, place, those, notes)
     findings += [one for partition in places for one in found.get(partition, ())]
-    looked_at: dict[str, object] = {
-        **moment_head(looking, moment),
-        "user_partitions": len(summaries),
-        "segments": sum(one.segments for one in summaries),
-        "is_compared_with_cluster": bool(offsets),
-    }
-    return findings, looked_at, notes
+    head = VerifyHead(
+        **moment_fields(looking, moment),
+        user_partitions=len(summaries),
+        segments=sum(one.segments for one in summaries),
+        is_compared_with_cluster=bool(offsets),
+        notes=notes or UNSET,
+    )
+    return findings, head
 
 
 async def _look_again(
