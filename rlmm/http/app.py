@@ -254,7 +254,6 @@ class HttpApi:
         return answered(ask(await self._fresh_reads(asked), asked.values))
 
     async def _fresh_reads(self, asked: AuthorizedRequest) -> PartitionQueries:
-        """Whom to ask, when everything is applied that the answer has to show."""
         assert asked.client is not None
         _, engine = self._sources.engine(asked.values.get("cluster"))
         partition = partition_of(asked.values)
@@ -297,7 +296,6 @@ async def _sign(_: web.Request, response: web.StreamResponse) -> None:
 
 
 def refused_by_status(error: web.HTTPException) -> web.Response:
-    """What HTTP itself refuses: paths and methods that do not exist, bodies that are too large."""
     if error.status == 404:
         return refusal(NotFound("there is no such path; /openapi.json says which there are"))
     if error.status == 405:

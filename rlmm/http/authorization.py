@@ -38,7 +38,7 @@ class RequestAuthorizer:
         """Whether nobody from another machine can come; told by who listens."""
 
     def identify(self, request: web.Request) -> Client:
-        """Who has sent *request*; raises `NotPermitted` where nobody knows."""
+        """Return the sender of *request*; raises `NotPermitted` where it is unknown."""
         transport = request.transport
         if transport is None:
             raise NotPermitted("the connection is gone")
@@ -50,8 +50,9 @@ class RequestAuthorizer:
 
     def admit(self, client: Client) -> None:
         """
-        Let a known client ask once more; raises `NotPermitted` for who speaks for one broker, which
-        is answered for what it was given and not by HTTP, and `TooBusy` for who asks too often.
+        Let a known client ask once more. Raises `NotPermitted` for the client of one broker, which
+        is answered by frames for its assignment alone, and `TooBusy` for a client that asks too
+        often.
         """
         client.require_broker(None)
         meter = self._door.limits.meter(client)

@@ -43,14 +43,14 @@ class BrokerLogAnswers:
         self, served: BrokerLog | None, slow_s: float, turn: Callable[[], Awaitable[None]]
     ) -> None:
         """
-        Each piece but the first waits for a *turn*; who does not take one for *slow_s* is cut off.
+        Each piece but the first waits for a *turn*; a client that does not take one for *slow_s* is
+        cut off.
         """
         self._served = served
         self._slow_s = slow_s
         self._turn = turn
 
     async def answer(self, request: web.Request, values: Values) -> web.StreamResponse:
-        """What the path of *request* asks for."""
         match request.path.removeprefix(BROKER_LOG):
             case "partitions":
                 return _json(await self._required.partitions())

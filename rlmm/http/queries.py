@@ -45,12 +45,12 @@ Values = "Mapping[str, Any]"
 
 
 def reads_of(engine: Engine, client: Client) -> PartitionQueries:
-    """The questions that *client* may ask: an administrator about all that is stored."""
+    """Return the reads that *client* may use: for an administrator all that is stored."""
     return engine.reads.of_everyone() if client.role is Role.ADMIN else engine.reads
 
 
 def timeout_s_of(values: Mapping[str, Any], settings: HttpSettings) -> float | None:
-    """How long the answer may wait; `None`: as the engine is configured."""
+    """Return how long the answer may wait; `None` is the configured time."""
     timeout_ms = values.get("timeout_ms")
     if timeout_ms is None:
         return None
@@ -152,7 +152,6 @@ async def segments_for(
 async def ready(
     engine: Engine, reads: PartitionQueries, values: Mapping[str, Any], settings: HttpSettings
 ) -> ReadyView:
-    """Whether questions about a user partition are answered, now or within a time."""
     partition, timeout_s = partition_of(values), timeout_s_of(values, settings)
     is_ready = reads.is_ready(partition)
     if not is_ready and timeout_s:
@@ -165,7 +164,6 @@ async def ready(
 
 
 def read_token(engine: Engine) -> ReadTokenView:
-    """The offset of the last event applied, by metadata partition."""
     token = engine.read_token()
     return ReadTokenView(
         read_token={str(place): offset for place, offset in token.items()},
@@ -174,7 +172,6 @@ def read_token(engine: Engine) -> ReadTokenView:
 
 
 def status(sources: ServedState, cluster: str | None) -> StatusView:
-    """How the process, and one engine of it or all of them, stand."""
     process = sources.process
     now_s, now_ms = asyncio.get_running_loop().time(), sources.now_ms()
     if process is None:

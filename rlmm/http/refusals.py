@@ -37,7 +37,6 @@ _RETRY_S: Final = 1
 
 
 def status_of(error: RlmmError) -> int:
-    """The status that says this error."""
     return next((STATUSES[base] for base in type(error).__mro__ if base in STATUSES), 500)
 
 
@@ -48,7 +47,6 @@ def refused_view(error: RlmmError) -> RefusedView:
 
 
 def headers_of(error: RlmmError, status: int) -> dict[str, str]:
-    """What stands in the head of the answer because of *error*."""
     headers = {}
     if error.retriable:
         wait_ms = error.retry_after_ms if isinstance(error, errors.NotReady) else 0

@@ -58,7 +58,6 @@ class Route:
 
     @property
     def name(self) -> str:
-        """What it is called, in a word."""
         return self.path.strip("/").removeprefix("v1/").replace(".", "-").replace("/", "-")
 
 

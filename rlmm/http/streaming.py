@@ -40,18 +40,15 @@ class JsonLinesBody:
     content_type = NDJSON
 
     def begin(self) -> str:
-        """What stands before everything."""
         return ""
 
     def element(self, text: str, *, is_first: bool) -> str:
         return f"{text}\n"
 
     def end(self, count: int) -> str:
-        """What stands at the end of all."""
         return dumps(SegmentsEndView(end=ListingEnd(segments=count))) + "\n"
 
     def broken(self) -> str:
-        """What stands at the end when the last object was an error."""
         return ""
 
 
@@ -64,24 +61,22 @@ class JsonArrayBody(JsonLinesBody):
         return "["
 
     def element(self, text: str, *, is_first: bool) -> str:
-        """One more element, a line each, so that people can read it."""
+        """Write one more element on its own line, for readers."""
         return f"\n{text}" if is_first else f",\n{text}"
 
     def end(self, count: int) -> str:
         return "\n]\n"
 
     def broken(self) -> str:
-        """The other bracket all the same: it is JSON, with an error in it."""
         return "\n]\n"
 
 
 def dumps(value: object) -> str:
-    """JSON without needless spaces."""
     return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=True)
 
 
 def form_for(accept: str) -> JsonLinesBody:
-    """What the client wants to have; an array where it does not care."""
+    """Return the form that the client accepts; an array by default."""
     wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     is_ndjson = any(one in {NDJSON, "application/ndjson", "application/jsonl"} for one in wanted)
     return JsonLinesBody() if is_ndjson else JsonArrayBody()

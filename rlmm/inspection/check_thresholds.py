@@ -76,7 +76,6 @@ class Thresholds:
 
 
 def judge(standing: SourceStatus, thresholds: Thresholds) -> list[Finding]:
-    """What of *standing* is beyond *thresholds*."""
     if standing.identity is None:
         return [Finding(NOT_READY, standing.where, "the log has not been reached")]
     asked = (place for place in standing.places if place.is_assigned)

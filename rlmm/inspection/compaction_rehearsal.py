@@ -97,7 +97,6 @@ class CleaningRehearsal:
 
     @property
     def lost(self) -> int:
-        """Segments that would be lost."""
         return sum(harm.effect is CleaningEffect.LOST for harm in self.harms)
 
 
@@ -120,7 +119,6 @@ async def rehearse(
     timeout_s: float,
     progress: Progress | None = None,
 ) -> CleaningRehearsal:
-    """What *level* would leave of metadata partition *place*."""
     maker, first = (
         KeyMaker(level.keys),
         PartitionReplay(log, place, topic.bound, timeout_s=timeout_s),
@@ -152,8 +150,8 @@ async def rehearse(
 
 def _reach_ms(level: FeatureLevel, topic: RehearsalTopic) -> int | None:
     """
-    The time up to which the cleaner may go, None for any: level 1 keeps it away from what is
-    younger than the retention.
+    Return the time up to which the cleaner may go; None is no limit. Level 1 keeps the cleaner away
+    from records younger than the retention.
     """
     if level.number != 1:
         return None
@@ -182,8 +180,8 @@ def _is_kept(
 
 def _wait_until_ms(level: FeatureLevel, topic: RehearsalTopic, cleaner: LogCleaner) -> int | None:
     """
-    When the youngest record without a key is older than the retention: what it tells of is then
-    deleted, where no user topic is kept for longer than the metadata.
+    Return the time at which the youngest record without a key is older than the retention. Its
+    segment is deleted by then, unless a user topic is kept longer than the metadata.
     """
     if level.number < 2 or level.keys is not RecordKeys.AS_WRITTEN or topic.retention_ms < 0:
         return None
@@ -200,7 +198,6 @@ async def _all(replay: PartitionReplay, progress: Progress | None) -> AsyncItera
 
 
 def _harms(whole: Shard, left: Shard) -> list[CompactionHarm]:
-    """Segments that differ, by user partition and start offset."""
     place, harms = whole.partition, []
     for partition in {*whole.partitions(), *left.partitions()}:
         now = {one.id: one for one in whole.segments(partition)}

@@ -80,7 +80,6 @@ class DoctorFacts:
 
 
 def examine(facts: DoctorFacts) -> list[Finding]:
-    """Everything that is wrong, by what it is about."""
     topic = facts.metadata_topic
     found = list(_rights(facts))
     if topic is not None:
@@ -136,7 +135,6 @@ def _metadata_settings(topic: TopicFacts, facts: DoctorFacts) -> Iterator[Findin
 
 
 def _needed(key: str, facts: DoctorFacts) -> float:
-    """The least limit that loses nothing, as long as topics keep what they keep."""
     longest = longest_of(number(one.setting(key)) for one in facts.topics.values())
     if key != "retention.ms" or longest is None or longest < 0:
         return inf
@@ -282,7 +280,6 @@ def _value(settings: Mapping[str, ClusterSetting], key: str) -> str | None:
 
 
 def _is_secret(settings: Mapping[str, ClusterSetting], key: str) -> bool:
-    """Whether it is set, and to what is kept back: as brokers do of what they do not know."""
     found = settings.get(key)
     return found is not None and found.value is None
 

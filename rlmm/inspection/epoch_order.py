@@ -35,7 +35,10 @@ KINDS = (EPOCH_ORDER, BEGINS_LATE)
 def epoch_order(
     partition: TopicIdPartition, segments: Sequence[SegmentMetadata], log_start: int | None
 ) -> list[Finding]:
-    """The segments whose epochs do not; *log_start* is None where nobody told it."""
+    """
+    Return the segments whose leader epochs contradict the others; *log_start* is None where it is
+    unknown.
+    """
     found = []
     for one in segments:
         why, kind, late = _epoch_fault(one), EPOCH_ORDER, began_behind(one)

@@ -42,7 +42,6 @@ class ExplainFacts:
 
 
 def of_topic(partition: TopicIdPartition, facts: ExplainFacts) -> Iterator[Finding]:
-    """Other topics of its name, and whether the cluster knows this one."""
     label = f"{partition.topic}-{partition.partition}"
     topic = facts.topic
     if facts.is_cluster_known and (topic is None or topic.topic_id != partition.topic_id):
@@ -60,7 +59,6 @@ def of_topic(partition: TopicIdPartition, facts: ExplainFacts) -> Iterator[Findi
 
 
 def of_unknown(label: str, offset: int, facts: ExplainFacts) -> Iterator[Finding]:
-    """Why nothing is known of a user partition of which no event was ever stored."""
     topic = facts.topic
     if not facts.is_cluster_known:
         detail = "whether the cluster has the topic is not known"
@@ -79,7 +77,6 @@ def of_unknown(label: str, offset: int, facts: ExplainFacts) -> Iterator[Finding
 def finding(
     kind: FindingKind, partition: TopicIdPartition, offset: int, detail: str, **fields: object
 ) -> Finding:
-    """A finding about one offset."""
     where = {
         "topic": partition.topic,
         "topic_id": str(partition.topic_id),

@@ -45,7 +45,7 @@ class KeyMaker:
         self._ends: dict[SegmentId, int] = {}
 
     def key_of(self, happened: EventRecord) -> bytes | None:
-        """The key of that record; None where it has none."""
+        """Return the key of that record; None where it has none."""
         if self._keys is RecordKeys.AS_WRITTEN:
             return happened.key
         event = happened.event
@@ -58,7 +58,10 @@ class KeyMaker:
         return happened.key  # what nobody understands keeps what it has
 
     def _per_offset(self, event: SegmentMetadata | SegmentUpdate) -> bytes | None:
-        """An update names no offset: it has the one of the segment that was begun before it."""
+        """
+        Return a key with the offset; an update has the offset of the segment that was started
+        before it.
+        """
         is_update = isinstance(event, SegmentUpdate)
         if isinstance(event, SegmentMetadata):
             self._ends[event.id] = event.last_offset
@@ -107,7 +110,6 @@ class LogCleaner:
         self.last_without_key_ms = max(self.last_without_key_ms or -1, happened.timestamp_ms)
 
     def keeps(self, happened: EventRecord, key: bytes | None) -> bool:
-        """Whether the record is still there when the cleaner has been over it."""
         if happened.offset >= self._bound:
             return True
         if key is None or self._last.get(key) != happened.offset:

@@ -66,7 +66,6 @@ class LookUp:
 
     @property
     def stock(self) -> SegmentMetadata | None:
-        """What a stock broker answers."""
         return self.found if self.rule is LookupRule.SLOT else None
 
 
@@ -100,8 +99,8 @@ def look_up(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) 
 
 def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
     """
-    Where *segment* ends in *epoch*: right before its next one. Java's numbers wrap: before the
-    least offset comes the greatest.
+    Return the last offset of *segment* in *epoch*. Java's numbers wrap: before the least offset
+    comes the greatest.
     """
     for other, offset in segment.epochs:
         if other > epoch:

@@ -62,7 +62,6 @@ class SegmentFilter:
                 raise InvalidArgument(msg)
 
     def may_hold(self, summary: PartitionSummary) -> bool:
-        """Whether a user partition may have segments that are meant."""
         counts = {
             SegmentState.COPY_SEGMENT_STARTED: summary.started,
             SegmentState.COPY_SEGMENT_FINISHED: summary.finished,
@@ -73,7 +72,6 @@ class SegmentFilter:
         )
 
     def allows(self, segment: SegmentMetadata) -> bool:
-        """Whether *segment*, of a user partition that is meant, is meant as well."""
         return (
             segment.state in self.states
             and self._is_of_time(segment.max_timestamp_ms)
@@ -95,7 +93,7 @@ class SegmentFilter:
 
 
 def sort_key(order: str) -> tuple[Callable[[SegmentMetadata], Any], bool]:
-    """By what *order*, one of `ORDERS`, sorts, and whether the largest is first."""
+    """Return the sort key of *order*, one of `ORDERS`, and whether the largest comes first."""
     return _KEYS[order.removeprefix("-")], order.startswith("-")
 
 

@@ -42,12 +42,11 @@ class SegmentMatches:
 
     @property
     def is_found(self) -> bool:
-        """Whether any look-up finds it."""
         return any(one.epochs for one in self.held)
 
 
 def epochs_of(shard: Shard, partition: TopicIdPartition) -> tuple[int, ...]:
-    """Leader epochs in which any copy of *partition* was ever finished, rising."""
+    """Return the leader epochs in which any copy of *partition* was ever finished, rising."""
     return tuple(sorted(epoch for one, epoch, _ in shard.watermarks() if one == partition))
 
 
@@ -55,8 +54,8 @@ def holding(
     shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None = None
 ) -> SegmentMatches:
     """
-    Every segment of *partition* with *offset* in its range, those first that look-ups find: in
-    *epoch*, or in whatever leader epoch.
+    Return every segment of *partition* with *offset* in its range, those first that look-ups find:
+    in *epoch*, or in any leader epoch.
     """
     epochs = epochs_of(shard, partition)
     answers: dict[Uuid, list[int]] = {}
@@ -88,9 +87,9 @@ def newest_from(
     shard: Shard, partition: TopicIdPartition, time_ms: int, epoch: int | None = None
 ) -> SegmentMatches:
     """
-    The first segment of *partition* with a record of *time_ms* or later: as brokers look for a
-    time, but no closer than that: which record it is, the segment's time index says. Those that no
-    look-up finds are passed over: not finished, being deleted, hidden.
+    Return the first segment of *partition* with a record of *time_ms* or later. The segment's time
+    index would give the record. Segments that no look-up finds are left out: not finished, being
+    deleted, hidden.
     """
     epochs = epochs_of(shard, partition)
     for segment in _segments(shard, partition, epoch):
@@ -113,7 +112,6 @@ def _is_answer(shard: Shard, segment: SegmentMetadata, epoch: int, offset: int) 
 def _segments(
     shard: Shard, partition: TopicIdPartition, epoch: int | None
 ) -> Iterator[SegmentMetadata]:
-    """By rising start offset, also those of one epoch, which Kafka lists in another order."""
     listing = shard.listing(partition)
     while (piece := listing.take(_PIECE)) is not None:
         for segment in piece:

@@ -31,8 +31,8 @@ def forgotten_of(
     superseded: Collection[int],
 ) -> list[SegmentMetadata]:
     """
-    Those of *hidden* segments that a stock broker does not list any more, in no epoch but replaced
-    ones. The order in which copies ended is that of their times.
+    Return the *hidden* segments that a stock broker does not list any more: they are in replaced
+    epochs alone. Copies ended in the order of their times.
     """
     by_epoch: dict[int, list[SegmentMetadata]] = {}
     wanted = {epoch for one in hidden for epoch, _ in one.epochs}
@@ -54,7 +54,7 @@ def forgotten_of(
 def _is_overwritten(
     segment: SegmentMetadata, epoch: int, first: int, others: Sequence[SegmentMetadata]
 ) -> bool:
-    """Whether another took its slot in *epoch* when a copy had reached farther than that one."""
+    """Return whether another copy took its slot in *epoch* after one had reached farther."""
     ended_ms = segment.event_timestamp_ms
     for taker in others:
         if taker.id == segment.id or (epoch, first) not in taker.epochs:
@@ -75,10 +75,9 @@ def shadowed_in(
     is_front_judged: bool,
 ) -> list[EpochStretch]:  # fmt: skip
     """
-    What *finished* segments hold of their lineage, and slots do not give.
-
-    What lies before the first slot of all is left out unless *is_front_judged*: so retention leaves
-    it for a moment, which deletes from the front, and the segment that had taken the slot first.
+    Return the parts of the lineage that *finished* segments hold and slots do not give. The part
+    before the first slot is left out unless *is_front_judged*: retention, which deletes from the
+    front, leaves it for a moment.
     """
     held: dict[int, list[EpochStretch]] = {}
     for one in finished:
@@ -96,7 +95,7 @@ def shadowed_in(
 
 
 def _given(shard: Shard, partition: TopicIdPartition, epoch: int) -> Iterator[EpochStretch]:
-    """What the slots of *epoch* give, each up to the next one."""
+    """Yield what the slots of *epoch* give, each up to the next one."""
     view = shard.epoch_view(partition, epoch)
     if view is None or not view.slots:
         return

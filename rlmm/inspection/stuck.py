@@ -101,7 +101,6 @@ class StuckFacts:
 
 
 def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:
-    """Whether its copy, or its deletion, is open for longer than it may be."""
     if segment.state not in _OPEN:
         return False
     is_copy = segment.state is SegmentState.COPY_SEGMENT_STARTED
@@ -110,7 +109,6 @@ def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:
 
 
 def stuck_in(segments: Sequence[SegmentMetadata], known: StuckFacts) -> list[Finding]:
-    """What is stuck of one user partition, whose segments these are, all of them."""
     finished = [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
     found = []
     for segment in segments:
@@ -127,7 +125,9 @@ def half_deleted(
     summaries: Iterable[PartitionSummary], last_event_ms: Mapping[TopicIdPartition, int],
     known: StuckFacts,
 ) -> list[Finding]:  # fmt: skip
-    """Topics that are being deleted, or are gone, and still have segments; one for each id."""
+    """
+    Report topics that are being deleted, or are gone, and still have segments; one for each id.
+    """
     by_topic: dict[tuple[str, Uuid], list[PartitionSummary]] = defaultdict(list)
     for one in summaries:
         by_topic[one.partition.topic, one.partition.topic_id].append(one)
@@ -165,7 +165,6 @@ def half_deleted(
 def _deletion_kind(
     topic: str, topic_id: Uuid, parts: Sequence[PartitionSummary], known: StuckFacts
 ) -> FindingKind | None:
-    """Why its segments should not be there, if so."""
     if not any(one.segments for one in parts):
         ended = PartitionDeleteState.DELETE_PARTITION_FINISHED
         is_open = any(one.delete is not None and one.delete.state is not ended for one in parts)
@@ -217,7 +216,6 @@ def _covers(one: SegmentMetadata, other: SegmentMetadata) -> bool:
 
 
 def _who(segment: SegmentMetadata, known: StuckFacts) -> str:
-    """Who is at it, and whether that can still be."""
     partition, broker = segment.id.partition, segment.broker_id
     if known.brokers is not None and broker not in known.brokers:
         return f"broker {broker}, which wrote it, is not there"

@@ -100,7 +100,7 @@ def _require_free(path: Path) -> None:
 
 
 def _configuration() -> object:
-    """What a service would be configured with here, as `rlmm config show` has it."""
+    """Return the configuration that a service would have here, as `rlmm config show` prints it."""
     environ = {
         name: text
         for name, text in os.environ.items()
@@ -124,7 +124,7 @@ class _Gathered:
         self.missing: dict[str, str] = {}
 
     async def take(self, name: str, asked: Awaitable[object]) -> object:
-        """One document; who cannot tell it is named instead."""
+        """Add one document; an error is noted under its name instead."""
         try:
             self.documents[name] = await asked
         except RlmmError as error:
@@ -192,7 +192,6 @@ async def _findings(looking: QueryContext, gathered: _Gathered) -> list[View]:
 
 
 async def _events(looking: QueryContext, count_max: int) -> list[View]:
-    """The latest that were refused or not understood, of all metadata partitions."""
     log = looking.source.log
     identity = await log.identity(timeout_s=looking.timeout_s)
     kept: deque[EventRecord] = deque(maxlen=count_max)
@@ -226,7 +225,7 @@ def _event_view(happened: EventRecord) -> View:
 
 
 def _pack(path: Path, texts: dict[str, str], mtime_s: int) -> dict[str, int]:
-    """One archive, readable by its owner alone; sizes by name."""
+    """Write one archive that only its owner can read; return sizes by name."""
     sizes = {}
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

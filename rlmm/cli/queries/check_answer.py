@@ -24,7 +24,7 @@ class CheckHead(SourceHead):
 async def check_answer(
     looking: QueryContext, *, thresholds: Thresholds, copy_open_ms: int, delete_open_ms: int
 ) -> CommandAnswer:
-    """What is beyond *thresholds*; what is stuck is looked for where all is answered from."""
+    """Judge *thresholds*; stuck copies are looked for once the source is caught up."""
     standing = await looking.source.standing()
     findings, notes = judge(standing, thresholds), list(standing.notes)
     if standing.is_caught_up:

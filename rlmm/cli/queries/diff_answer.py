@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 def _what_text(item: View) -> str:
-    """A change in words, beyond what its kind says."""
     before, after = (
         NOTHING if state is None else state_text(str(state))
         for state in (item["state_before"], item["state_after"])
@@ -136,7 +135,6 @@ class _Sums:
     size_after: int = 0
 
     def read(self, compared: MomentDiff) -> None:
-        """One metadata partition was read."""
         place = compared.metadata_partition
         self.first_offsets[place] = compared.first_offset
         self.next_offsets[place] = compared.next_offset
@@ -144,7 +142,6 @@ class _Sums:
         self.verdicts += compared.verdicts
 
     def differs(self, both: PartitionPair, counts: Counter[str]) -> None:
-        """One user partition has changed."""
         before, after = both.summaries
         self.partitions += 1
         self.changes += counts
@@ -178,7 +175,7 @@ async def diff_answer(
     places: tuple[int, ...] = (),
     is_summary: bool = False,
 ) -> CommandAnswer:
-    """What differs between the state at *begin* and the one at *to*, which is now by default."""
+    """Compare the state at *begin* with the one at *to*, now by default."""
     looking = looking_up_to(looking, to)
     _require_order(looking, begin)
     identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
@@ -207,7 +204,6 @@ def _require_order(looking: QueryContext, begin: MomentSelector) -> None:
 def _places(
     looking: QueryContext, begin: MomentSelector, places: Collection[int], count: int
 ) -> list[int]:
-    """The metadata partitions that are meant: those that are named, also by their offsets."""
     named = sorted(set(places) or named_places(looking, begin))
     require_places(named, count)
     return named or list(range(count))

@@ -31,7 +31,6 @@ class DoctorHead(SourceHead):
 
 
 async def doctor_answer(looking: QueryContext, *, is_strict: bool) -> CommandAnswer:
-    """What is wrong with the cluster's settings."""
     cluster = required_cluster(looking, "doctor")
     found = await doctor_findings(looking, cluster)
     head = DoctorHead(**source_fields(looking), cluster_id=await cluster.cluster_id())
@@ -39,7 +38,7 @@ async def doctor_answer(looking: QueryContext, *, is_strict: bool) -> CommandAns
 
 
 def required_cluster(looking: QueryContext, command: str) -> ClusterFacts:
-    """The cluster; `ConfigError` where none is named."""
+    """Return the cluster; raises `ConfigError` where no broker is named."""
     if looking.source.cluster is None:
         msg = f"{command} asks the cluster itself: name its brokers with --bootstrap-server"
         raise ConfigError(msg)
@@ -68,7 +67,6 @@ async def doctor_findings(looking: QueryContext, cluster: ClusterFacts) -> list[
 
 
 def _concerns_us(topic: TopicFacts) -> bool:
-    """Whether it is tiered, was, or might be: nobody told."""
     if topic.is_internal:
         return False
     leftover = topic.setting("remote.log.delete.on.disable") == "true"
@@ -77,8 +75,8 @@ def _concerns_us(topic: TopicFacts) -> bool:
 
 async def _keys(looking: QueryContext, topic: TopicFacts | None) -> tuple[int | None, int]:
     """
-    How many of the first records of each metadata partition have no key, and of how many; asked
-    only where it matters, which is where the topic is compacted.
+    Return how many of the first records of each metadata partition have no key, and how many were
+    read. Keys matter for a compacted topic alone.
     """
     if topic is None or "compact" not in (topic.setting("cleanup.policy") or ""):
         return None, 0

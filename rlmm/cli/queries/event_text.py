@@ -17,13 +17,12 @@ HEX_SHOWN = 64
 
 
 def time_text(item: View) -> str:
-    """When the record was written, without the milliseconds."""
     said = item["timestamp"]
     return f"{said[:19]}Z" if isinstance(said, str) else NOTHING
 
 
 def event_text(item: View) -> str:
-    """What the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
+    """Return what the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
     state = item["state"]
     if not isinstance(state, str):
         lost = _lost_count(item)
@@ -44,7 +43,6 @@ def _lost_count(item: View) -> int:
 
 
 def outcome_text(item: View) -> str:
-    """What became of it, unless it was simply applied: rejected: unknown-segment."""
     verdict, why = item["verdict"], item["reason"]
     parts = [] if verdict in {None, "applied"} else [str(verdict)]
     if why is not None and not (item.get("displaced") and why == "displaced-another-segment"):
@@ -62,7 +60,6 @@ def outcome_text(item: View) -> str:
 
 
 def whole_text(item: View) -> str:
-    """Event, outcome, and what a line of a history says beyond them."""
     outcome, effects = outcome_text(item), "".join(_effects(item))
     return event_text(item) + (f": {outcome}" if outcome else "") + effects
 
@@ -85,7 +82,6 @@ def _effects(item: View) -> Iterator[str]:
 
 
 def segment_or_partition(item: View) -> str:
-    """What it is about, as short as can be."""
     return str(item["segment_id"] or (NOTHING if item["topic"] is None else partition_label(item)))
 
 

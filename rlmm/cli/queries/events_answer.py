@@ -73,7 +73,6 @@ class EventsQuestion:
 
     @property
     def is_of_one(self) -> bool:
-        """Whether one user partition, or one segment, is meant."""
         return self.wanted.segment is not None or self.wanted.partitions.is_of_one
 
 
@@ -116,7 +115,6 @@ class _Shown:
 
 
 async def events_answer(looking: QueryContext, *, asking: EventsQuestion) -> CommandAnswer:
-    """The events of some metadata partitions, or of all, by the time of their records."""
     looking = _require_meaning(looking_up_to(looking, asking.to), asking)
     log = looking.source.log
     identity = await log.identity(timeout_s=looking.timeout_s)
@@ -192,7 +190,6 @@ async def _told(
     firsts: Mapping[int, int],
     shown: _Shown,
 ) -> AsyncGenerator[EventRecord]:
-    """What is there, and then, where that is wanted, what comes."""
     streams = [
         _wanted(reader, asking, firsts.get(place, 0), shown) for place, reader in readers.items()
     ]

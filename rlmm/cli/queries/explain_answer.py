@@ -103,7 +103,6 @@ class _Known:
 
 
 async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> CommandAnswer:
-    """Why an offset is found, or is not, and what becomes of it."""
     known = _Known(ExplainFacts(_now_ms(looking)))
     if looking.bound.offsets:
         identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
@@ -142,7 +141,6 @@ async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> C
 
 
 def _now_ms(looking: QueryContext) -> int:
-    """What time it is at the moment that is asked about."""
     return looking.now_ms if looking.bound.time_ms is None else looking.bound.time_ms
 
 
@@ -181,8 +179,8 @@ async def _partition(
     looking: QueryContext, asking: ExplainQuestion, known: _Known
 ) -> TopicIdPartition | None:
     """
-    The user partition that is meant: of several topics of the name that of the cluster, else the
-    one that is not deleted and has the newest event. None where nothing is known of any.
+    Return the user partition of the label: of several topics with the name that of the cluster,
+    else one that is not deleted, with the newest event. None where none is known.
     """
     label = asking.label
     if label.whole is not None:
@@ -209,7 +207,6 @@ async def _partition(
 async def _look_for_others(
     looking: QueryContext, label: PartitionLabel, partition: TopicIdPartition, known: _Known
 ) -> None:
-    """Topics of the same name, where nothing is known of the one that is meant."""
     if label.topic_id is None and not known.facts.same_name:
         summaries = await _of_name(looking, label, known, is_needed=False)
         others = tuple(one.partition for one in summaries if one.partition != partition)
@@ -220,8 +217,8 @@ async def _of_name(
     looking: QueryContext, label: PartitionLabel, known: _Known, *, is_needed: bool
 ) -> list[PartitionSummary]:
     """
-    Every user partition of that name. Where none is known, and not all metadata partitions are
-    ready, raises `NotReady` if one *is needed*; else a note says so.
+    Return every user partition of that name. Where none is known and not all metadata partitions
+    are ready, raises `NotReady` if one *is needed*, and notes it otherwise.
     """
     try:
         return [one for one in await looking.known(label) if label.names(one.partition)]
@@ -238,7 +235,6 @@ def _short(partition: TopicIdPartition) -> str:
 
 
 def _liveliness(summary: PartitionSummary) -> tuple[bool, bool, int]:
-    """Of several topics of a name the one that is probably meant has most of this."""
     delete = summary.delete
     return delete is None, summary.segments > 0, summary.segments
 
@@ -250,7 +246,6 @@ async def _not_read(
     asking: ExplainQuestion,
     known: _Known,
 ) -> list[Finding]:
-    """Whether the source answers for the metadata partition at all."""
     standing = await looking.source.standing()
     found = next((one for one in standing.places if one.metadata_partition == place), None)
     if not standing.places or found is None or found.is_caught_up:
@@ -283,7 +278,6 @@ async def _state(
     asking: ExplainQuestion,
     known: _Known,
 ) -> Shard | None:
-    """The state of the partition, and its story where the log may be read."""
     if asking.reads_history:
         try:
             return await _read_log(looking, partition, place, asking, known)
@@ -319,7 +313,7 @@ async def _read_log(
 
 
 async def _ask_cluster(looking: QueryContext, label: PartitionLabel, known: _Known) -> None:
-    """What the cluster says of the topic; of the past it knows nothing."""
+    """Ask the cluster about the topic; it knows nothing of a past moment."""
     cluster = looking.source.cluster
     if cluster is None or not looking.is_now or label.topic is None:
         if cluster is not None and not looking.is_now:
@@ -335,7 +329,7 @@ async def _ask_cluster(looking: QueryContext, label: PartitionLabel, known: _Kno
 
 
 async def _ask_offsets(looking: QueryContext, partition: TopicIdPartition, known: _Known) -> None:
-    """The ends of its log; of a topic that is gone nobody knows any."""
+    """Ask for the ends of the log; a deleted topic has none."""
     cluster, topic = looking.source.cluster, known.facts.topic
     if cluster is None or topic is None or topic.topic_id != partition.topic_id:
         return

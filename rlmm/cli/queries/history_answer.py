@@ -106,7 +106,7 @@ async def history_answer(
     place: int | None = None,
 ) -> CommandAnswer:
     """
-    Every event about *what*, in the order of its offsets. Raises `NotFound` where the log has
+    Return every event about *what* in the order of offsets. Raises `NotFound` where the log has
     none.
     """
     looking, read = looking_up_to(looking, to), _Read()
@@ -143,7 +143,6 @@ async def _chronicles(
     looking: QueryContext, what: PartitionLabel | SegmentLabel, count: int, place: int | None,
     read: _Read,
 ) -> dict[int, EventHistory]:  # fmt: skip
-    """What makes the history, for each metadata partition that may have some of it."""
     label = what.partition if isinstance(what, SegmentLabel) else what
     uuid = await _whole_id(looking, what) if isinstance(what, SegmentLabel) else None
     sought = HistorySubject(segment=uuid)
@@ -174,8 +173,8 @@ async def _chronicles(
 
 async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[int]:
     """
-    The metadata partitions of the user partitions that are known now by that name; none where not
-    all are ready: the log itself has them all.
+    Return the metadata partitions of user partitions with that name; none where some are not ready,
+    because the log itself has them all.
     """
     try:
         now = await looking.source.now(wait_s=looking.wait_s, progress=looking.progress)
@@ -187,8 +186,8 @@ async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[in
 
 async def _whole_id(looking: QueryContext, label: SegmentLabel) -> Uuid:
     """
-    The id that is meant. What an id begins with is looked for among the segments that are there
-    now: raises `NotFound`, or `InvalidArgument` where several begin with it.
+    Return the whole id. The beginning of an id is looked up among the present segments: raises
+    `NotFound`, or `InvalidArgument` where several begin with it.
     """
     if label.uuid is not None:
         return label.uuid
@@ -211,7 +210,6 @@ async def _whole_id(looking: QueryContext, label: SegmentLabel) -> Uuid:
 async def _nothing(
     looking: QueryContext, what: PartitionLabel | SegmentLabel, place: int | None
 ) -> NotFound:
-    """Says where it may have been."""
     msg = f"no event about {what} is in the log"
     log, timeout_s = looking.source.log, looking.timeout_s
     count = (await log.identity(timeout_s=timeout_s)).partition_count
@@ -231,7 +229,7 @@ async def _views(
     looking: QueryContext, chronicles: Mapping[int, EventHistory], firsts: Mapping[int, int],
     begin: MomentSelector | None, read: _Read,
 ) -> AsyncGenerator[HistoryLineView]:  # fmt: skip
-    """The lines from *begin* on, one metadata partition after the other."""
+    """Yield the lines from *begin* on, one metadata partition after the other."""
     for place, chronicle in sorted(chronicles.items()):
         bound = looking.bound_of(chronicles.keys())
         replay = PartitionReplay(looking.source.log, place, bound, timeout_s=looking.timeout_s)

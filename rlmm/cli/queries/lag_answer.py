@@ -147,7 +147,6 @@ _OFFSET_COLUMNS = (
 async def lag_answer(
     looking: QueryContext, *, topic: str | None, window_ms: int, shows_disks: bool
 ) -> CommandAnswer:
-    """How far each user partition of a tiered topic is behind."""
     cluster = required_cluster(looking, "lag")
     # A disk fills with what others follow as well, so of disks nothing is told without these.
     moment = await (looking.whole() if shows_disks else looking.moment())
@@ -220,7 +219,6 @@ def _notes(document: View) -> Iterator[str]:
 
 
 async def offsets_answer(looking: QueryContext, *, topic: str | None) -> CommandAnswer:
-    """The ends of each log and of its tier."""
     moment = await looking.moment()
     cluster = looking.source.cluster if looking.is_now else None
     notes: list[str] = []
@@ -266,7 +264,6 @@ async def _tiered(
     list[TopicIdPartition],
     Mapping[TopicIdPartition, PartitionOffsets],
 ]:
-    """Tiered topics of the cluster that are meant, their partitions, and the ends of these."""
     topics = {
         name: one
         for name, one in (await cluster.topics()).items()
@@ -281,7 +278,7 @@ async def _tiered(
 
 
 def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[TopicIdPartition]:
-    """Those of *partitions* of which *moment* would know: of others "no tier" is not said."""
+    """Return those of *partitions* that *moment* covers."""
     count = moment.identity.partition_count
     return [one for one in partitions if place_of(one, count) in moment.positions]
 

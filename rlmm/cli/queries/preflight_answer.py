@@ -48,7 +48,6 @@ class PreflightHead(MomentHead):
 async def reassign_answer(
     looking: QueryContext, *, topic: str, partitions: str | None, to_brokers: str | None
 ) -> CommandAnswer:
-    """Whether new replicas would come up."""
     cluster = required_cluster(looking, "preflight reassign")
     facts = (await cluster.topics([topic])).get(topic)
     if facts is None:
@@ -84,7 +83,7 @@ async def reassign_answer(
 
 
 async def _moment_with(looking: QueryContext, chosen: Collection[TopicIdPartition]) -> Moment:
-    """The state of all; of a service that was not given all, of what *chosen* live in."""
+    """Return the state of all; of a service with an assignment that of the *chosen* partitions."""
     try:
         return await looking.whole()
     except NotReady as error:
@@ -94,7 +93,7 @@ async def _moment_with(looking: QueryContext, chosen: Collection[TopicIdPartitio
 
 
 async def delete_answer(looking: QueryContext, *, topic: str) -> CommandAnswer:
-    """What a deletion takes and leaves; of every topic id that has the name."""
+    """Judge a deletion for every topic id that has the name."""
     notes: list[str] = []
     moment = await looking.whole()  # topics that had the name before may be anywhere
     those = [
@@ -123,7 +122,7 @@ def _is_found_by_stock(shard: Shard, partition: TopicIdPartition, epoch: int, of
 
 
 async def _enabled(cluster: ClusterFacts, brokers: Collection[int]) -> dict[int, bool | None]:
-    """Which of *brokers* tier; None where that is not told."""
+    """Return which of *brokers* tier; None where a broker does not tell."""
     found: dict[int, bool | None] = {}
     for broker in brokers:
         try:

@@ -95,7 +95,6 @@ _WORST = (CompactionOutlook.UNSAFE, CompactionOutlook.WAIT, CompactionOutlook.SA
 async def rehearsal_answer(
     looking: QueryContext, *, partitions: str | None, retention_ms: int | None, shows_segments: bool
 ) -> CommandAnswer:
-    """What each level would leave, of all asked partitions together."""
     log, notes = looking.source.log, list[str]()
     identity = await log.identity(timeout_s=looking.timeout_s)
     places = _places(partitions, identity.partition_count)
@@ -141,7 +140,6 @@ async def rehearsal_answer(
 
 
 def _summary(document: View) -> Iterator[str]:
-    """What the columns leave open."""
     notes = document.get("notes")
     for note in notes if isinstance(notes, list) else ():
         yield f"note: {note}"
@@ -163,7 +161,6 @@ def _places(text: str | None, count: int) -> list[int]:
 
 
 async def _told_retention_ms(looking: QueryContext, notes: list[str]) -> int:
-    """As the cluster says, else unlimited: that is Kafka's default for this topic."""
     cluster = looking.source.cluster
     if cluster is not None:
         try:

@@ -118,7 +118,10 @@ FIND_COLUMNS = (
 async def describe_answer(
     looking: QueryContext, *, label: SegmentLabel, prefix: str
 ) -> CommandAnswer:
-    """The one segment that is meant. Raises `NotFound`, `InvalidArgument` where it is several."""
+    """
+    Describe the segment of *label*. Raises `NotFound`, and `InvalidArgument` where it names
+    several.
+    """
     moment, segment = await _meant(looking, label)
     shard = await moment.state(segment.id.partition)
     item = DescribedSegmentView(
@@ -162,8 +165,8 @@ async def _meant(looking: QueryContext, label: SegmentLabel) -> tuple[Moment, Se
 
 async def _with_segment(looking: QueryContext, label: SegmentLabel) -> Moment:
     """
-    The moment in which it is looked for. An id is one segment's alone, so it is enough to find it;
-    what it begins with may be that of others where nobody looked.
+    Return the moment of the segment. A whole id is searched until it is found; the beginning of an
+    id needs every metadata partition.
     """
 
     async def holds(moment: Moment) -> bool:
@@ -194,7 +197,7 @@ def _short(segment: SegmentMetadata) -> str:
 
 
 def _stretches(segment: SegmentMetadata) -> Iterator[tuple[int, int, int]]:
-    """Each leader epoch of *segment* with its first and its last offset there."""
+    """Yield each leader epoch of *segment* with its first and its last offset there."""
     ends = [offset - 1 for _, offset in segment.epochs[1:]] + [segment.last_offset]
     for (epoch, first), last in zip(segment.epochs, ends, strict=True):
         yield epoch, first, last
@@ -230,7 +233,7 @@ async def find_answer(
     epoch: int | None,
     prefix: str,
 ) -> CommandAnswer:
-    """The segments that hold *offset*, or the first with records of *time_ms* or later."""
+    """Find the segments with *offset*, or the first with records of *time_ms* or later."""
     partition = await looking.partition(label)
     place = await looking.place_of(partition)
     moment = await looking.moment([place])

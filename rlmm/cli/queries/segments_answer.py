@@ -69,7 +69,7 @@ COLUMNS = (
 async def list_answer(
     looking: QueryContext, *, wanted: SegmentFilter, order: str | None, limit: int | None
 ) -> CommandAnswer:
-    """The segments that are *wanted*, in order of their partitions and offsets unless said else."""
+    """List the *wanted* segments, by partition and offset unless *order* is given."""
     moment = await _moment(looking, wanted)
     totals = SegmentTotals()
     astray: list[TopicIdPartition] = []
@@ -93,7 +93,6 @@ def _totals_view(totals: SegmentTotals) -> SegmentTotalsView:
 
 
 async def _moment(looking: QueryContext, wanted: SegmentFilter) -> Moment:
-    """Where one user partition is meant, its metadata partition alone has to be ready."""
     if not wanted.partitions.is_of_one:
         return await looking.moment()
     return await looking.moment_with(knows(wanted.partitions.allows))
@@ -103,8 +102,8 @@ async def segments_of(
     moment: Moment, wanted: SegmentFilter, astray: list[TopicIdPartition] | None = None
 ) -> AsyncGenerator[SegmentMetadata, None]:
     """
-    Every segment that is *wanted*, as it comes. User partitions whose events lie where brokers do
-    not look for them have none; they are put into *astray*.
+    Yield every *wanted* segment. A user partition whose events lie where brokers do not look for
+    them has none; it is added to *astray*.
     """
     for summary in await moment.user_partitions():
         if not wanted.may_hold(summary):
@@ -127,7 +126,7 @@ async def _views(found: Found, totals: SegmentTotals) -> AsyncIterator[SegmentVi
 
 
 async def _sorted(found: Found, order: str, limit: int | None) -> Found:
-    """All in *order*, or the first *limit* of them; equal ones as they came."""
+    """Yield all in *order*, or the first *limit* of them; equal ones as they came."""
     held: list[SegmentMetadata] = []
     async for segment in found:
         held.append(segment)

@@ -62,7 +62,10 @@ COLUMNS = (
 
 
 async def status_answer(looking: QueryContext, *, is_waiting: bool = False) -> CommandAnswer:
-    """How the source stands; where it *is_waiting*, after the time of `--wait` at the latest."""
+    """
+    Show the status of the source; with *is_waiting* when it is caught up, or after the time of
+    `--wait`.
+    """
     standing = await (_caught_up(looking) if is_waiting else looking.source.standing())
     items = [place_standing_view(place) for place in standing.places]
     return CommandAnswer(
@@ -105,7 +108,6 @@ class WatchedStatus:
 
 
 async def _caught_up(looking: QueryContext) -> SourceStatus:
-    """The standing once all is answered from, or when the time is up."""
     loop = asyncio.get_running_loop()
     end_s = loop.time() + looking.wait_s
     standing = await looking.source.standing()
@@ -138,7 +140,6 @@ def _summary(document: View) -> Iterator[str]:
 
 
 def _not_open(document: View) -> Iterator[str]:
-    """Why metadata partitions are not answered from."""
     items = document["items"]
     assert isinstance(items, list), items
     those = [item for item in items if item["state"] not in {OPEN, NOT_ASSIGNED}]

@@ -46,7 +46,6 @@ async def stuck_answer(
     delete_open_ms: int,
     reads_history: bool,
 ) -> CommandAnswer:
-    """What is open for too long, with its cause."""
     moment = await looking.moment()
     findings, notes = await stuck_findings(
         looking, topic=topic, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
@@ -65,7 +64,7 @@ async def stuck_findings(
     reads_history: bool,
     moment: Moment,
 ) -> tuple[list[Finding], list[str]]:
-    """What is stuck at *moment*, and what could not be asked."""
+    """Return what is stuck at *moment*, and notes on what could not be asked."""
     notes: list[str] = []
     now_ms = looking.bound.time_ms or looking.now_ms
     known = StuckFacts(now_ms, copy_open_ms, delete_open_ms)
@@ -96,7 +95,7 @@ async def stuck_findings(
 
 
 def is_chosen(topic: str, wanted: str | None) -> bool:
-    """Whether the regular expression *wanted* means the whole of that name."""
+    """Return whether the regular expression *wanted* matches the whole name."""
     if wanted is None:
         return True
     try:
@@ -136,7 +135,9 @@ async def _with_cluster(
 async def _refused(
     looking: QueryContext, place: int, copies: Collection[SegmentMetadata], notes: list[str]
 ) -> dict[SegmentId, list[EventRecord]]:
-    """Events of *copies* that the state machine refused, as far as the log may be read."""
+    """
+    Return the events of *copies* that the state machine refused, as far as the log may be read.
+    """
     ids = {one.id for one in copies}
     found: dict[SegmentId, list[EventRecord]] = defaultdict(list)
     replay = PartitionReplay(

@@ -139,7 +139,6 @@ class _Asked:
             self.notes.append(f"retention is not known: {error}")
 
     async def _ask_disks(self, cluster: ClusterFacts) -> None:
-        """A limit of size is one of the whole log, and counts what is not copied yet."""
         leaders = {
             (name, one): place.leader
             for name, topic in self.topics.items()
@@ -155,7 +154,7 @@ class _Asked:
     def only_local_bytes(
         self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata]
     ) -> int:
-        """About what its leader has that is not tiered; 0 where nobody told."""
+        """Estimate the bytes of its leader that are not tiered; 0 where the size is unknown."""
         held = self.local_bytes.get((partition.topic, partition.partition))
         lag = lag_of(partition, segments, self.offsets.get(partition), held, (0, 1))
         return lag.only_local_bytes or 0
@@ -163,7 +162,10 @@ class _Asked:
     def rules(
         self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata] = ()
     ) -> RetentionSettings:
-        """Of one user partition; a topic that has its name by now is another one."""
+        """
+        Return the retention of one user partition; a topic created later under its name does not
+        count.
+        """
         topic = self.topics.get(partition.topic)
         if topic is not None and topic.topic_id != partition.topic_id:
             topic = None
@@ -181,7 +183,6 @@ async def usage_answer(
     gib_month: float,
     put_thousand: float,
 ) -> CommandAnswer:
-    """Sums over all that was chosen."""
     moment, asked = await looking.moment(), _Asked()
     summaries = await partitions_in_place(moment, asked.notes)
     chosen = [one for one in summaries if is_chosen(one.partition.topic, topic)]

@@ -53,7 +53,6 @@ class VerifyHead(MomentHead):
 async def verify_answer(
     looking: QueryContext, *, topic: str | None, is_strict: bool, reads_history: bool = True
 ) -> CommandAnswer:
-    """What is wrong with the metadata, and where the log contradicts it."""
     findings, head = await verify_findings(looking, topic=topic, reads_history=reads_history)
     return finding_answer("verify", findings, head, is_strict=is_strict)
 
@@ -133,7 +132,7 @@ async def _look_again(
 async def _late(
     looking: QueryContext, place: int, pairs: Sequence[Pair], notes: list[str]
 ) -> list[Finding]:
-    """Which of *pairs* a lost leader finished late, as far as the log may be read."""
+    """Report which of *pairs* a former leader finished late, as far as the log may be read."""
     copies = CopyTimes({segment.id for one, other, _ in pairs for segment in (one, other)})
     wanted = _mentions({one.partition for one in copies.ids})
     replay = PartitionReplay(
@@ -149,7 +148,10 @@ async def _late(
 
 
 def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
-    """Whether a record is about one of *partitions*; None: look at all, these are too many."""
+    """
+    Return a test whether a record is about one of *partitions*; None, for all records, where these
+    are too many.
+    """
     if len(partitions) > _SOUGHT_MAX:
         return None
     parts = [bytes(one.topic_id) + one.partition.to_bytes(4) for one in partitions]
@@ -158,7 +160,6 @@ def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
 
 
 async def _heads(looking: QueryContext) -> list[PartitionStart]:
-    """How the metadata partitions begin, as the source says."""
     standing = await looking.source.standing()
     return [
         PartitionStart(
@@ -176,7 +177,6 @@ async def _heads(looking: QueryContext) -> list[PartitionStart]:
 async def _offsets(
     looking: QueryContext, partitions: list[TopicIdPartition], notes: list[str]
 ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-    """The ends of each log now, where the cluster tells."""
     if looking.source.cluster is None or not looking.is_now:
         return {}
     try:
