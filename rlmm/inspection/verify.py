@@ -16,7 +16,7 @@ from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
 from rlmm.inspection.epoch_order import KINDS as EPOCH_KINDS
 from rlmm.inspection.epoch_order import epoch_order
 from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
-from rlmm.inspection.shadowing import forgotten_of, shadowed_in
+from rlmm.inspection.lookup_trace import forgotten_of, shadowed_in
 from rlmm.retention.segment_lineage import (
     began_behind,
     finished_of,

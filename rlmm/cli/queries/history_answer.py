@@ -21,7 +21,7 @@ from rlmm.errors import InvalidArgument, NotFound, NotReady
 from rlmm.inspection.history import EventHistory, HistorySubject
 from rlmm.inspection.log_scan import find_mention
 from rlmm.inspection.replay import PartitionReplay
-from rlmm.inspection.segment_filter import SegmentFilter
+from rlmm.inspection.segment_search import SegmentFilter
 from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.log.protocol import LogBounds

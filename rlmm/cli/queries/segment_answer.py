@@ -14,8 +14,7 @@ from rlmm.cli.printing.cells import epochs_text, partition_label, size_text
 from rlmm.cli.queries.segments_answer import COLUMNS as LIST_COLUMNS
 from rlmm.cli.queries.segments_answer import segments_of
 from rlmm.errors import InvalidArgument, NotFound
-from rlmm.inspection.segment_filter import SegmentFilter
-from rlmm.inspection.segment_search import holding, newest_from
+from rlmm.inspection.segment_search import SegmentFilter, holding, newest_from
 from rlmm.metadata.ids import SegmentId
 from rlmm.views.segment import Offset, SegmentView, segment_view
 from rlmm.views.values import Count, UuidText, ViewObject

@@ -13,7 +13,7 @@ from rlmm.cli.partial_metadata.ready_partitions import knows
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition
-from rlmm.inspection.segment_filter import SegmentTotals, sort_key
+from rlmm.inspection.segment_search import SegmentTotals, sort_key
 from rlmm.views.segment import SegmentStateName, SegmentView, segment_view
 from rlmm.views.values import Count, ViewObject
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.segment_filter import SegmentFilter
+    from rlmm.inspection.segment_search import SegmentFilter
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.views.values import View

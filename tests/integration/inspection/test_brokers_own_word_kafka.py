@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rlmm.inspection.compaction_rehearsal import LogCleaner
 from rlmm.inspection.event_record import EventRecord
-from rlmm.inspection.log_cleaner import LogCleaner
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record

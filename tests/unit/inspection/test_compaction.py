@@ -10,11 +10,12 @@ from rlmm.inspection.compaction_rehearsal import (
     LEVELS,
     CompactionOutlook,
     FeatureLevel,
+    LogCleaner,
+    RecordKeys,
     RehearsalTopic,
     rehearse,
 )
 from rlmm.inspection.event_record import EventRecord
-from rlmm.inspection.log_cleaner import LogCleaner, RecordKeys
 from rlmm.inspection.replay import ReplayEnd
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started

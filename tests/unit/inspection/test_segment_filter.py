@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.segment_filter import ORDERS, STATES, SegmentFilter, SegmentTotals, sort_key
+from rlmm.inspection.segment_search import ORDERS, STATES, SegmentFilter, SegmentTotals, sort_key
 from rlmm.inspection.selectors import parse_topic_partitions
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started, tp
