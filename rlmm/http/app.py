@@ -1,7 +1,7 @@
 """
 The application: each route of the table with its answer, and what holds for every request.
 
-Who asks is judged first, then what is asked; every error leaves as JSON with its status. Nothing
+The sender is judged first, then the request; every error is JSON with its status. Nothing
 here counts or remembers anything of the engines.
 """
 
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""What is true now is not to be kept by anybody."""
+"""Answers must not be cached."""
 SERVER: Final = "rlmm"
-"""Who answers; which versions of what it is built with is nobody's business."""
+"""The name without versions, which would help an attacker."""
 
 
 class AuthorizedRequest:
@@ -262,7 +262,7 @@ class HttpApi:
 
     async def _body(self, request: web.Request) -> object:
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise InvalidArgument("the body must come as it is, without a Content-Encoding")
+            raise InvalidArgument("the body must not have a Content-Encoding")
         try:
             async with asyncio.timeout(self._settings.body_timeout_ms / 1_000):
                 text = await request.read()

@@ -1,5 +1,5 @@
 """
-The connections of the HTTP server, and which of them go: whoever does not ask keeps nobody out.
+The connections of the HTTP server, and the limits on them: idle ones keep no client out.
 
 When all places are taken the one goes that has been without a request for longest, so that a probe,
 which asks at once, always gets in. Of questions no more are taken up at a time than leave some
@@ -27,7 +27,7 @@ _LOOKS: Final = 4
 """How often each time-out is looked at before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _KEPT_SHARE: Final = 8
-"""One place of so many is kept for those who do not ask about segments."""
+"""One place of so many is kept for clients that do not query segments."""
 _FULL_BODY: Final = (
     b'{"error": {"code": "too-busy", "message": "too many connections", "retriable": true, '
     b'"fields": {}}}\n'

@@ -1,8 +1,8 @@
 """
-What is written behind the question mark of a URL: which parameters there are, and how one is read.
+The query parameters of a URL, and how each is read.
 
-Invariant: a parameter that is not known, or said twice, is refused by name; to pass over one would
-be to answer another question than was asked.
+Invariant: an unknown parameter, or one that is given twice, is refused by name: the answer would
+be another than the client expects.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What is said on one connection below the application: requests that are no HTTP are refused here.
+Requests on one connection that are not HTTP: they are refused below the application.
 
 The library would log such a request, and send it back, with all that stands in it. Invariant:
 nothing of a request that could not be understood is in a log line or an answer, a token might be

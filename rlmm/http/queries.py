@@ -128,7 +128,7 @@ QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], ViewObje
     "size": size,
     "partition-delete": partition_delete,
 }
-"""What is asked about one user partition, by the last word of its path."""
+"""Queries of one user partition, by the last word of their path."""
 
 
 async def segments_for(

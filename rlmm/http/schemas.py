@@ -1,4 +1,4 @@
-"""The form of every answer, as JSON Schema generated from its type. Pure."""
+"""The types of answers, and the JSON schemas that are generated from them. Pure."""
 
 from __future__ import annotations
 

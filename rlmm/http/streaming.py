@@ -3,7 +3,7 @@ Long listings: written page by page, so that neither side ever holds the whole.
 
 A JSON array, or one object a line. Each page is admitted anew. Invariant: a listing that came to
 its end says so, by its bracket or by its last line; where the gate closes in between the last
-element is an error, and who sees neither has not seen all.
+element is an error, and a client that sees neither has not seen all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 PAGE: Final = 250
-"""Segments that are written at a time: two milliseconds or so, in which nobody else has a turn."""
+"""Segments that are written at a time: about two milliseconds without other answers."""
 
 
 class JsonLinesBody:
@@ -90,10 +90,10 @@ async def stream_segments(
     turn: Callable[[], Awaitable[None]],
 ) -> web.StreamResponse:
     """
-    Write the listing. What is refused before its first segment is an error as everywhere.
+    Write the listing. A refusal before the first segment is an error like any other.
 
-    It waits for a *turn* before each page but the first, whose turn it has. Whoever does not take
-    a page for *slow_s* is cut off.
+    It waits for a *turn* before each page but the first, whose turn it has. A client that
+    does not take a page for *slow_s* is cut off.
     """
     partition, epoch = partition_of(values), values.get("epoch")
     page = await next_page(reads, partition, epoch, None, PAGE)

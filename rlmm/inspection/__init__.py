@@ -1,5 +1,5 @@
 """
-Looking into the tiered state: what is asked of it by people, whoever holds it.
+Queries of the tiered state for operators, the same for every source.
 
 Questions and answers only. Where the state comes from is `rlmm.state_sources`; how answers are
 printed is `rlmm.cli`.
@@ -9,7 +9,7 @@ Invariants:
 - An answer is made of a `Moment`, of events, and of facts about the cluster; nothing here knows
   whether these came from a service, from Kafka or from copied folders, so all answer alike.
 - Verdicts are those of the engine (`rlmm.metadata`); nothing here judges an event a second time.
-- No time is looked up: who asks says what the time is.
+- No time is looked up: the caller passes it in.
 
 May be imported by `rlmm.cli`, `rlmm.state_sources`, `rlmm.views`, `spark_tiering.maintenance`,
 `spark_tiering.read_plan`.

@@ -1,5 +1,5 @@
 """
-What a cluster says of its topics, brokers and offsets, as far as anybody could ask it. Pure.
+Topics, brokers, settings and offsets, as far as a cluster tells them. Pure.
 
 Missing is unknown, never zero: whatever a broker did not tell, or our rights do not reach, is not
 there or `None`, and checks that need it say that they could not be made.
@@ -43,7 +43,7 @@ class TopicFacts:
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
     settings: Mapping[str, ClusterSetting] | None = None
-    """None where nobody told them."""
+    """None where they are unknown."""
     is_internal: bool = False
 
     def setting(self, name: str) -> str | None:

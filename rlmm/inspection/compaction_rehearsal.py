@@ -1,7 +1,6 @@
 """
-What would be left of the metadata topic at each feature level of KIP-1266, before anyone turns it
-on: the cleaner is played through on the real records, and what is left is replayed as a broker
-would.
+The records that the log cleaner would leave of the metadata topic at each feature level of
+KIP-1266: the cleaner is simulated on the real records, and a broker's replay on the rest.
 
 A record of a live segment that the cleaner takes is a segment that no broker finds any more. The
 log is read twice for each level; nothing is held but the last offset of each key and the two
@@ -62,7 +61,7 @@ class KeyMaker:
             return self._per_offset(event)
         if isinstance(event, PartitionDelete):
             return f"{event.partition.topic_id}:{event.partition}:{event.state.name}".encode()
-        return happened.key  # what nobody understands keeps what it has
+        return happened.key  # a record that cannot be decoded keeps its key
 
     def _per_offset(self, event: SegmentMetadata | SegmentUpdate) -> bytes | None:
         """

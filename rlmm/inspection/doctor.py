@@ -2,7 +2,7 @@
 Settings of the metadata topic, of brokers and of tiered topics that contradict one another or will
 hurt, and rights that are missing. Pure; changes nothing.
 
-What is not known is not judged: whoever has too few rights is told which checks were left out. Two
+Unknown settings are not judged: a note names each check that credentials do not allow. Two
 tables, one of the metadata topic and one of tiered topics, each a rule a line, so that what is
 looked at can be read off.
 """
@@ -66,7 +66,7 @@ _AS_TOTAL = -2
 
 @dataclass(frozen=True, slots=True)
 class DoctorFacts:
-    """What was asked of the cluster and of the log."""
+    """Facts of the cluster and of the log."""
 
     metadata_topic: TopicFacts | None
     topics: Mapping[str, TopicFacts]
@@ -114,7 +114,7 @@ def _replicas(topic: TopicFacts) -> Iterator[Finding]:
 
 def _metadata_settings(topic: TopicFacts, facts: DoctorFacts) -> Iterator[Finding]:
     if topic.settings is None:
-        yield _about(topic, SETTINGS_UNKNOWN, "nobody told them")
+        yield _about(topic, SETTINGS_UNKNOWN, "the broker did not tell them")
         return
     policy = topic.setting("cleanup.policy") or ""
     if "compact" in policy:
@@ -164,7 +164,7 @@ def _brokers(facts: DoctorFacts) -> Iterator[Finding]:
     if secret:
         yield Finding(
             BROKERS_UNKNOWN, _COUNT_KEY, f"of brokers {_listed(secret)}",
-            "nothing to grant: Kafka tells nobody the settings of plugins; `rlmm verify` finds "
+            "nothing to grant: Kafka does not tell the settings of plugins; `rlmm verify` finds "
             "events in the wrong partitions",
             {"brokers": secret, "setting": _COUNT_KEY},
         )  # fmt: skip
@@ -219,7 +219,7 @@ def _of_broker(
 
 def _tiered_topic(topic: TopicFacts) -> Iterator[Finding]:
     if topic.settings is None:
-        yield _about(topic, SETTINGS_UNKNOWN, "nobody told them")
+        yield _about(topic, SETTINGS_UNKNOWN, "the broker did not tell them")
         return
     is_on = topic.is_tiered
     deletes = topic.setting("remote.log.delete.on.disable") == "true"

@@ -26,7 +26,7 @@ BEGINS_LATE = FindingKind(
     Severity.NOTE,
     "a segment whose first offsets are in no leader epoch",
     "so a leader copies it after `kafka-delete-records`: the log began behind them already, and "
-    "nobody asks for them",
+    "no look-up asks for them",
     "nothing to do; with --bootstrap-server it is EPOCH-ORDER where the log begins before that",
 )
 KINDS = (EPOCH_ORDER, BEGINS_LATE)

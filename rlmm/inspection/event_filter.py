@@ -37,7 +37,7 @@ class EventKind(StrEnum):
     PARTITION_DELETE = "partition-delete"
     SNAPSHOT = "snapshot"
     UNREADABLE = "unreadable"
-    """Nobody can say; poison, tombstones, damaged batches."""
+    """Cannot be decoded: poison, tombstones, damaged batches."""
 
 
 VERDICTS = ("applied", "duplicate", "rejected", "undecodable")

@@ -1,7 +1,7 @@
 """
-What is known about a user partition beside its state, and what that alone explains. Pure.
+Facts about a user partition beside its state, and the findings that need no other. Pure.
 
-What nobody told is None, or nothing, and is said to be unknown.
+An unknown fact is None or empty, and is reported as unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainFacts:
-    """What is known beside the state; None, or nothing, where nobody told."""
+    """Facts beside the state; None or empty where unknown."""
 
     now_ms: int
     story: OffsetHistory | None = None

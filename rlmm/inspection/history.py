@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 SLOTS_MAX = 50_000
-"""Beyond so many slots of an epoch it is not said who lost one: it would take too long."""
+"""Displaced segments are not searched among more slots of an epoch: it would take too long."""
 
 
 class HistoryPart(StrEnum):
     """Why a line belongs to a history."""
 
     OWN = "own"
-    """The event is about what is sought."""
+    """The event is about the subject."""
     DISPLACED = "displaced"
     """Another segment took its place in look-ups."""
     PARTITION_DELETED = "partition-deleted"
     """The deletion of the whole user partition moved on while the segment was there."""
     MENTIONED = "mentioned"
-    """Nobody understands the record, but the id, or the name, is in its bytes."""
+    """The record cannot be decoded, and has the id or the name in its bytes."""
 
 
 @dataclass(frozen=True, slots=True)

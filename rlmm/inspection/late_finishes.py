@@ -2,8 +2,8 @@
 Copies that a lost leader finished late, over the copy of its successor. Pure.
 
 The state alone does not tell which of two segments with the same offsets was begun first and ended
-last: the log does. Kafka looks up by who ended last, so what is found afterwards is the segment of
-the leader that was replaced.
+last: the log does. Kafka looks up by the copy that ended last, so look-ups find the segment of the
+leader that was replaced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-Looking through the log for what is sought, without making a state of it: which metadata partitions
-have anything about a segment, or a user partition, whose place nobody knows.
+A search of the log that makes no state: it finds the metadata partitions with events about a
+segment, or a user partition, whose metadata partition is unknown.
 
 Bytes are searched before anything is decoded, so this is several times as fast as a replay.
 """
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMention:
-    """A metadata partition that has something about what is sought."""
+    """A metadata partition with events about the subject."""
 
     metadata_partition: int
     partition: TopicIdPartition | None
-    """The user partition of the first event about it; None where nobody understands any."""
+    """The user partition of the first event about it; None where none can be decoded."""
 
 
 class LogScan:

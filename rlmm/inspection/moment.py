@@ -1,8 +1,8 @@
 """
-The state at one moment, whoever holds it: what every question is asked of.
+The state at one moment, of any source.
 
 A service holds it in another process and gives it piece by piece, a replay holds it here. Both are
-a `Moment`, so that nobody who asks needs to know which. What concerns one user partition as a whole
+a `Moment`, so that no caller needs to know which. What concerns one user partition as a whole
 comes as a `Shard` that holds at least that one, so that look-ups are the engine's own.
 """
 

@@ -79,7 +79,7 @@ class MomentDiff:
             self._touched.add(happened.partition)
 
     def freeze(self, shard: Shard) -> None:
-        """Keep the state of the first moment: by reference, made only of who is asked about."""
+        """Keep the state of the first moment by reference; figures are made on demand."""
         self.first_offset = shard.position
         for partition in shard.partitions():
             for part in shard.freezing(partition):

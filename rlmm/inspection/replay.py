@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from rlmm.records.batch import Batch
 
     Progress = Callable[[int, int, int], None]
-    """Is told the metadata partition, its position and where it is read to."""
+    """Gets the metadata partition, its position and the end of the read."""
 
 READ_BYTES = 4 * 1024 * 1024
 PLACES_AT_ONCE = 4
@@ -93,13 +93,13 @@ class ReplayEnd:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChunk:
-    """What was applied at once: a record set, or a part of it."""
+    """Records that were applied at once: a record set, or a part of it."""
 
     record_set: RecordSet
     position: int
     next_offset: int
     entries: Mapping[int, Entry]
-    """What was not simply applied, by offset."""
+    """Verdicts other than applied, by offset."""
 
     def happened(self, wanted: Wanted | None = None) -> Iterator[EventRecord]:
         """Yield every record, or those whose bytes are *wanted*, and every loss."""
@@ -128,7 +128,7 @@ class PartitionReplay:
         self._must_go_on = False
         self.shard: Shard = PythonShard(place) if shard is None else shard
         self.log_start = 0
-        """Where the log began: what was before it is not known."""
+        """The log start offset: earlier events are not known."""
         self.end = 0
         """Where it is read to, exclusive."""
 

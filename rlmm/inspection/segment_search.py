@@ -119,7 +119,7 @@ _PIECE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SegmentMatch:
-    """A segment that holds what is looked for."""
+    """A segment with the offset or the time."""
 
     segment: SegmentMetadata
     epochs: tuple[int, ...]
@@ -129,7 +129,7 @@ class SegmentMatch:
 
 @dataclass(frozen=True, slots=True)
 class SegmentMatches:
-    """What was found."""
+    """The segments that were found, and their neighbours."""
 
     held: tuple[SegmentMatch, ...]
     epochs: tuple[int, ...]

@@ -1,7 +1,7 @@
 """
 What people mean by a time, a moment, a partition or a segment that they typed. Pure.
 
-Whatever cannot be meant is `InvalidArgument`, in words for who typed it.
+A text that means nothing is `InvalidArgument`, in words for the operator.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def partition_filter(topic: str | None, topic_partitions: str | None) -> Partiti
 
 @dataclass(frozen=True, slots=True)
 class PartitionLabel:
-    """A user partition as it was named; what was not said is None."""
+    """A user partition as it was named; an absent part is None."""
 
     topic: str | None
     partition: int

@@ -18,7 +18,7 @@ NOT_ASSIGNED: Final = "not-assigned"
 
 
 class StateSourceKind(StrEnum):
-    """Who is asked."""
+    """The kind of source."""
 
     SIDECAR = "sidecar"
     KAFKA = "kafka"

@@ -1,5 +1,5 @@
 """
-Copies and deletions that were begun and never finished, with what is behind it. Pure.
+Copies and deletions that were started and never finished, with the probable cause. Pure.
 
 A copy that is open for long either never ends, and its partition is not tiered any further, or was
 given up and made again under another id, and is waste. Which of the two is told by what was
@@ -40,7 +40,7 @@ COPY_ABANDONED = FindingKind(
     "a copy was given up and made again under another id",
     "its objects, if any, are paid for and never read; brokers end it only when it expires",
     "nothing is lost: leave it to retention, or find its objects with `rlmm explain` and have them "
-    "ended by whoever wrote them; copies of `rlmm tier run` are ended by its next run",
+    "ended by their writer; copies of `rlmm tier run` are ended by its next run",
 )
 COPY_FINISHED_FIRST = FindingKind(
     "COPY-FINISHED-FIRST",
@@ -54,7 +54,7 @@ DELETE_STALLED = FindingKind(
     "DELETE-STALLED",
     Severity.WARNING,
     "a deletion was begun and never finished",
-    "nobody reads the segment any more, and its objects are still paid for",
+    "no look-up finds the segment any more, and its objects are still paid for",
     "the leader of the partition tries again at each run of retention: look there for errors of "
     "the storage plugin, and whether there is a leader at all",
 )
@@ -62,7 +62,7 @@ TOPIC_DELETE_UNFINISHED = FindingKind(
     "TOPIC-DELETE-UNFINISHED",
     Severity.WARNING,
     "a topic was deleted and its remote data is still there",
-    "bytes that were to be deleted are kept, and paid for, and nobody is at it any more",
+    "bytes that were to be deleted are kept, and paid for, and no broker deletes them any more",
     "`rlmm tier expire --deleted-topics --apply` deletes what is left and ends its metadata: the "
     "topic id, its bytes and its last event are named here",
 )
@@ -84,7 +84,7 @@ _OPEN = {SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED}
 
 @dataclass(frozen=True, slots=True)
 class StuckFacts:
-    """What else is known: of the clock, of the cluster, of what was refused."""
+    """Facts beside the state: of the clock, of the cluster, refused events."""
 
     now_ms: int
     copy_open_ms: int

@@ -1,8 +1,8 @@
 """
-Where the bytes of the tier are, what is waste, what will go soon and what it costs. Pure.
+The bytes of the tier: in use, waste, due for deletion, and their cost. Pure.
 
 Sums are made while segments pass by; nothing is held of them. Retention is reckoned by user
-partition, which is done by who holds all its segments at once.
+partition, which the caller does with all its segments at once.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _age_rank(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TopicUsage:
-    """The records of the metadata topic: how many are there, and how many tell of what lives."""
+    """The records of the metadata topic: how many there are, and how many of live segments."""
 
     records: int
     live: int

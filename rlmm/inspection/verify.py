@@ -66,13 +66,13 @@ SUPERSEDED_EPOCH = FindingKind(
     Severity.NOTE,
     "segments of a leader epoch that was replaced",
     "after an unclean election what the old leader had copied is not part of the log any more",
-    "nothing to do: brokers delete what lies outside their epochs; it is read by nobody",
+    "nothing to do: brokers delete segments outside their epochs, and no look-up reads them",
 )
 HISTORY_TRIMMED = FindingKind(
     "HISTORY-TRIMMED",
     Severity.ERROR,
     "the metadata topic does not begin at its beginning",
-    "segments whose first record is gone are not known to anybody any more, also not to a broker "
+    "segments whose first record is gone are not known to any service any more, nor to a broker "
     "that restarts",
     "set `retention.ms=-1` on the metadata topic, and rebuild what is missing from the store",
 )
@@ -96,7 +96,7 @@ NOWHERE = FindingKind(
     "NOWHERE",
     Severity.ERROR,
     "offsets that are neither tiered nor on local disks",
-    "the log says that it begins before them, and nobody has them",
+    "the log says that it begins before them, and neither tier nor brokers have them",
     "if they are in the store, rebuild their metadata; else move the log start behind them, so "
     "that consumers are told",
 )

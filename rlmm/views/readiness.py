@@ -41,7 +41,7 @@ class ProcessStatus:
     failure: str = ""
     """What it ends of, unless that was asked for."""
     waits: Mapping[str, str] = field(default_factory=dict)
-    """What is waited for, by name, where logs are being opened; their engines may be there."""
+    """The cause of the wait by name, where logs are being opened; their engines may exist."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """Engines that were added later and are not there now, by name, and why."""
 
@@ -186,7 +186,7 @@ def _cluster_view(name: str, engine: EngineStatus, *, is_verbose: bool) -> Clust
     elif not engine.assignment.is_known:
         reason, detail = (
             NotReadyReason.ASSIGNMENT_UNKNOWN.value,
-            "nobody has said yet what is assigned",
+            "the assignment is not known yet",
         )
     places, not_open = sorted(engine.places), engine.not_open
     if reason is None and not_open:

@@ -1,4 +1,4 @@
-"""What goes into a support bundle, and how it is packed."""
+"""The documents of a support bundle, and its archive."""
 
 from __future__ import annotations
 

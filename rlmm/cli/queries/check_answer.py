@@ -1,4 +1,4 @@
-"""What `rlmm check` asks, and how it is answered."""
+"""The answer of `rlmm check`."""
 
 from __future__ import annotations
 

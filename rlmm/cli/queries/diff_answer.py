@@ -1,4 +1,4 @@
-"""What `rlmm diff` asks, and how it is answered."""
+"""The answer of `rlmm diff`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlmm doctor` asks, and how it is answered."""
+"""The answer of `rlmm doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlmm events` asks, and how it is answered."""
+"""The answer of `rlmm events`."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class EventsQuestion:
 
 @dataclass(slots=True)
 class _Shown:
-    """What was read, and what was shown of it."""
+    """The readers, and the counts of the events that were shown."""
 
     readers: Mapping[int, EventReader]
     knows_verdicts: bool
     there: ReadablePartitions
     is_mentioned: bool = False
-    """Whether there was anything about what is meant, also of what is left out."""
+    """Whether any event is about the subject, shown or not."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def view(self, happened: EventRecord) -> EventView:

@@ -1,4 +1,4 @@
-"""What `rlmm explain` asks, and how it is answered."""
+"""The answer of `rlmm explain`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ExplainHead(SourceHead):
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuestion:
-    """What is to be explained, and how far it is to be looked into."""
+    """The offset to explain, and the sources to read for it."""
 
     label: PartitionLabel
     offset: int
@@ -96,7 +96,7 @@ class ExplainQuestion:
 
 @dataclass(slots=True)
 class _Known:
-    """What was found out on the way."""
+    """The facts that were collected, and notes for the operator."""
 
     facts: ExplainFacts
     notes: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What `rlmm history` asks, and how it is answered."""
+"""The answer of `rlmm history`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class HistoryHead(LogHead):
 
 @dataclass(slots=True)
 class _Read:
-    """What was read for an answer, and what was found there."""
+    """The offsets that were read, and the counts of the lines that were shown."""
 
     positions: dict[int, int] = field(default_factory=dict)
     """The offset behind the last that was read, by metadata partition."""
@@ -70,7 +70,7 @@ class _Read:
     there: ReadablePartitions = field(default_factory=lambda: ReadablePartitions(()))
     """Where it was looked for."""
     is_mentioned: bool = False
-    """Whether there was anything at all, also before what is shown."""
+    """Whether any event is about the subject, shown or not."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, item: HistoryLineView) -> None:

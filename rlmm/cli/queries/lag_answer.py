@@ -1,4 +1,4 @@
-"""What `rlmm lag` and `rlmm offsets` ask, and how they are answered."""
+"""The answers of `rlmm lag` and `rlmm offsets`."""
 
 from __future__ import annotations
 

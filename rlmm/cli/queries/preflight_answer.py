@@ -1,4 +1,4 @@
-"""What `rlmm preflight` asks, and how it is answered."""
+"""The answer of `rlmm preflight`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlmm rehearse-compaction` asks, and how it is answered."""
+"""The answer of `rlmm rehearse-compaction`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlmm segments describe` and `rlmm segments find` ask, and how they are answered."""
+"""The answers of `rlmm segments describe` and `rlmm segments find`."""
 
 from __future__ import annotations
 

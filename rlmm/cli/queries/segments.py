@@ -1,4 +1,4 @@
-"""`rlmm segments`: which there are, what is known of one, and which one holds an offset."""
+"""`rlmm segments`: list segments, describe one, find the one with an offset."""
 
 from __future__ import annotations
 

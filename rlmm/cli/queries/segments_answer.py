@@ -1,4 +1,4 @@
-"""What `rlmm segments list` asks, and how it is answered."""
+"""The answer of `rlmm segments list`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlmm status` asks, and how it is answered."""
+"""The answer of `rlmm status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rlmm stuck` asks, and how it is answered."""
+"""The answer of `rlmm stuck`."""
 
 from __future__ import annotations
 
@@ -152,5 +152,5 @@ async def _refused(
                     if about in ids and isinstance(happened.verdict, Rejected):
                         found[about].append(happened)
     except (LogError, NotPermitted) as error:
-        notes.append(f"what was refused is not known, the log was not read: {error}")
+        notes.append(f"refused events are not known, the log was not read: {error}")
     return found

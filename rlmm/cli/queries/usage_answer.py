@@ -1,4 +1,4 @@
-"""What `rlmm usage` asks, and how it is answered."""
+"""The answer of `rlmm usage`."""
 
 from __future__ import annotations
 

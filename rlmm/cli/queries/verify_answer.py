@@ -1,4 +1,4 @@
-"""What `rlmm verify` asks, and how it is answered."""
+"""The answer of `rlmm verify`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def verify_findings(
     for summary in sorted(summaries, key=lambda one: one.metadata_partition):
         partition, place = summary.partition, summary.metadata_partition
         if places[partition] != place:
-            continue  # that is the finding: nobody who asks for it comes to these events
+            continue  # that is the finding: no look-up reaches these events
         shard = await moment.state(partition)
         found[partition] = verify_partition(shard, partition, offsets.get(partition))
         if any(one.kind is OVERLAP for one in found[partition]):
@@ -143,7 +143,7 @@ async def _late(
             for happened in chunk.happened(wanted):
                 copies.tell(happened)
     except (LogError, NotPermitted) as error:
-        notes.append(f"who finished late is not known, the log was not read: {error}")
+        notes.append(f"late finishes are not known, the log was not read: {error}")
     return copies.late(pairs)
 
 

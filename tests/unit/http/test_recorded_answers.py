@@ -27,6 +27,14 @@ def require_valid(openapi: Any, path: str, status: int, shown: Any) -> None:
     Draft202012Validator({"$ref": f"openapi{name}"}, registry=registry).validate(shown)
 
 
+def without_texts(value: Any) -> Any:
+    """Return *value* as JSON has it, without the texts for people."""
+    if isinstance(value, dict):
+        texts = {"description", "summary"}
+        return {name: without_texts(one) for name, one in value.items() if name not in texts}
+    return [without_texts(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 @pytest.mark.parametrize("openapi", [RELEASED, document("1")], ids=["released", "today"])
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_answer_then_is_as_the_document_describes_it(name: str, openapi: Any) -> None:
@@ -36,9 +44,9 @@ def test_recorded_answer_then_is_as_the_document_describes_it(name: str, openapi
 
 
 def test_document_when_made_then_paths_are_those_of_the_release() -> None:
-    """Paths, parameters and statuses stand as they were released, and so do component names."""
+    """All but descriptions stands as it was released, and so do component names."""
     today = document("1")
-    assert json.loads(json.dumps(today["paths"])) == RELEASED["paths"]
+    assert without_texts(today["paths"]) == without_texts(RELEASED["paths"])
     components: Any = today["components"]
     released = set(RELEASED["components"]["schemas"]) - {"Offsets"}  # stands where it is used
     assert released <= set(components["schemas"])

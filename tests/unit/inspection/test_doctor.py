@@ -99,7 +99,7 @@ RULES: list[tuple[str, Callable[[], DoctorFacts], str]] = [
     ("UNCLEAN-ELECTION", lambda: with_metadata(unclean_leader_election_enable="true"), "=true"),
     ("METADATA-TIERED", lambda: with_metadata(remote_storage_enable="true"), "=true"),
     ("SETTINGS-UNKNOWN", lambda: replace(WELL, metadata_topic=replace(METADATA, settings=None)),
-     "nobody told"),
+     "did not tell"),
     ("BROKERS-UNKNOWN", lambda: replace(WELL, brokers={1: BROKER, 2: None}), "of brokers 2"),
     ("BROKERS-DIFFER", lambda: with_broker("remote.log.storage.manager.class.name", "x", 2),
      "unset on 1, 3; x on 2"),
