@@ -37,7 +37,6 @@ PROBES = ("/livez", "/readyz", "/startupz", "/metrics")
 
 @asynccontextmanager
 async def crowd(server: HttpServer, count: int, said: bytes = b"") -> AsyncIterator[Held]:
-    """So many connections, each of which says that and nothing more."""
     held: Held = []
     try:
         for _ in range(count):
@@ -50,7 +49,6 @@ async def crowd(server: HttpServer, count: int, said: bytes = b"") -> AsyncItera
 
 
 async def probed(client: HttpClient) -> list[int]:
-    """What the probes are answered."""
     async with asyncio.timeout(DEADLINE_S):
         return [(await client.get(path)).status for path in PROBES]
 

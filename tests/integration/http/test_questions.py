@@ -30,7 +30,6 @@ FIRST, SECOND, OPEN = (segment_id(name, ORDERS) for name in ("first", "second", 
 
 @asynccontextmanager
 async def serving(**options: Any) -> AsyncIterator[tuple[World, Engine, HttpClient]]:
-    """A topic with a few segments, and a client of an engine on it."""
     world = World(PLACES)
     world.store(
         started(

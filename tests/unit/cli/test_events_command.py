@@ -29,7 +29,6 @@ EVERYTHING = EventFilter()
 
 
 async def a_history() -> History:
-    """Two metadata partitions, a second between any two events."""
     history = History()
     await history.add(started(1, 0, 99), place=0)
     await history.add(started(segment_id(2, OTHER), 0, 9), place=1)
@@ -40,14 +39,12 @@ async def a_history() -> History:
 
 
 async def document(looking: QueryContext, asking: EventsQuestion) -> Any:
-    """The document of the answer, which keeps to its schema."""
     found = await document_of(await events_answer(looking, asking=asking))
     require_valid(found)
     return found
 
 
 def places(found: Any) -> list[str]:
-    """Of the events that are shown."""
     return [f"{one['metadata_partition']}:{one['offset']}" for one in found["items"]]
 
 

@@ -35,7 +35,6 @@ class PagedMoment:
         self.asked: list[TopicIdPartition] = []
 
     async def user_partitions(self) -> list[PartitionSummary]:
-        """One with open copies alone, one with finished ones alone."""
         return [
             PartitionSummary(tp("orders", 0), 0, 10, 0, 0, 1),
             PartitionSummary(tp("orders", 1), 1, 0, 10, 0, 1),

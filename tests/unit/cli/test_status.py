@@ -61,8 +61,6 @@ ASKED = SourceChoice(SourceSettings(sidecar="x:1"), PrintSettings(), 0)
 
 
 def run(standing: SourceStatus, *words: str) -> Any:
-    """What `rlmm status` does where a source stands so."""
-
     async def make() -> StateSource:
         return MemorySource(History(), standing=standing)
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def commands(group: click.Group = tier, before: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Every command of `rlmm tier` that does something, with its name."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -41,7 +40,6 @@ ALL = dict(commands())
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the environment counts; files that examples expect to be there are there."""
     for name in [name for name in os.environ if name.startswith(("RLMM_", "PYSPARK_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -54,7 +52,6 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def called(words: Sequence[str], *, is_resilient: bool = False) -> click.Context:
-    """The context of the last command of *words*, reached as `rlmm tier` reaches it."""
     context = tier.make_context("tier", ["nothing"], resilient_parsing=True)
     command: click.Command = tier
     rest = [*words]

@@ -39,13 +39,11 @@ FEWEST = ("--log-dir", "/kafka", "--offline", "--embedded", "/archive", "--store
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the environment counts."""
     for name in [name for name in os.environ if name.startswith(("RLMM_", "PYSPARK_"))]:
         monkeypatch.delenv(name)
 
 
 def handed_over(options: Callable[[Any], Any], *flags: str) -> Any:
-    """What a command with *options* is handed for *flags*."""
     given: list[Any] = []
 
     @click.command()
@@ -61,14 +59,12 @@ def handed_over(options: Callable[[Any], Any], *flags: str) -> Any:
 
 
 def request(*flags: str, fewest: tuple[str, ...] = FEWEST) -> JobRequest:
-    """The job that *flags* ask for, beside the fewest there can be."""
     found = handed_over(job_options, *fewest, *flags)
     assert isinstance(found, JobRequest)
     return found
 
 
 def without(*names: str) -> tuple[str, ...]:
-    """The fewest flags, but for these and their values."""
     left: list[str] = []
     flags = iter(FEWEST)
     for flag in flags:

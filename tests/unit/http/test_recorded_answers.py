@@ -19,7 +19,6 @@ RECORDED = json.loads((DATA / "answers.json").read_text("utf-8"))
 
 
 def require_valid(openapi: Any, path: str, status: int, shown: Any) -> None:
-    """Refuse an answer of *path* that is not as *openapi* describes it."""
     responses = openapi["paths"][path]["get"]["responses"]
     name = responses[str(status)]["content"]["application/json"]["schema"]["$ref"]
     whole = Resource.from_contents(openapi, default_specification=DRAFT202012)
@@ -28,7 +27,6 @@ def require_valid(openapi: Any, path: str, status: int, shown: Any) -> None:
 
 
 def without_texts(value: Any) -> Any:
-    """Return *value* as JSON has it, without the texts for people."""
     if isinstance(value, dict):
         texts = {"description", "summary"}
         return {name: without_texts(one) for name, one in value.items() if name not in texts}

@@ -31,7 +31,6 @@ DAY_MS = 86_400_000
 
 
 async def a_history() -> tuple[History, int]:
-    """A segment that lives, one that was deleted, one that was begun twice and finished once."""
     history = History()
     (place, _), *_ = await history.add(
         started("lives", 0, 99), finished("lives"),
@@ -43,7 +42,6 @@ async def a_history() -> tuple[History, int]:
 
 
 def short(harms: Iterable[CompactionHarm]) -> list[tuple[str, int]]:
-    """Effects as text, and where the segments begin."""
     return [(str(one.effect), one.segment.start_offset) for one in harms]
 
 
@@ -108,7 +106,6 @@ async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hide
 
 
 def record(offset: int, value: bytes | None = b"v", at_ms: int = 0) -> EventRecord:
-    """A record of which only these matter."""
     return EventRecord(0, offset, offset + 1, at_ms, None, APPLIED, value)
 
 
