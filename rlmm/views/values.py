@@ -16,7 +16,7 @@ from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-View = dict[str, object]
+View = dict[str, Any]
 """An object of JSON."""
 
 

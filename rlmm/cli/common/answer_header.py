@@ -11,11 +11,14 @@ from rlmm.metadata.assignment import place_of
 from rlmm.views.values import PlaceOffsets, UuidText, ViewObject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.views.values import View
 
 Notes = Annotated[
     list[str] | UnsetType, Meta(description="What could not be asked, and what was assumed.")
@@ -70,12 +73,22 @@ def offsets_before(positions: Mapping[int, int]) -> dict[str, int]:
     return {str(place): position - 1 for place, position in sorted(positions.items())}
 
 
+def note_lines(document: View) -> Iterator[str]:
+    """Yield the notes of *document* for people."""
+    for note in document.get("notes", ()):
+        yield f"note: {note}"
+
+
+async def all_segments(moment: Moment, partition: TopicIdPartition) -> list[SegmentMetadata]:
+    return [segment async for page in moment.segments(partition) for segment in page]
+
+
 async def partitions_in_place(
     moment: Moment, notes: list[str] | None = None
 ) -> list[PartitionSummary]:
     """
-    Every user partition that is where brokers look for it; of others nothing can be asked, and
-    *notes* say how many these are.
+    Return every user partition in the metadata partition where brokers look for it. A note tells
+    how many others there are.
     """
     count = moment.identity.partition_count
     summaries = await moment.user_partitions()
@@ -84,6 +97,6 @@ async def partitions_in_place(
     if astray and notes is not None:
         notes.append(
             f"{astray} of {len(summaries)} user partitions lie in a metadata partition where "
-            "nobody looks for them, and are left out: see `rlmm verify`"
+            "no broker looks for them, and are left out: see `rlmm verify`"
         )
     return found

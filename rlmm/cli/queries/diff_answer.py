@@ -239,12 +239,7 @@ async def _views(
 
 def _summary(document: View) -> Sequence[str]:
     changes, events, notes = document["changes"], document["events"], document["notes"]
-    assert isinstance(changes, dict), changes
-    assert isinstance(events, dict), events
-    assert isinstance(notes, list), notes
     before, after = document["size_before"], document["size_after"]
-    assert isinstance(before, int), before
-    assert isinstance(after, int), after
     if not document["partitions"]:
         return ["nothing has changed", *notes]
     said = ", ".join(f"{count} {name}" for name, count in changes.items() if count)

@@ -25,7 +25,7 @@ def event_text(item: View) -> str:
     """Return what the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
     state = item["state"]
     if not isinstance(state, str):
-        lost = _lost_count(item)
+        lost = item["next_offset"] - item["offset"]
         return "unreadable" if lost == 1 else f"{lost} offsets lost"
     said = f"{'snapshot ' if item['kind'] == 'snapshot' else ''}{state_text(state)}"
     if item["kind"] == "partition-delete":
@@ -33,13 +33,6 @@ def event_text(item: View) -> str:
     if item["start_offset"] is not None:
         said += f" {item['start_offset']}-{item['last_offset']}"
     return f"{said} by {item['broker_id']}"
-
-
-def _lost_count(item: View) -> int:
-    first, behind = item["offset"], item["next_offset"]
-    assert isinstance(first, int), item
-    assert isinstance(behind, int), item
-    return behind - first
 
 
 def outcome_text(item: View) -> str:

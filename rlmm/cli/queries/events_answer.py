@@ -235,8 +235,6 @@ async def _views(told: AsyncGenerator[EventRecord], shown: _Shown) -> AsyncGener
 def events_summary(document: View, *, told: Collection[str]) -> Sequence[str]:
     """Sum up a document without *told*, the notes that were on standard error before."""
     verdicts, notes = document["verdicts"], document["notes"]
-    assert isinstance(verdicts, dict), verdicts
-    assert isinstance(notes, list), notes
     said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     return [
         f"{document['events']} events" + (f": {said}" if said else ""),

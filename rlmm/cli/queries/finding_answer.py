@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.findings.finding import Severity
@@ -66,27 +67,19 @@ def _totals(findings: Sequence[Finding]) -> FindingTotals:
 
 def _text(document: View) -> Iterator[str]:
     items = document["items"]
-    assert isinstance(items, list)
     by_code: dict[str, list[View]] = {}
     for item in items:
         by_code.setdefault(str(item["code"]), []).append(item)
-    for note in _notes(document):
-        yield f"note: {note}"
+    yield from note_lines(document)
     for code, those in by_code.items():
         yield from _block(code, those)
     totals = document["totals"]
-    assert isinstance(totals, dict)
     said = ", ".join(
         f"{count} {name if count > 1 else name.removesuffix('s')}"
         for name, count in totals.items()
         if count
     )
     yield said or "nothing found"
-
-
-def _notes(document: View) -> list[object]:
-    notes = document.get("notes")
-    return notes if isinstance(notes, list) else []
 
 
 def _block(code: str, those: Sequence[View]) -> Iterator[str]:

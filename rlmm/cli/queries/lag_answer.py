@@ -11,7 +11,9 @@ from rlmm.base.time_text import duration_text
 from rlmm.cli.common.answer_header import (
     MomentHead,
     Notes,
+    all_segments,
     moment_fields,
+    note_lines,
     partitions_in_place,
 )
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, TopicFacts
     from rlmm.inspection.lag import PartitionLag
     from rlmm.inspection.moment import Moment
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.views.values import View
 
 
@@ -163,7 +164,7 @@ async def lag_answer(
     known = {one.partition for one in await partitions_in_place(moment, notes)}
     rows = [
         lag_of(
-            one, await _segments(moment, one) if one in known else [], offsets.get(one),
+            one, await all_segments(moment, one) if one in known else [], offsets.get(one),
             sizes.get((one.topic, one.partition)), window,
         )
         for one in partitions
@@ -198,9 +199,8 @@ async def lag_answer(
 
 
 def _summary(document: View) -> Iterator[str]:
-    yield from _notes(document)
+    yield from note_lines(document)
     totals = document["totals"]
-    assert isinstance(totals, dict), totals
     yield (
         f"{totals['partitions']:,} partitions, {totals['lag_offsets']:,} offsets are not tiered, "
         f"about {size_text(totals['only_local_bytes'])}"
@@ -210,12 +210,6 @@ def _summary(document: View) -> Iterator[str]:
     first_s = totals["first_full_in_s"]
     if first_s is not None:
         yield f"if copies stood still, the first disk would be full in {duration_text(first_s)}"
-
-
-def _notes(document: View) -> Iterator[str]:
-    notes = document.get("notes")
-    for note in notes if isinstance(notes, list) else ():
-        yield f"note: {note}"
 
 
 async def offsets_answer(looking: QueryContext, *, topic: str | None) -> CommandAnswer:
@@ -236,7 +230,7 @@ async def offsets_answer(looking: QueryContext, *, topic: str | None) -> Command
         partitions = list(dict.fromkeys([*held, *_looked_at(there, moment)]))
     items = []
     for one in sorted(partitions, key=lambda one: (one.topic, one.partition, one.topic_id)):
-        lineage = lineage_of(finished_of(await _segments(moment, one) if one in known else []))
+        lineage = lineage_of(finished_of(await all_segments(moment, one) if one in known else []))
         ends = told.get(one)
         view = OffsetsView(
             **partition_fields(one),
@@ -254,7 +248,7 @@ async def offsets_answer(looking: QueryContext, *, topic: str | None) -> Command
         is_told_by_cluster=cluster is not None,
         notes=notes or UNSET,
     )
-    return CommandAnswer("offsets", _OFFSET_COLUMNS, items, head=head, summary=_notes)
+    return CommandAnswer("offsets", _OFFSET_COLUMNS, items, head=head, summary=note_lines)
 
 
 async def _tiered(
@@ -281,10 +275,6 @@ def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[T
     """Return those of *partitions* that *moment* covers."""
     count = moment.identity.partition_count
     return [one for one in partitions if place_of(one, count) in moment.positions]
-
-
-async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:
-    return [one async for page in moment.segments(partition) for one in page]
 
 
 def _lag_view(lag: PartitionLag, now_ms: int) -> LagView:

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from rlmm.cli.common.answer_header import (
     MomentHead,
     Notes,
+    all_segments,
     moment_fields,
     partitions_in_place,
 )
@@ -26,13 +27,12 @@ from rlmm.inspection.source_status import NOT_ASSIGNED
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
 
 _ENABLED = "remote.log.storage.system.enable"
@@ -107,7 +107,7 @@ async def delete_answer(looking: QueryContext, *, topic: str) -> CommandAnswer:
             ends = dict(await looking.source.cluster.offsets(those))
         except LogError as error:
             notes.append(f"what brokers have as well is not known: {error}")
-    parts = [(await _segments(moment, one), ends.get(one)) for one in those]
+    parts = [(await all_segments(moment, one), ends.get(one)) for one in those]
     head = PreflightHead(
         **moment_fields(looking, moment),
         topic=topic,
@@ -140,7 +140,3 @@ def _numbers(flag: str, text: str | None) -> list[int]:
     except ValueError as error:
         msg = f"{flag} {text!r} is no list of numbers: 0,1,2 is one"
         raise InvalidArgument(msg) from error
-
-
-async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:
-    return [one async for page in moment.segments(partition) for one in page]

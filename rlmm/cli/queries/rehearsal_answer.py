@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from rlmm.cli.common.answer_header import LogHead, Notes, log_fields
+from rlmm.cli.common.answer_header import LogHead, Notes, log_fields, note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.errors import InvalidArgument, LogError
@@ -140,9 +140,7 @@ async def rehearsal_answer(
 
 
 def _summary(document: View) -> Iterator[str]:
-    notes = document.get("notes")
-    for note in notes if isinstance(notes, list) else ():
-        yield f"note: {note}"
+    yield from note_lines(document)
     yield "keys: as they are written today, and as two proposals would write them"
 
 

@@ -145,8 +145,6 @@ def _of_order(
 
 def _summary(document: View) -> list[str]:
     totals, astray = document["totals"], document["astray"]
-    assert isinstance(totals, dict), totals
-    assert isinstance(astray, list), astray
     states = states_text(totals["segments_by_state"])
     lines = [f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}"]
     if states:

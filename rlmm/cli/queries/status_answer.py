@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rlmm.base.time_text import duration_text
+from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
@@ -118,9 +119,7 @@ async def _caught_up(looking: QueryContext) -> SourceStatus:
 
 
 def _summary(document: View) -> Iterator[str]:
-    totals, notes = document["totals"], document["notes"]
-    assert isinstance(totals, dict), totals
-    assert isinstance(notes, list), notes
+    totals = document["totals"]
     yield f"{document['source']} {document['where']}: {_identity(document)}"
     if not totals["metadata_partitions"]:
         return
@@ -135,13 +134,11 @@ def _summary(document: View) -> Iterator[str]:
         if counts:
             said = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
             yield f"{what} records: {said}; see `rlmm events --verdict {what}`"
-    for note in notes:
-        yield f"note: {note}"
+    yield from note_lines(document)
 
 
 def _not_open(document: View) -> Iterator[str]:
     items = document["items"]
-    assert isinstance(items, list), items
     those = [item for item in items if item["state"] not in {OPEN, NOT_ASSIGNED}]
     for item in those[:_SHOWN_MAX]:
         why = f" ({item['why']})" if item["why"] not in {None, item["state"]} else ""

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import (
     MomentHead,
     Notes,
+    all_segments,
     moment_fields,
     partitions_in_place,
 )
@@ -81,7 +82,7 @@ async def stuck_findings(
     for summary in summaries:
         if not (summary.started or summary.being_deleted or summary.delete):
             continue
-        segments = [one async for page in moment.segments(summary.partition) for one in page]
+        segments = await all_segments(moment, summary.partition)
         times = [one.event_timestamp_ms for one in segments]
         last_event_ms[summary.partition] = max(times, default=-1)
         copies = [one for one in segments if _is_open_copy(one, known)]

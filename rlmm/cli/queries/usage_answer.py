@@ -11,6 +11,7 @@ from rlmm.cli.common.answer_header import (
     MomentHead,
     Notes,
     moment_fields,
+    note_lines,
     partitions_in_place,
 )
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
@@ -220,7 +221,6 @@ async def usage_answer(
 
 def _summary(document: View) -> Iterator[str]:
     totals, topic = document["totals"], document.get("metadata_topic")
-    assert isinstance(totals, dict), totals
     yield (
         f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}, of which "
         f"{size_text(totals['waste_bytes'])} are waste and {size_text(totals['due_bytes'])} go "
@@ -232,9 +232,7 @@ def _summary(document: View) -> Iterator[str]:
         dead = f"{topic['dead_ratio']:.0%}"
         yield f"metadata topic: {topic['records']:,} records, {dead} of them not needed any more"
         yield f"its smallest safe retention: {_retention_text(topic['safe_retention_ms'])}"
-    notes = document.get("notes")
-    for note in notes if isinstance(notes, list) else ():
-        yield f"note: {note}"
+    yield from note_lines(document)
 
 
 def _retention_text(safe_ms: int | None) -> str:

@@ -295,7 +295,7 @@ async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_o
     for place in range(3):
         await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
     looking = looking_at(history, now_ms=START_MS + 2 * HOUR_MS)
-    note = "2 of 3 user partitions lie in a metadata partition where nobody looks for them"
+    note = "2 of 3 user partitions lie in a metadata partition where no broker looks for them"
     document = await usage(looking)
     assert document["totals"]["segments"] == 1
     assert note in document["notes"][0]
