@@ -12,6 +12,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from aiohttp import web
 
 from rlmm.errors import RlmmError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from rlmm.gate.reads import PartitionQueries
     from rlmm.metadata.paging import Page
+    from rlmm.metadata.segment import SegmentMetadata
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
@@ -73,6 +75,13 @@ class JsonArrayBody(JsonLinesBody):
 
 def dumps(value: object) -> str:
     return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=True)
+
+
+def segment_text(segment: SegmentMetadata) -> str:
+    """Return `dumps` of the segment; quicker, unless its topic has characters to escape."""
+    view = segment_view(segment)
+    text = msgspec.json.encode(view)
+    return text.decode("ascii") if text.isascii() and b"\x7f" not in text else dumps(view)
 
 
 def form_for(accept: str) -> JsonLinesBody:
@@ -130,7 +139,7 @@ async def stream_segments(
 def _written(form: JsonLinesBody, page: Page, *, is_first: bool) -> str:
     parts = []
     for segment in page.segments:
-        parts.append(form.element(dumps(segment_view(segment)), is_first=is_first))
+        parts.append(form.element(segment_text(segment), is_first=is_first))
         is_first = False
     return "".join(parts)
 
