@@ -11,6 +11,7 @@ By module, bottom up:
     folder_listing       which partitions are in the configured folders, and whose folders these are
     last_stable_offsets  last stable offsets, kept for a moment
     statistics           what was served and refused
+    views                partitions and files as they are shown
     sealed_segments      these together: partitions, their files, one file
 
 Invariants:

@@ -9,14 +9,12 @@ file, or nothing.
 
 from __future__ import annotations
 
-import json
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.broker_files import disk
 from rlmm.broker_files.disk_threads import DiskThreads
-from rlmm.broker_files.folder_listing import list_folders
 from rlmm.broker_files.last_stable_offsets import CachedStableOffsets
 from rlmm.broker_files.sealed_files import (
     OWN_TOPICS,
@@ -26,15 +24,15 @@ from rlmm.broker_files.sealed_files import (
     why_not,
 )
 from rlmm.broker_files.statistics import BrokerFilesCounters
+from rlmm.broker_files.views import dumped, files_view, partitions_view
 from rlmm.errors import FileAbsent, LogError, NotSealed, TooBusy
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile, SealedFileFacts
-    from rlmm.broker_files.last_stable_offsets import KnownStableOffset, StableOffsetSource
+    from rlmm.broker_files.disk import FileIdentity, FolderPlace, ListedFile
+    from rlmm.broker_files.last_stable_offsets import StableOffsetSource
     from rlmm.http.settings import BrokerLogSettings
-    from rlmm.views.values import View
 
     T = TypeVar("T")
 
@@ -75,7 +73,7 @@ class BrokerLog:
     async def partitions(self) -> bytes:
         """Return every user partition in the folders, and their owners, as JSON."""
         folders = self._settings.folders
-        return await self._turns.do(lambda: _dumped(_partitions_view(folders)))
+        return await self._turns.do(lambda: dumped(partitions_view(folders)))
 
     async def files(self, place: FolderPlace) -> bytes:
         """Return every regular file of a partition, and whether it may be read, as JSON."""
@@ -83,7 +81,7 @@ class BrokerLog:
         facts = await self._turns.do(partial(disk.facts_of, place))
         stable = await self._stable.of(place.partition)
         # Thousands of files are some megabytes of text.
-        return await self._turns.do(lambda: _dumped(_files_view(facts, stable)))
+        return await self._turns.do(lambda: dumped(files_view(facts, stable)))
 
     async def sealed(self, place: FolderPlace, name: str) -> SealedFile:
         """
@@ -147,49 +145,3 @@ def _require_name(name: str) -> None:
     if not is_ever_read(name):
         msg = f"no file is served that is called {name!a:.80}"
         raise FileAbsent(msg)
-
-
-def _dumped(shown: View) -> bytes:
-    return json.dumps(shown, ensure_ascii=True).encode() + b"\n"
-
-
-def _partitions_view(folders: tuple[str, ...]) -> View:
-    listed = list_folders(folders)
-    return {
-        "folders": [
-            {"folder": one.path, "node_id": one.node_id, "cluster_id": one.cluster_id or None}
-            for one in listed.folders
-        ],
-        "partitions": [
-            {
-                "folder": place.folder,
-                "topic_id": str(place.partition.topic_id),
-                "topic": place.partition.topic,
-                "partition": place.partition.partition,
-                "high_watermark": high_watermark,
-            }
-            for place, high_watermark in listed.partitions
-        ],
-        "unusable": [{"place": place, "why": why} for place, why in listed.unusable],
-    }
-
-
-def _files_view(facts: dict[str, SealedFileFacts], stable: KnownStableOffset) -> View:
-    sealed = SealedFiles(facts)
-    files: list[View] = []
-    for name in sorted(facts):
-        why = why_not(sealed.needs(name), stable.offset)
-        files.append(
-            {
-                "name": name,
-                "size_bytes": facts[name].size_bytes,
-                "modified_ms": facts[name].modified_ms,
-                "is_readable": not why,
-                "why": why or None,
-            }
-        )
-    return {
-        "last_stable_offset": stable.offset,
-        "why": None if stable.trouble is None else str(stable.trouble),
-        "files": files,
-    }

@@ -7,6 +7,7 @@ output.
 May be imported by `rlmm.__main__`.
 
 - `main`: The command `rlmm`.
+- `answer_schemas`: The JSON schemas of answers, generated from their types.
 - `common`: What all commands share.
 - `partial_metadata`: What commands tell where a part of the metadata is all that can be read.
 - `printing`: How an answer is printed.

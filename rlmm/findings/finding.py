@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +47,21 @@ class FindingKind:
     """What the operator does, with the command where there is one."""
 
 
+class FindingView(Struct, forbid_unknown_fields=True):
+    """A finding as it is shown to programs."""
+
+    code: Annotated[str, Meta(pattern="^[A-Z0-9]+(-[A-Z0-9]+)*$")]
+    severity: Annotated[str, Meta(extra_json_schema={"enum": [str(level) for level in Severity]})]
+    subject: str
+    title: str
+    detail: str
+    reason: str
+    fix: str
+    fields: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="Plain values; which depends on the code.")
+    ] = UNSET
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was found."""
@@ -60,16 +77,18 @@ class Finding:
     """The same for programs: plain values by name."""
 
     def view(self) -> dict[str, object]:
-        return {
-            "code": self.kind.code,
-            "severity": str(self.kind.severity),
-            "subject": self.subject,
-            "title": self.kind.title,
-            "detail": self.detail,
-            "reason": self.kind.reason,
-            "fix": self.fix or self.kind.fix,
-            **({"fields": dict(self.fields)} if self.fields else {}),
-        }
+        view = FindingView(
+            code=self.kind.code,
+            severity=str(self.kind.severity),
+            subject=self.subject,
+            title=self.kind.title,
+            detail=self.detail,
+            reason=self.kind.reason,
+            fix=self.fix or self.kind.fix,
+            fields=dict(self.fields) or UNSET,
+        )
+        shown: dict[str, object] = to_builtins(view, str_keys=True, enc_hook=str)
+        return shown
 
 
 def of_partition(

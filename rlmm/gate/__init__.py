@@ -4,7 +4,7 @@ The gate: every question passes it, and it admits only what is known to be curre
 The gate does not know how the log is read; the pump reports to it.
 
 May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.http`, `rlmm.library`, `rlmm.metrics`,
-`rlmm.sidecar`, `rlmm.state_sources`.
+`rlmm.sidecar`, `rlmm.state_sources`, `rlmm.views`.
 
 - `admission`: Admits questions by assignment and by the state of each metadata partition.
 - `listings`: Long listings, made in pieces between turns of the event loop.

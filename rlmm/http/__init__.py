@@ -1,23 +1,23 @@
 """
-What people and their tools reach: health, metrics and every question as JSON, by HTTP.
+HTTP: health, metrics and every query of the metadata as JSON.
 
-Nothing is written through it, and nothing is counted for its sake: what it shows is read from the
-engines when somebody asks. Only this package knows aiohttp and the Prometheus client.
+HTTP writes nothing. Each answer is read from the engines when it is asked for. Only this package
+knows aiohttp.
 
 May be imported by `rlmm.config`, `rlmm.process`, `rlmm_demo`.
 
 - `app`: The application.
-- `authorization`: Who may ask what.
+- `authorization`: The roles that a request needs, and its sender.
 - `broker_files_routes`: Partitions, their files and one file of a broker, by HTTP.
-- `connections`: The connections of the HTTP server, and which of them go.
-- `openapi`: The OpenAPI 3.1 document, made of the tables of routes and schemas.
-- `parameters`: What is written behind the question mark of a URL.
-- `protocol`: What is said on one connection below the application.
-- `queries`: Every question of `/v1` that has one short answer.
-- `refusals`: From an error to what HTTP says.
-- `routes`: Every path that is answered, as one table.
-- `schemas`: The form of every answer, as JSON Schema.
+- `connections`: The connections of the HTTP server, and the limits on them.
+- `openapi`: The OpenAPI 3.1 document, made of the routes and the generated schemas.
+- `parameters`: The query parameters of a URL.
+- `protocol`: Requests on one connection that are not HTTP.
+- `queries`: The queries of `/v1` with one short answer.
+- `refusals`: The status, headers and body of an error.
+- `routes`: The table of paths.
+- `schemas`: The types of answers, and JSON schemas generated from them.
 - `server`: The HTTP server.
-- `settings`: What can be chosen about HTTP, and why each default is what it is.
-- `streaming`: Long listings.
+- `settings`: The settings of HTTP, and the reason of each default.
+- `streaming`: Long listings, page by page.
 """

@@ -1,7 +1,7 @@
 """
 The application: each route of the table with its answer, and what holds for every request.
 
-Who asks is judged first, then what is asked; every error leaves as JSON with its status. Nothing
+The sender is judged first, then the request; every error is JSON with its status. Nothing
 here counts or remembers anything of the engines.
 """
 
@@ -28,11 +28,12 @@ from rlmm.http.broker_files_routes import BrokerLogAnswers
 from rlmm.http.openapi import document
 from rlmm.http.parameters import partition_of, read_lookups, read_parameters
 from rlmm.http.queries import QUESTIONS
-from rlmm.http.refusals import error_view, headers_of, status_of
+from rlmm.http.refusals import headers_of, refused_view, status_of
 from rlmm.http.routes import BROKER_LOG, ROUTES, AccessRule, Route
 from rlmm.http.streaming import stream_segments
 from rlmm.metrics.page import MetricsPage
 from rlmm.views.readiness import liveness_view, readiness_view
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -44,16 +45,15 @@ if TYPE_CHECKING:
     from rlmm.http.settings import HttpSettings
     from rlmm.metrics.http_statistics import HttpCounters
     from rlmm.metrics.served_state import ServedState
-    from rlmm.views.values import View
 
     Answer = Callable[["AuthorizedRequest"], Awaitable[web.StreamResponse]]
 
 _log = logging.getLogger(__name__)
 
 NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""What is true now is not to be kept by anybody."""
+"""Answers must not be cached."""
 SERVER: Final = "rlmm"
-"""Who answers; which versions of what it is built with is nobody's business."""
+"""The name without versions, which would help an attacker."""
 
 
 class AuthorizedRequest:
@@ -192,7 +192,7 @@ class HttpApi:
             asyncio.get_running_loop().time(),
             self._settings.heartbeat_age_ms_max / 1_000,
         )
-        return answered(shown, 200 if shown["is_alive"] else 503)
+        return answered(shown, 200 if shown.is_alive else 503)
 
     async def _readyz(self, asked: AuthorizedRequest) -> web.StreamResponse:
         return self._readiness(asked, is_startup=False)
@@ -254,7 +254,6 @@ class HttpApi:
         return answered(ask(await self._fresh_reads(asked), asked.values))
 
     async def _fresh_reads(self, asked: AuthorizedRequest) -> PartitionQueries:
-        """Whom to ask, when everything is applied that the answer has to show."""
         assert asked.client is not None
         _, engine = self._sources.engine(asked.values.get("cluster"))
         partition = partition_of(asked.values)
@@ -263,7 +262,7 @@ class HttpApi:
 
     async def _body(self, request: web.Request) -> object:
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise InvalidArgument("the body must come as it is, without a Content-Encoding")
+            raise InvalidArgument("the body must not have a Content-Encoding")
         try:
             async with asyncio.timeout(self._settings.body_timeout_ms / 1_000):
                 text = await request.read()
@@ -278,8 +277,8 @@ class HttpApi:
             raise InvalidArgument("the body is no JSON") from None
 
 
-def answered(shown: View, status: int = 200) -> web.Response:
-    text = json.dumps(shown, ensure_ascii=True)
+def answered(shown: object, status: int = 200) -> web.Response:
+    text = json.dumps(plain(shown), ensure_ascii=True)
     return web.Response(
         text=text + "\n", status=status, content_type="application/json", headers=NO_STORE
     )
@@ -287,7 +286,7 @@ def answered(shown: View, status: int = 200) -> web.Response:
 
 def refusal(error: RlmmError, status: int | None = None) -> web.Response:
     status = status or status_of(error)
-    response = answered({"error": error_view(error)}, status)
+    response = answered(refused_view(error), status)
     response.headers.update(headers_of(error, status))
     return response
 
@@ -297,7 +296,6 @@ async def _sign(_: web.Request, response: web.StreamResponse) -> None:
 
 
 def refused_by_status(error: web.HTTPException) -> web.Response:
-    """What HTTP itself refuses: paths and methods that do not exist, bodies that are too large."""
     if error.status == 404:
         return refusal(NotFound("there is no such path; /openapi.json says which there are"))
     if error.status == 405:

@@ -1,5 +1,5 @@
 """
-Who may ask what. What is not opened by a setting is closed.
+The sender of a request, and the requests that it may make: all that no setting allows is refused.
 
 Who shows a token, or a certificate that has a name here, is known by it. Who shows nothing may read
 only where a setting says so and nobody from another machine can come: the address that is listened
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rlmm.http.settings import HttpSettings
 
 LOCAL: Final = Client("this-machine", Role.READER, is_limited=False)
-"""Who comes from this machine without a token."""
+"""A client on this machine without a token."""
 _FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via")
 _LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 class RequestAuthorizer:
-    """Tells who has sent a request, and refuses who may not."""
+    """Identifies the sender of a request, and refuses senders without the role."""
 
     def __init__(self, door: Authenticator, settings: HttpSettings) -> None:
         self._door = door
@@ -38,7 +38,7 @@ class RequestAuthorizer:
         """Whether nobody from another machine can come; told by who listens."""
 
     def identify(self, request: web.Request) -> Client:
-        """Who has sent *request*; raises `NotPermitted` where nobody knows."""
+        """Return the sender of *request*; raises `NotPermitted` where it is unknown."""
         transport = request.transport
         if transport is None:
             raise NotPermitted("the connection is gone")
@@ -50,8 +50,9 @@ class RequestAuthorizer:
 
     def admit(self, client: Client) -> None:
         """
-        Let a known client ask once more; raises `NotPermitted` for who speaks for one broker, which
-        is answered for what it was given and not by HTTP, and `TooBusy` for who asks too often.
+        Let a known client ask once more. Raises `NotPermitted` for the client of one broker, which
+        is answered by frames for its assignment alone, and `TooBusy` for a client that asks too
+        often.
         """
         client.require_broker(None)
         meter = self._door.limits.meter(client)

@@ -19,8 +19,9 @@ from rlmm.broker_files.disk import FolderPlace
 from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import InvalidArgument, LogError, NotFound, TooBusy
 from rlmm.http.parameters import partition_of
-from rlmm.http.refusals import error_view
+from rlmm.http.refusals import refused_view
 from rlmm.http.routes import BROKER_LOG, BYTES
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -42,14 +43,14 @@ class BrokerLogAnswers:
         self, served: BrokerLog | None, slow_s: float, turn: Callable[[], Awaitable[None]]
     ) -> None:
         """
-        Each piece but the first waits for a *turn*; who does not take one for *slow_s* is cut off.
+        Each piece but the first waits for a *turn*; a client that does not take one for *slow_s* is
+        cut off.
         """
         self._served = served
         self._slow_s = slow_s
         self._turn = turn
 
     async def answer(self, request: web.Request, values: Values) -> web.StreamResponse:
-        """What the path of *request* asks for."""
         match request.path.removeprefix(BROKER_LOG):
             case "partitions":
                 return _json(await self._required.partitions())
@@ -136,7 +137,7 @@ def _json(body: bytes) -> web.Response:
 def _outside(file: SealedFile) -> web.Response:
     error = InvalidArgument(f"{file.name} has {file.size_bytes} bytes, none of them in that range")
     return web.Response(
-        text=json.dumps({"error": error_view(error)}) + "\n",
+        text=json.dumps(plain(refused_view(error))) + "\n",
         status=416,
         content_type="application/json",
         headers={**_HEADERS, "Content-Range": f"bytes */{file.size_bytes}"},

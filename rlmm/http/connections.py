@@ -1,5 +1,5 @@
 """
-The connections of the HTTP server, and which of them go: whoever does not ask keeps nobody out.
+The connections of the HTTP server, and the limits on them: idle ones keep no client out.
 
 When all places are taken the one goes that has been without a request for longest, so that a probe,
 which asks at once, always gets in. Of questions no more are taken up at a time than leave some
@@ -27,7 +27,7 @@ _LOOKS: Final = 4
 """How often each time-out is looked at before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
 _KEPT_SHARE: Final = 8
-"""One place of so many is kept for those who do not ask about segments."""
+"""One place of so many is kept for clients that do not query segments."""
 _FULL_BODY: Final = (
     b'{"error": {"code": "too-busy", "message": "too many connections", "retriable": true, '
     b'"fields": {}}}\n'
@@ -57,7 +57,7 @@ class ServedConnection(asyncio.Protocol):
         """Since when what is written is not taken."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open; where there is no place it is told so, and closed."""
+        """Take the connection; where there is no place, refuse and close it."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.quiet_s = self.begun_s = asyncio.get_running_loop().time()
@@ -83,7 +83,6 @@ class ServedConnection(asyncio.Protocol):
         return self.inner.eof_received() if self._is_taken else None
 
     def pause_writing(self) -> None:
-        """The client does not take what is written."""
         self.blocked_s = asyncio.get_running_loop().time()
         self.inner.pause_writing()
 
@@ -133,7 +132,6 @@ class Connections:
     # --------------------------------------------------------------------------- their places
 
     def take(self, served: ServedConnection) -> bool:
-        """Whether there is a place for one more, which is then its own."""
         if len(self._open) >= self._settings.connections_max:
             displaced = self._displaced()
             if displaced is None:
@@ -154,7 +152,6 @@ class Connections:
             served.client = None
 
     def _displaced(self) -> ServedConnection | None:
-        """Who goes when a place is needed: without a request for longest, or not reading."""
         quiet = [(one.quiet_s, one) for one in self._open.values() if one.quiet_s is not None]
         blocked = [(one.blocked_s, one) for one in self._open.values() if one.blocked_s is not None]
         found = min(quiet or blocked, key=lambda pair: pair[0], default=None)
@@ -188,7 +185,7 @@ class Connections:
 
     @contextmanager
     def request(self, inner: object) -> Iterator[None]:
-        """A request of the connection *inner* is under way as long as the block."""
+        """Count a request of the connection *inner* during the block."""
         served = self._open.get(inner)
         if served is None:
             yield
@@ -201,7 +198,7 @@ class Connections:
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """One more question is taken up as long as the block; raises `TooBusy`: too many are."""
+        """Count one more question during the block; raises `TooBusy` when there are too many."""
         if self._questions >= self._questions_max:
             msg = f"{self._questions} questions are under way by HTTP, no more may"
             raise TooBusy(msg)

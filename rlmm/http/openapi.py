@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 _MEANINGS: Final = {
-    400: "The question cannot be meant.",
-    401: "Nobody knows who is asking.",
-    403: "Who is asking may not ask this.",
-    404: "Nothing is known of the user partition, of the cluster, or of the file.",
-    408: "The body did not come in time.",
-    409: "The file is there, and not to be read now: it may still change, or is not stable.",
+    400: "The request is invalid.",
+    401: "The sender of the request is unknown.",
+    403: "The sender may not make this request.",
+    404: "The user partition, the cluster or the file is unknown.",
+    408: "The body did not arrive in time.",
+    409: "The file exists and cannot be read now: it may still change, or is not stable.",
     413: "The body is too large.",
     416: "The file has no bytes in this range.",
-    421: "The user partition is not this service's: ask who has it.",
-    429: "Too much at once: fewer, or later.",
-    502: "The log fails for good: an operator must act.",
-    503: "Not ready: wait, and ask again.",
+    421: "The user partition is not assigned to this service: ask the service that has it.",
+    429: "Too many requests: send fewer, or retry later.",
+    502: "The log fails permanently: an operator must act.",
+    503: "Not ready: wait and retry.",
 }
-_ALSO: Final = {206: "The part that was asked for."}
+_ALSO: Final = {206: "The requested range."}
 _ABOUT: Final = (
-    "Health, metrics and every question about the metadata of Kafka's tiered storage. Nothing is "
+    "Health, metrics and every query of the metadata of Kafka's tiered storage. Nothing is "
     "written here. Offsets are numbers of 64 bits: a client that holds numbers as floating point "
     "loses the last digits above 2^53."
 )
 
 
 def document(version: str) -> View:
-    """The whole; *version* is that of the program."""
+    """Return the document; *version* is that of the program."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "rlmm", "version": version, "description": _ABOUT},
@@ -80,7 +80,7 @@ def _responses(route: Route) -> View:
     shown: View = {"200": {"description": "The answer.", "content": content}}
     for status in route.also:
         shown[str(status)] = {
-            "description": _ALSO.get(status, "The same, where it is not so."),
+            "description": _ALSO.get(status, "The same fields, where the check fails."),
             "content": content,
         }
     for status in route.errors:
@@ -88,7 +88,7 @@ def _responses(route: Route) -> View:
             "description": _MEANINGS[status],
             "content": _content(JSON, "Refused"),
         }
-    shown["default"] = {"description": "A fault.", "content": _content(JSON, "Refused")}
+    shown["default"] = {"description": "An internal error.", "content": _content(JSON, "Refused")}
     return shown
 
 

@@ -1,8 +1,8 @@
 """
-What is written behind the question mark of a URL: which parameters there are, and how one is read.
+The query parameters of a URL, and how each is read.
 
-Invariant: a parameter that is not known, or said twice, is refused by name; to pass over one would
-be to answer another question than was asked.
+Invariant: an unknown parameter, or one that is given twice, is refused by name: the answer would
+be another than the client expects.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ read_int32, read_int64 = _whole(INT32_MAX), _whole(INT64_MAX)
 
 
 def read_flag(name: str, text: str) -> bool:
-    """True or false; true also where nothing but the name is said."""
+    """Read true or false; a name without a value is true."""
     if text not in _WORDS:
         msg = f"{name} must be true or false, got {text!a:.80}"
         raise InvalidArgument(msg)
@@ -71,7 +71,7 @@ def read_flag(name: str, text: str) -> bool:
 
 
 def read_offsets(name: str, text: str) -> dict[int, int]:
-    """A read token: `PARTITION:OFFSET`, with commas between them."""
+    """Read a read token: `PARTITION:OFFSET`, with commas between them."""
     found: dict[int, int] = {}
     for pair in text.split(","):
         place, colon, offset = pair.strip().partition(":")
@@ -149,7 +149,7 @@ VERBOSE: Final = Parameter(
 
 
 def read_parameters(known: Iterable[Parameter], said: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The values of *said*, by name; what is not said is not there."""
+    """Return the values of *said* by name; an absent parameter has none."""
     by_name = {one.name: one for one in known}
     values: dict[str, Any] = {}
     for name, text in said:
@@ -170,12 +170,10 @@ def read_parameters(known: Iterable[Parameter], said: Iterable[tuple[str, str]])
 
 
 def partition_of(values: Mapping[str, Any]) -> TopicIdPartition:
-    """The user partition that a question is about."""
     return TopicIdPartition(values["topic_id"], values["topic"], values["partition"])
 
 
 def segment_id_of(values: Mapping[str, Any]) -> SegmentId:
-    """The segment that a question is about."""
     return SegmentId(partition_of(values), values["segment_id"])
 
 
@@ -183,7 +181,7 @@ _LOOKUP: Final = {"topic_id": str, "topic": str, "partition": int, "epoch": int,
 
 
 def read_lookups(body: object, lookups_max: int) -> list[tuple[TopicIdPartition, int, int]]:
-    """The look-ups in the body of a request: `{"lookups": [...]}`."""
+    """Read the look-ups in the body of a request: `{"lookups": [...]}`."""
     if not isinstance(body, dict) or set(body) != {"lookups"}:
         raise InvalidArgument('the body must be an object {"lookups": [...]}')
     lookups = body["lookups"]

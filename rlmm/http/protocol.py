@@ -1,5 +1,5 @@
 """
-What is said on one connection below the application: requests that are no HTTP are refused here.
+Requests on one connection that are not HTTP: they are refused below the application.
 
 The library would log such a request, and send it back, with all that stands in it. Invariant:
 nothing of a request that could not be understood is in a log line or an answer, a token might be
@@ -43,7 +43,7 @@ class RequestProtocol(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What is answered where the application was not asked, or has failed; then it is over."""
+        """Answer where the application was not called or has failed; the connection ends then."""
         if isinstance(exc, HttpProcessingError) or status < 500:
             _log.debug("a request could not be understood: %s", type(exc).__name__)
             response = refusal(InvalidArgument(NO_HTTP), status)
@@ -58,7 +58,6 @@ class RequestProtocol(web.RequestHandler):
         return response
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log what has gone wrong, unless it is what the client has sent."""
         error = kw.get("exc_info")
         if isinstance(error, (HttpProcessingError, web.RequestPayloadError)):
             _log.debug("the rest of a request could not be understood: %s", type(error).__name__)

@@ -10,11 +10,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from rlmm.access.roles import Role
 from rlmm.engine import freshness
 from rlmm.errors import InvalidArgument, NotReady, RlmmError
 from rlmm.http.parameters import partition_of, segment_id_of
-from rlmm.http.refusals import error_view
+from rlmm.http.refusals import refused_view
+from rlmm.http.schemas import (
+    HighestOffsetView,
+    PartitionDeleteOrNoneView,
+    ReadTokenView,
+    ReadyView,
+    SegmentOrNoneView,
+    SizeView,
+    StatusView,
+)
 from rlmm.views.segment import partition_delete_view, segment_view
 from rlmm.views.status import engine_view
 
@@ -28,18 +39,18 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metrics.served_state import ServedState
-    from rlmm.views.values import View
+    from rlmm.views.values import ViewObject
 
 Values = "Mapping[str, Any]"
 
 
 def reads_of(engine: Engine, client: Client) -> PartitionQueries:
-    """The questions that *client* may ask: an administrator about all that is stored."""
+    """Return the reads that *client* may use: for an administrator all that is stored."""
     return engine.reads.of_everyone() if client.role is Role.ADMIN else engine.reads
 
 
 def timeout_s_of(values: Mapping[str, Any], settings: HttpSettings) -> float | None:
-    """How long the answer may wait; `None`: as the engine is configured."""
+    """Return how long the answer may wait; `None` is the configured time."""
     timeout_ms = values.get("timeout_ms")
     if timeout_ms is None:
         return None
@@ -65,22 +76,23 @@ async def wait_fresh(
     )
 
 
-def _segment_or_none(found: SegmentMetadata | None) -> View:
-    return {"segment": None if found is None else segment_view(found)}
+def _segment_or_none(found: SegmentMetadata | None) -> SegmentOrNoneView:
+    return SegmentOrNoneView(segment=None if found is None else segment_view(found))
 
 
-def segment(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
+def segment(reads: PartitionQueries, values: Mapping[str, Any]) -> SegmentOrNoneView:
     return _segment_or_none(reads.segment(segment_id_of(values)))
 
 
-def segment_for(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
-    """The segment that holds an offset."""
+def segment_for(reads: PartitionQueries, values: Mapping[str, Any]) -> SegmentOrNoneView:
     found = reads.segment_for(partition_of(values), values["epoch"], values["offset"])
     return _segment_or_none(found)
 
 
-def next_segment_with_txn_index(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
-    """The next segment that may have aborted records."""
+def next_segment_with_txn_index(
+    reads: PartitionQueries, values: Mapping[str, Any]
+) -> SegmentOrNoneView:
+    """Find the next segment that may have aborted records."""
     return _segment_or_none(
         reads.next_segment_with_txn_index(
             partition_of(values), values["epoch"], values["offset"]
@@ -88,24 +100,27 @@ def next_segment_with_txn_index(reads: PartitionQueries, values: Mapping[str, An
     )  # fmt: skip
 
 
-def highest_offset(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
-    """The largest offset that was copied."""
-    return {"highest_offset": reads.highest_offset(partition_of(values), values["epoch"])}
+def highest_offset(reads: PartitionQueries, values: Mapping[str, Any]) -> HighestOffsetView:
+    found = reads.highest_offset(partition_of(values), values["epoch"])
+    return HighestOffsetView(highest_offset=found)
 
 
-def size(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
+def size(reads: PartitionQueries, values: Mapping[str, Any]) -> SizeView:
     partition, epoch = partition_of(values), values.get("epoch")
     found = reads.size(partition) if epoch is None else reads.size_of_epoch(partition, epoch)
-    return {"size_bytes": found}
+    return SizeView(size_bytes=found)
 
 
-def partition_delete(reads: PartitionQueries, values: Mapping[str, Any]) -> View:
-    """How far the deletion of a user partition is."""
+def partition_delete(
+    reads: PartitionQueries, values: Mapping[str, Any]
+) -> PartitionDeleteOrNoneView:
     found = reads.partition_delete(partition_of(values))
-    return {"partition_delete": None if found is None else partition_delete_view(found)}
+    return PartitionDeleteOrNoneView(
+        partition_delete=None if found is None else partition_delete_view(found)
+    )
 
 
-QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], View]] = {
+QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], ViewObject]] = {
     "segment": segment,
     "segment-for": segment_for,
     "next-segment-with-txn-index": next_segment_with_txn_index,
@@ -113,7 +128,7 @@ QUESTIONS: Mapping[str, Callable[[PartitionQueries, Mapping[str, Any]], View]] =
     "size": size,
     "partition-delete": partition_delete,
 }
-"""What is asked about one user partition, by the last word of its path."""
+"""Queries of one user partition, by the last word of their path."""
 
 
 async def segments_for(
@@ -122,13 +137,13 @@ async def segments_for(
     lookups: list[Lookup],
     values: Mapping[str, Any],
     settings: HttpSettings,
-) -> View:
-    """An answer to each look-up, in their order: a segment, none, or an error."""
+) -> dict[str, list[ViewObject]]:
+    """Answer each look-up, in their order, by a segment, none, or an error."""
     await wait_fresh(engine, {partition for partition, _, _ in lookups}, values, settings)
-    answers: list[View] = []
+    answers: list[ViewObject] = []
     for found in reads.segments_for(lookups):
         if isinstance(found, RlmmError):
-            answers.append({"error": error_view(found)})
+            answers.append(refused_view(found))
         else:
             answers.append(_segment_or_none(found))
     return {"answers": answers}
@@ -136,43 +151,39 @@ async def segments_for(
 
 async def ready(
     engine: Engine, reads: PartitionQueries, values: Mapping[str, Any], settings: HttpSettings
-) -> View:
-    """Whether questions about a user partition are answered, now or within a time."""
+) -> ReadyView:
     partition, timeout_s = partition_of(values), timeout_s_of(values, settings)
     is_ready = reads.is_ready(partition)
     if not is_ready and timeout_s:
         try:
             await engine.wait_ready(partition, timeout_s=timeout_s)
         except NotReady:
-            return {"is_ready": False}
+            return ReadyView(is_ready=False)
         is_ready = reads.is_ready(partition)
-    return {"is_ready": is_ready}
+    return ReadyView(is_ready=is_ready)
 
 
-def read_token(engine: Engine) -> View:
-    """The offset of the last event applied, by metadata partition."""
+def read_token(engine: Engine) -> ReadTokenView:
     token = engine.read_token()
-    return {
-        "read_token": {str(place): offset for place, offset in token.items()},
-        "at_least": ",".join(f"{place}:{offset}" for place, offset in sorted(token.items())),
-    }
+    return ReadTokenView(
+        read_token={str(place): offset for place, offset in token.items()},
+        at_least=",".join(f"{place}:{offset}" for place, offset in sorted(token.items())),
+    )
 
 
-def status(sources: ServedState, cluster: str | None) -> View:
-    """How the process, and one engine of it or all of them, stand."""
+def status(sources: ServedState, cluster: str | None) -> StatusView:
     process = sources.process
     now_s, now_ms = asyncio.get_running_loop().time(), sources.now_ms()
     if process is None:
         raise NotReady("the service is only starting", reason="connecting")
     names = list(process.engines) if cluster is None else [sources.engine(cluster)[0]]
-    return {
-        "is_ready": sources.standing().is_ready,
-        "clusters": [
-            {
-                "cluster": name,
-                **engine_view(process.engines[name].statistics(), now_s=now_s, now_ms=now_ms),
-            }
+    return StatusView(
+        is_ready=sources.standing().is_ready,
+        clusters=[
+            engine_view(
+                process.engines[name].statistics(), now_s=now_s, now_ms=now_ms, cluster=name
+            )
             for name in names
         ],
-        **({} if cluster is not None else {"process": sources.process_view(now_s)}),
-    }
+        process=UNSET if cluster is not None else sources.process_view(now_s),
+    )

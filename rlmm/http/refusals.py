@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rlmm import errors
+from rlmm.http.schemas import ErrorView, RefusedView
 from rlmm.wire.errors import error_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.errors import RlmmError
-    from rlmm.views.values import View
 
 STATUSES: Final[Mapping[type[errors.RlmmError], int]] = {
     errors.NotPermitted: 403,
@@ -37,18 +37,16 @@ _RETRY_S: Final = 1
 
 
 def status_of(error: RlmmError) -> int:
-    """The status that says this error."""
     return next((STATUSES[base] for base in type(error).__mro__ if base in STATUSES), 500)
 
 
-def error_view(error: RlmmError) -> View:
-    """An error as it is shown: what it says on the frame protocol, by name."""
-    code, message, retriable, fields = error_value(error)
-    return {"code": code, "message": message, "retriable": retriable, "fields": fields}
+def refused_view(error: RlmmError) -> RefusedView:
+    """Show *error* with the values that it has on the frame protocol."""
+    values: Any = error_value(error)
+    return RefusedView(ErrorView(*values))
 
 
 def headers_of(error: RlmmError, status: int) -> dict[str, str]:
-    """What stands in the head of the answer because of *error*."""
     headers = {}
     if error.retriable:
         wait_ms = error.retry_after_ms if isinstance(error, errors.NotReady) else 0

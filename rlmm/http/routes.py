@@ -1,5 +1,5 @@
 """
-Every path that is answered, as one table: what it takes, what it answers, and who may ask.
+The table of paths: the parameters, the answer and the access rule of each.
 
 The application is built from it, and so is the OpenAPI document. Pure.
 """
@@ -27,7 +27,7 @@ from rlmm.http.parameters import (
 
 
 class AccessRule(StrEnum):
-    """Who may ask."""
+    """The senders whose requests are answered."""
 
     EVERYBODY = "everybody"
     HEALTH = "health"
@@ -45,11 +45,11 @@ class Route:
     summary: str
     asks: AccessRule
     answer: str
-    """Name of the schema of what is answered with 200."""
+    """Name of the schema of an answer with status 200."""
     parameters: tuple[Parameter, ...] = ()
     method: str = "GET"
     body: str | None = None
-    """Name of the schema of what is sent with it."""
+    """Name of the schema of the request body."""
     content_types: tuple[str, ...] = ("application/json",)
     also: tuple[int, ...] = ()
     """Statuses with an answer of the same form."""
@@ -58,7 +58,6 @@ class Route:
 
     @property
     def name(self) -> str:
-        """What it is called, in a word."""
         return self.path.strip("/").removeprefix("v1/").replace(".", "-").replace("/", "-")
 
 
@@ -80,7 +79,7 @@ def _question(
 ROUTES: Final = (
     Route(
         "/livez",
-        "Whether the process works; 503: start it anew.",
+        "Whether the process works; 503: restart it.",
         AccessRule.HEALTH,
         "Liveness",
         also=(503,),
@@ -137,7 +136,7 @@ ROUTES: Final = (
         TIMEOUT,
         fresh=False,
     ),
-    _question("segment", "The segment of an id, in whatever state.", "SegmentOrNone", SEGMENT_ID),
+    _question("segment", "The segment of an id, in any state.", "SegmentOrNone", SEGMENT_ID),
     _question(
         "segment-for",
         "The finished segment that holds an offset of a leader epoch.",

@@ -48,7 +48,7 @@ class HttpServer:
         door: Authenticator,
         token_file: Path | None = None,
     ) -> None:
-        """*token_file* is where this machine's own user finds a token that the *door* knows."""
+        """This machine's own user finds a token that *door* knows in *token_file*."""
         self._settings = settings
         self._door = door
         self._token_file = token_file
@@ -109,14 +109,13 @@ class HttpServer:
         _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
 
     def show_token_file(self, path: Path) -> None:
-        """From now on this machine's own user finds a token in *path*."""
+        """Name *path* as the file in which this machine's own user finds a token."""
         self._token_file = path
         if self.addresses:
             scheme = "http" if self._handshakes is None else "https"
             _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
 
     def _how_asked(self, url: str) -> str:
-        """In one line: how questions are asked here."""
         if self._settings.local_role is LocalRole.READER and self._entry.is_local:
             return "/v1 is open to every process of this machine: http.local_role is reader"
         if self._token_file is not None:
@@ -154,6 +153,6 @@ class HttpServer:
 
 
 def _url(scheme: str, host: str, port: int) -> str:
-    """Where it is reached; on all addresses: at this machine's own."""
+    """Return the URL of the server; with this machine's own address where it listens on all."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listened to
     return f"{scheme}://[{shown}]:{port}" if ":" in shown else f"{scheme}://{shown}:{port}"

@@ -111,7 +111,7 @@ class HttpSettings:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Host and port where HTTP is spoken; `None`: nowhere."""
+        """Return host and port of HTTP; `None` where it is off."""
         if self.listen == NOWHERE:
             return None
         host, colon, port = self.listen.rpartition(":")

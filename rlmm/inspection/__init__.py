@@ -1,5 +1,5 @@
 """
-Looking into the tiered state: what is asked of it by people, whoever holds it.
+Queries of the tiered state for operators, the same for every source.
 
 Questions and answers only. Where the state comes from is `rlmm.state_sources`; how answers are
 printed is `rlmm.cli`.
@@ -9,51 +9,40 @@ Invariants:
 - An answer is made of a `Moment`, of events, and of facts about the cluster; nothing here knows
   whether these came from a service, from Kafka or from copied folders, so all answer alike.
 - Verdicts are those of the engine (`rlmm.metadata`); nothing here judges an event a second time.
-- No time is looked up: who asks says what the time is.
+- No time is looked up: the caller passes it in.
 
 May be imported by `rlmm.cli`, `rlmm.state_sources`, `rlmm.views`, `spark_tiering.maintenance`,
 `spark_tiering.read_plan`.
 
-- `check_thresholds`: Thresholds, judged once.
-- `cluster_facts`: What a cluster says of its topics, brokers and offsets, as far as anybody could
-  ask it.
-- `compaction_rehearsal`: What would be left of the metadata topic at each feature level of
-  KIP-1266, before anyone turns it on.
-- `doctor_findings`: What `rlmm doctor` can find.
-- `epoch_order`: Whether the leader epochs that a segment lists fit its offsets.
-- `event_record`: One record of the metadata topic with its place, its time and what became of it.
+- `check_thresholds`: Thresholds of `rlmm check`, judged once.
+- `cluster_facts`: Topics, brokers, settings and offsets, as far as a cluster tells them.
+- `compaction_rehearsal`: The records that the log cleaner leaves at each level of KIP-1266.
+- `doctor`: Settings of brokers and topics that contradict one another, and missing rights.
+- `doctor_findings`: The findings of `rlmm doctor`.
+- `epoch_order`: Whether the leader epochs of a segment fit its offsets.
+- `event_filter`: The events of the metadata topic that a query selects.
+- `event_record`: One record of the metadata topic with its place, its time and its verdict.
 - `event_stream`: Events of several metadata partitions as one stream.
-- `explain`: Why an offset of a user partition is found in the tier, or is not, and what becomes
-  of it.
-- `explain_findings`: Why an offset is found, is not found, or is not read.
-- `finding_kinds`: Every kind of finding there is, by the command that looks for it.
-- `log_cleaner`: What Kafka's log cleaner keeps of a metadata partition, and by which keys.
-- `log_scan`: Looking through the log for what is sought, without making a state of it.
-- `lookup_trace`: How a look-up gets to its answer, step by step, and what a stock broker would
-  answer.
+- `explain`: Why look-ups find an offset of a user partition, or do not.
+- `explain_facts`: Facts about a user partition beside its state.
+- `explain_findings`: The findings of `rlmm explain`.
+- `finding_kinds`: Every kind of finding, by the command that looks for it.
+- `history`: The events of one segment, or of one user partition.
+- `lag`: How far copies are behind, and when disks are full.
+- `late_finishes`: Copies that a former leader finished late, over the copy of its successor.
+- `log_scan`: A search of the log that makes no state.
+- `lookup_trace`: The steps of a look-up, the answer of a stock broker, and the segments it loses.
+- `moment`: The state at one moment.
 - `moment_diff`: One metadata partition at two moments.
-- `offset_history`: What the log tells about one offset of a user partition.
-- `record_set_bounds`: What of a record set can be trusted, as the engine judges it, and where it
-  is cut for a question that ends inside it.
-- `replay`: A log read from its start up to a bound.
-- `segment_search`: Which segments hold an offset, or a time, and how look-ups find them.
-- `selectors`: What people mean by a time, a moment, a partition or a segment that they typed.
-- `shadowing`: What a finished segment loses when another one takes its slot.
-- `source_status`: How a source of the tiered state stands.
-- `state_changes`: What differs between two states of one user partition.
-- `verify`: Whether what the tier is said to hold makes sense.
-
-- `doctor`: Settings of the metadata topic, of brokers and of tiered topics that contradict one
-  another or will hurt, and rights that are missing.
-- `event_filter`: Which events of the metadata topic are meant.
-- `explain_facts`: What is known about a user partition beside its state, and what that alone
-  explains.
-- `history`: What happened to one segment, or to one user partition, event by event.
-- `lag`: How far copies are behind, from first principles, and when disks are full.
-- `late_finishes`: Copies that a lost leader finished late, over the copy of its successor.
-- `moment`: The state at one moment, whoever holds it.
-- `preflight`: What depends on the tier before a partition is moved, or a topic deleted.
-- `segment_filter`: Which segments are meant, and in which order they are shown.
-- `stuck`: Copies and deletions that were begun and never finished, with what is behind it.
-- `usage`: Where the bytes of the tier are, what is waste, what will go soon and what it costs.
+- `offset_history`: The copies that ever held one offset.
+- `preflight`: What depends on the tier before a partition is moved or a topic deleted.
+- `record_set_bounds`: The sound batches of a record set, and its cut at a bound.
+- `replay`: A log that is read from its start up to a bound.
+- `segment_search`: Searches for segments: by what they are, by an offset or a time that they hold.
+- `selectors`: Times, moments, partitions and segments as they are typed.
+- `source_status`: The status of a source of the tiered state.
+- `state_changes`: The differences between two states of one user partition.
+- `stuck`: Copies and deletions that were started and never finished.
+- `usage`: The bytes of the tier: in use, waste, due for deletion, and their cost.
+- `verify`: Contradictions in the metadata, and with the log.
 """

@@ -40,7 +40,7 @@ EVENTS_REJECTED = FindingKind(
 RECORDS_UNDECODABLE = FindingKind(
     "RECORDS-UNDECODABLE",
     Severity.WARNING,
-    "records of the metadata topic that nobody can read",
+    "records of the metadata topic that cannot be decoded",
     "what they said is lost, and a stock broker stops at them",
     "see their bytes with `rlmm events --verdict undecodable`",
 )
@@ -55,7 +55,7 @@ HISTORY_INCOMPLETE = FindingKind(
     "HISTORY-INCOMPLETE",
     Severity.WARNING,
     "the metadata topic does not begin at its beginning",
-    "segments whose first record is gone are not known to anybody any more",
+    "segments whose first record is gone are not known any more",
     "see `rlmm verify`, and set `retention.ms=-1` on the metadata topic",
 )
 KINDS = (
@@ -65,7 +65,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What is still fine; None: not looked at."""
+    """The largest values that are fine; None: not checked."""
 
     lag_s_max: float | None = 300.0
     lag_records_max: int | None = None
@@ -76,7 +76,6 @@ class Thresholds:
 
 
 def judge(standing: SourceStatus, thresholds: Thresholds) -> list[Finding]:
-    """What of *standing* is beyond *thresholds*."""
     if standing.identity is None:
         return [Finding(NOT_READY, standing.where, "the log has not been reached")]
     asked = (place for place in standing.places if place.is_assigned)
@@ -91,7 +90,7 @@ def _of_place(place: MetadataPartitionStatus, limits: Thresholds) -> Iterator[Fi
         return Finding(kind, subject, detail, fields={**where, **fields})
 
     if not place.is_caught_up:
-        why = place.detail or place.why or "no reason is told"
+        why = place.detail or place.why or "without a reason"
         yield found(
             NOT_READY, f"{place.state}: {why}; position {place.position}, target {place.target}",
             state=place.state, position=place.position, target=place.target,

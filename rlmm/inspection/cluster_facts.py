@@ -1,5 +1,5 @@
 """
-What a cluster says of its topics, brokers and offsets, as far as anybody could ask it. Pure.
+Topics, brokers, settings and offsets, as far as a cluster tells them. Pure.
 
 Missing is unknown, never zero: whatever a broker did not tell, or our rights do not reach, is not
 there or `None`, and checks that need it say that they could not be made.
@@ -43,17 +43,16 @@ class TopicFacts:
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
     settings: Mapping[str, ClusterSetting] | None = None
-    """None where nobody told them."""
+    """None where they are unknown."""
     is_internal: bool = False
 
     def setting(self, name: str) -> str | None:
-        """The value of one setting; None where it is not known."""
+        """Return the value of one setting; None where it is not known."""
         found = (self.settings or {}).get(name)
         return None if found is None else found.value
 
     @property
     def is_tiered(self) -> bool:
-        """Whether its brokers keep old segments remotely."""
         return self.setting("remote.storage.enable") == "true"
 
 
@@ -99,28 +98,30 @@ class ClusterFacts(Protocol):
     async def cluster_id(self) -> str: ...
 
     async def brokers(self) -> Collection[int]:
-        """Ids of the brokers that are there."""
+        """Return the ids of the brokers that are registered."""
         ...
 
     async def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Topics by name, all without *names*, settings included; those that are absent are not
-        there."""
+        """
+        Return topics by name with their settings, all of them without *names*; absent ones are left
+        out.
+        """
         ...
 
     async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:
-        """The settings of a broker; None where it does not tell them."""
+        """Return the settings of a broker; None where the broker does not tell them."""
         ...
 
     async def offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """The ends of each; whoever was not told about is not there."""
+        """Return the ends of each log that the cluster knows."""
         ...
 
     async def log_dirs(self) -> list[LogDir]:
-        """Every log folder of every broker that tells."""
+        """Return every log folder of every broker that answers."""
         ...
 
     async def rights(self, topics: Collection[str]) -> Rights:
-        """What our credentials may do."""
+        """Return the rights of these credentials."""
         ...

@@ -1,7 +1,6 @@
 """
-What would be left of the metadata topic at each feature level of KIP-1266, before anyone turns it
-on: the cleaner is played through on the real records, and what is left is replayed as a broker
-would.
+The records that the log cleaner would leave of the metadata topic at each feature level of
+KIP-1266: the cleaner is simulated on the real records, and a broker's replay on the rest.
 
 A record of a live segment that the cleaner takes is a segment that no broker finds any more. The
 log is read twice for each level; nothing is held but the last offset of each key and the two
@@ -15,17 +14,114 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.log_cleaner import KeyMaker, LogCleaner, RecordKeys
 from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm.inspection.event_record import EventRecord
     from rlmm.inspection.replay import EventLog, Progress
-    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.shard import Shard
+
+_NO_LEADER_EPOCH = -1
+"""Version 0 of the records does not say it."""
+
+
+class RecordKeys(StrEnum):
+    """Which keys the records are taken to have."""
+
+    AS_WRITTEN = "as-written"
+    """Those that they have: none, of every broker that there is."""
+    PER_OFFSET = "per-offset"
+    """As in apache/kafka pull request 22459: topic, partition, end offset, leader epoch; updates
+    have a key of their own."""
+    PER_STATE = "per-state"
+    """As in apache/kafka pull request 22774: topic id, partition, segment id, state."""
+
+
+class KeyMaker:
+    """The key of each record, in the order of the log; remembers where segments end."""
+
+    def __init__(self, keys: RecordKeys) -> None:
+        self._keys = keys
+        self._ends: dict[SegmentId, int] = {}
+
+    def key_of(self, happened: EventRecord) -> bytes | None:
+        """Return the key of that record; None where it has none."""
+        if self._keys is RecordKeys.AS_WRITTEN:
+            return happened.key
+        event = happened.event
+        if isinstance(event, SegmentMetadata | SegmentUpdate):
+            if self._keys is RecordKeys.PER_STATE:
+                return _per_state(event)
+            return self._per_offset(event)
+        if isinstance(event, PartitionDelete):
+            return f"{event.partition.topic_id}:{event.partition}:{event.state.name}".encode()
+        return happened.key  # a record that cannot be decoded keeps its key
+
+    def _per_offset(self, event: SegmentMetadata | SegmentUpdate) -> bytes | None:
+        """
+        Return a key with the offset; an update has the offset of the segment that was started
+        before it.
+        """
+        is_update = isinstance(event, SegmentUpdate)
+        if isinstance(event, SegmentMetadata):
+            self._ends[event.id] = event.last_offset
+        end = self._ends.get(event.id)
+        if end is None:
+            return None
+        partition = event.id.partition
+        text = (
+            f"{partition.topic_id}:{partition.topic}:{partition.partition}:{end}:{_NO_LEADER_EPOCH}"
+        )
+        return f"{text}{':UPDATE' if is_update else ''}".encode()
+
+
+def _per_state(event: SegmentMetadata | SegmentUpdate) -> bytes:
+    partition = event.id.partition
+    return b"".join(
+        (
+            b"\x00",
+            bytes(partition.topic_id),
+            partition.partition.to_bytes(4),
+            bytes(event.id.uuid),
+            event.state.value.to_bytes(1),
+        )
+    )
+
+
+class LogCleaner:
+    """What is kept below an offset. First everything is `seen`, in order, then `keeps` is asked."""
+
+    def __init__(self, bound: int) -> None:
+        """*bound* is the first offset that the cleaner leaves alone."""
+        self._bound = bound
+        self._last: dict[bytes, int] = {}
+        self.without_key = 0
+        """Records below the bound that have no key."""
+        self.last_without_key_ms: int | None = None
+        """The time of the youngest of these."""
+
+    def see(self, happened: EventRecord, key: bytes | None) -> None:
+        if happened.offset >= self._bound:
+            return
+        if key is not None:
+            self._last[key] = happened.offset
+            return
+        self.without_key += 1
+        self.last_without_key_ms = max(self.last_without_key_ms or -1, happened.timestamp_ms)
+
+    def keeps(self, happened: EventRecord, key: bytes | None) -> bool:
+        if happened.offset >= self._bound:
+            return True
+        if key is None or self._last.get(key) != happened.offset:
+            return False
+        return happened.value is not None
+
 
 FOR_EVER = -1
 """As Kafka says that nothing is ever too old."""
@@ -97,7 +193,6 @@ class CleaningRehearsal:
 
     @property
     def lost(self) -> int:
-        """Segments that would be lost."""
         return sum(harm.effect is CleaningEffect.LOST for harm in self.harms)
 
 
@@ -120,7 +215,6 @@ async def rehearse(
     timeout_s: float,
     progress: Progress | None = None,
 ) -> CleaningRehearsal:
-    """What *level* would leave of metadata partition *place*."""
     maker, first = (
         KeyMaker(level.keys),
         PartitionReplay(log, place, topic.bound, timeout_s=timeout_s),
@@ -152,8 +246,8 @@ async def rehearse(
 
 def _reach_ms(level: FeatureLevel, topic: RehearsalTopic) -> int | None:
     """
-    The time up to which the cleaner may go, None for any: level 1 keeps it away from what is
-    younger than the retention.
+    Return the time up to which the cleaner may go; None is no limit. Level 1 keeps the cleaner away
+    from records younger than the retention.
     """
     if level.number != 1:
         return None
@@ -182,8 +276,8 @@ def _is_kept(
 
 def _wait_until_ms(level: FeatureLevel, topic: RehearsalTopic, cleaner: LogCleaner) -> int | None:
     """
-    When the youngest record without a key is older than the retention: what it tells of is then
-    deleted, where no user topic is kept for longer than the metadata.
+    Return the time at which the youngest record without a key is older than the retention. Its
+    segment is deleted by then, unless a user topic is kept longer than the metadata.
     """
     if level.number < 2 or level.keys is not RecordKeys.AS_WRITTEN or topic.retention_ms < 0:
         return None
@@ -200,7 +294,6 @@ async def _all(replay: PartitionReplay, progress: Progress | None) -> AsyncItera
 
 
 def _harms(whole: Shard, left: Shard) -> list[CompactionHarm]:
-    """Segments that differ, by user partition and start offset."""
     place, harms = whole.partition, []
     for partition in {*whole.partitions(), *left.partitions()}:
         now = {one.id: one for one in whole.segments(partition)}

@@ -2,7 +2,7 @@
 Settings of the metadata topic, of brokers and of tiered topics that contradict one another or will
 hurt, and rights that are missing. Pure; changes nothing.
 
-What is not known is not judged: whoever has too few rights is told which checks were left out. Two
+Unknown settings are not judged: a note names each check that credentials do not allow. Two
 tables, one of the metadata topic and one of tiered topics, each a rule a line, so that what is
 looked at can be read off.
 """
@@ -66,7 +66,7 @@ _AS_TOTAL = -2
 
 @dataclass(frozen=True, slots=True)
 class DoctorFacts:
-    """What was asked of the cluster and of the log."""
+    """Facts of the cluster and of the log."""
 
     metadata_topic: TopicFacts | None
     topics: Mapping[str, TopicFacts]
@@ -80,7 +80,6 @@ class DoctorFacts:
 
 
 def examine(facts: DoctorFacts) -> list[Finding]:
-    """Everything that is wrong, by what it is about."""
     topic = facts.metadata_topic
     found = list(_rights(facts))
     if topic is not None:
@@ -115,7 +114,7 @@ def _replicas(topic: TopicFacts) -> Iterator[Finding]:
 
 def _metadata_settings(topic: TopicFacts, facts: DoctorFacts) -> Iterator[Finding]:
     if topic.settings is None:
-        yield _about(topic, SETTINGS_UNKNOWN, "nobody told them")
+        yield _about(topic, SETTINGS_UNKNOWN, "the broker did not tell them")
         return
     policy = topic.setting("cleanup.policy") or ""
     if "compact" in policy:
@@ -136,7 +135,6 @@ def _metadata_settings(topic: TopicFacts, facts: DoctorFacts) -> Iterator[Findin
 
 
 def _needed(key: str, facts: DoctorFacts) -> float:
-    """The least limit that loses nothing, as long as topics keep what they keep."""
     longest = longest_of(number(one.setting(key)) for one in facts.topics.values())
     if key != "retention.ms" or longest is None or longest < 0:
         return inf
@@ -166,7 +164,7 @@ def _brokers(facts: DoctorFacts) -> Iterator[Finding]:
     if secret:
         yield Finding(
             BROKERS_UNKNOWN, _COUNT_KEY, f"of brokers {_listed(secret)}",
-            "nothing to grant: Kafka tells nobody the settings of plugins; `rlmm verify` finds "
+            "nothing to grant: Kafka does not tell the settings of plugins; `rlmm verify` finds "
             "events in the wrong partitions",
             {"brokers": secret, "setting": _COUNT_KEY},
         )  # fmt: skip
@@ -221,7 +219,7 @@ def _of_broker(
 
 def _tiered_topic(topic: TopicFacts) -> Iterator[Finding]:
     if topic.settings is None:
-        yield _about(topic, SETTINGS_UNKNOWN, "nobody told them")
+        yield _about(topic, SETTINGS_UNKNOWN, "the broker did not tell them")
         return
     is_on = topic.is_tiered
     deletes = topic.setting("remote.log.delete.on.disable") == "true"
@@ -282,7 +280,6 @@ def _value(settings: Mapping[str, ClusterSetting], key: str) -> str | None:
 
 
 def _is_secret(settings: Mapping[str, ClusterSetting], key: str) -> bool:
-    """Whether it is set, and to what is kept back: as brokers do of what they do not know."""
     found = settings.get(key)
     return found is not None and found.value is None
 

@@ -30,7 +30,7 @@ REPLICATION_LOW = FindingKind(
     "REPLICATION-LOW",
     Severity.WARNING,
     "the metadata topic has too few replicas",
-    "when their disks are lost nobody knows any more what is in the store",
+    "when their disks are lost, the segments in the store are not known any more",
     "raise it with `kafka-reassign-partitions` to 3, and set "
     "`rlmm.config.remote.log.metadata.topic.replication.factor=3`",
 )
@@ -38,7 +38,7 @@ MIN_ISR_1 = FindingKind(
     "MIN-ISR-1",
     Severity.WARNING,
     "the metadata topic is acknowledged by a single replica",
-    "an event that only one broker has is lost with its disk: a segment that nobody knows is "
+    "an event that only one broker has is lost with its disk, and its segment is "
     "never read again (KIP-1235)",
     "`kafka-configs --alter --entity-type topics --entity-name __remote_log_metadata "
     "--add-config min.insync.replicas=2`; Kafka 4.3 does so for new topics only",
@@ -93,7 +93,7 @@ BROKERS_DIFFER = FindingKind(
     "BROKERS-DIFFER",
     Severity.ERROR,
     "brokers do not agree on a setting",
-    "a partition is tiered or not, and looked up here or there, by who leads it",
+    "whether a partition is tiered, and where look-ups go, depends on its leader",
     "give all brokers the same value, one after the other",
 )
 TIERING_OFF = FindingKind(
@@ -173,7 +173,7 @@ RIGHTS_WIDE = FindingKind(
     "RIGHTS-WIDE",
     Severity.NOTE,
     "credentials may do more than looking needs",
-    "whoever gets hold of them can change the metadata topic",
+    "a stranger who obtains them can change the metadata topic",
     "use credentials with READ, DESCRIBE and DESCRIBE_CONFIGS alone for these commands",
 )
 KINDS = (

@@ -26,7 +26,7 @@ BEGINS_LATE = FindingKind(
     Severity.NOTE,
     "a segment whose first offsets are in no leader epoch",
     "so a leader copies it after `kafka-delete-records`: the log began behind them already, and "
-    "nobody asks for them",
+    "no look-up asks for them",
     "nothing to do; with --bootstrap-server it is EPOCH-ORDER where the log begins before that",
 )
 KINDS = (EPOCH_ORDER, BEGINS_LATE)
@@ -35,7 +35,10 @@ KINDS = (EPOCH_ORDER, BEGINS_LATE)
 def epoch_order(
     partition: TopicIdPartition, segments: Sequence[SegmentMetadata], log_start: int | None
 ) -> list[Finding]:
-    """The segments whose epochs do not; *log_start* is None where nobody told it."""
+    """
+    Return the segments whose leader epochs contradict the others; *log_start* is None where it is
+    unknown.
+    """
     found = []
     for one in segments:
         why, kind, late = _epoch_fault(one), EPOCH_ORDER, began_behind(one)

@@ -37,7 +37,7 @@ class EventKind(StrEnum):
     PARTITION_DELETE = "partition-delete"
     SNAPSHOT = "snapshot"
     UNREADABLE = "unreadable"
-    """Nobody can say; poison, tombstones, damaged batches."""
+    """Cannot be decoded: poison, tombstones, damaged batches."""
 
 
 VERDICTS = ("applied", "duplicate", "rejected", "undecodable")
@@ -61,7 +61,6 @@ def kind_of(happened: EventRecord) -> EventKind:
 
 
 def words_of(happened: EventRecord) -> tuple[str, str | None]:
-    """The verdict, and its reason or the remark on it."""
     match happened.verdict:
         case Applied(remark=remark):
             return "applied", None if remark is None else str(remark)
@@ -87,11 +86,9 @@ class EventFilter:
 
     @property
     def needs_verdicts(self) -> bool:
-        """Whether it can be judged only by who knows what became of each event."""
         return bool(self.verdicts - {"undecodable", *map(str, UndecodableReason)})
 
     def is_about(self, happened: EventRecord) -> bool:
-        """Whether it is about a user partition, or the segment, that is meant, whatever it says."""
         if self.segment is not None and happened.segment != self.segment:
             return False
         return happened.partition is not None and self.partitions.allows(happened.partition)
@@ -114,7 +111,7 @@ class EventFilter:
 
 
 def verdict_words(words: Collection[str]) -> frozenset[str]:
-    """Checked; raises `InvalidArgument` for a word that no verdict has."""
+    """Check *words*; raises `InvalidArgument` for a word that no verdict has."""
     unknown = sorted(set(words) - VERDICT_WORDS)
     if unknown:
         msg = f"no verdict is {unknown[0]!r}: {', '.join(VERDICTS)}, or one of their reasons"

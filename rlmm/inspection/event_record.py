@@ -52,7 +52,6 @@ class EventRecord:
 
     @property
     def partition(self) -> TopicIdPartition | None:
-        """The user partition that it is about, where it says one."""
         match self.event:
             case SegmentMetadata() | SegmentUpdate():
                 return self.event.id.partition
@@ -62,7 +61,6 @@ class EventRecord:
 
     @property
     def segment(self) -> Uuid | None:
-        """The segment that it is about, where it says one."""
         match self.event:
             case SegmentMetadata() | SegmentUpdate():
                 return self.event.id.uuid
@@ -79,11 +77,9 @@ def happened_in(
     wanted: Wanted | None = None,
 ) -> Iterator[EventRecord]:
     """
-    What happened in *record_set* at offsets [position, next_offset), in order.
-
-    *entries* are those of the engine's report, by offset: what is not in there was applied. Control
-    records happen to nobody and are left out. Of records whose bytes are not *wanted* nothing is
-    decoded, and nothing told; what was lost is told always.
+    Return the records of *record_set* at offsets [position, next_offset), in order. *entries* are
+    those of the engine's report by offset; a record without an entry was applied. Control records
+    are left out. Records whose bytes are not *wanted* are not decoded; losses are always returned.
     """
     place = record_set.partition
     lost = [one for one in entries.values() if _is_lost(one)]
@@ -105,7 +101,6 @@ def happened_in(
 
 
 def _is_lost(entry: Entry) -> bool:
-    """Whether it stands for what lies in a damaged batch, and so for no record of its own."""
     verdict = entry.verdict
     return isinstance(verdict, Undecodable) and verdict.reason is UndecodableReason.DAMAGED_BATCH
 

@@ -42,11 +42,11 @@ class EventReader(Protocol):
 
     @property
     def log_start(self) -> int:
-        """Where its log began, once it was read."""
+        """Return the log start offset, once the log was read."""
         ...
 
     def happened(self) -> AsyncIterator[EventRecord]:
-        """What happened up to the bound."""
+        """Yield every record up to the bound."""
         ...
 
     def go_on(self) -> None:
@@ -88,8 +88,8 @@ def readers_of(
     firsts: Mapping[int, int] | None = None, progress: Progress | None = None,
 ) -> dict[int, EventReader]:  # fmt: skip
     """
-    What reads each metadata partition up to its bound. With *firsts* none knows what became of an
-    event, and each begins with the offset that is said there, if one is.
+    Return a reader of each metadata partition up to its bound. With *firsts* the readers know no
+    verdicts, and each begins at its offset there.
     """
     bytes_max = min(READ_BYTES, max(64 * 1024, HELD_BYTES // max(1, len(bounds))))
     if firsts is None:
@@ -110,8 +110,8 @@ def readers_of(
 
 async def merged(streams: Sequence[AsyncGenerator[EventRecord]]) -> AsyncGenerator[EventRecord]:
     """
-    Of all streams the next one is that with the lowest time; each stays in its own order. All are
-    closed.
+    Yield from all streams the event with the lowest time; each stream keeps its order. All are
+    closed at the end.
     """
     async with AsyncExitStack() as stack:
         heads: list[tuple[int, int, EventRecord]] = []
@@ -139,8 +139,8 @@ async def followed(
     look_s: float | None = None,
 ) -> AsyncGenerator[EventRecord]:
     """
-    What is appended behind where *readers* stand, as it comes; ends by being closed, or with what
-    the log raises. One that is away is waited for, `AWAY_S` long.
+    Yield what is appended behind *readers*, until closed or until the log raises. A partition whose
+    leader is away is waited for, `AWAY_S` long.
     """
     pause_s = LOOK_S if look_s is None else look_s
     now = asyncio.get_running_loop().time
@@ -164,7 +164,7 @@ async def followed(
 async def _grown(
     log: EventLog, readers: Mapping[int, EventReader], timeout_s: float, look_s: float
 ) -> list[int]:
-    """Those with something to read, after waiting for it; perhaps none yet."""
+    """Wait, and return the metadata partitions with something to read; perhaps none yet."""
     if len(readers) == 1:
         ((place, reader),) = readers.items()
         found = await log.read(place, reader.position, timeout_s=POLL_S, bytes_max=1)

@@ -72,19 +72,20 @@ class Explanation:
 
     @property
     def is_read(self) -> bool:
-        """Whether brokers that ask here read the offset from the tier, as far as is known."""
         return self.found is not None and not any(one.kind in _BLOCKS for one in self.findings)
 
     @property
     def is_fine(self) -> bool:
-        """Whether there is nothing but notes."""
         return all(one.kind.severity <= Severity.NOTE for one in self.findings)
 
 
 def explain(
     shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None, facts: ExplainFacts
 ) -> Explanation:
-    """Why *offset* is, or is not, found; in *epoch*, or in the one that the segments say it has."""
+    """
+    Explain why a look-up finds *offset*, or does not; in *epoch*, or in the epoch that the segments
+    give it.
+    """
     segments = shard.segments(partition)
     lineage = lineage_of(finished_of(segments))
     asked = epoch if epoch is not None else epoch_at(lineage, segments, offset)
@@ -111,8 +112,8 @@ def explain(
 
 def epoch_at(lineage: Lineage, segments: Sequence[SegmentMetadata], offset: int) -> int | None:
     """
-    The leader epoch of *offset*, as the segments tell the history of leaders: behind all the last
-    one, before all the first. None where no segment is there.
+    Return the leader epoch of *offset* by the epochs of the segments: the last one behind all, the
+    first one before all. None where there is no segment.
     """
     for stretch in lineage.stretches():
         if stretch.first <= offset <= stretch.last:
@@ -130,7 +131,6 @@ def _due(
     found: SegmentMetadata | None,
     now_ms: int,
 ) -> tuple[RetentionDecision | None, int]:
-    """What retention does with *found*, and how many it comes to before."""
     for ahead, due in enumerate(due_of(segments, rules, now_ms)):
         if found is not None and due.segment.id == found.id:
             return due, ahead
@@ -159,7 +159,6 @@ class _Judge:
     # ------------------------------------------------------------------------- the partition
 
     def of_partition(self) -> Iterator[Finding]:
-        """Its deletion, and topics of the same name."""
         delete = self._shard.partition_delete(self._partition)
         if delete is not None:
             is_over = delete.state is PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -174,7 +173,6 @@ class _Judge:
     # ------------------------------------------------------------------------- what was found
 
     def of_found(self, found: LookUp) -> Iterator[Finding]:
-        """What stands in the way of reading it, and what else there is to know."""
         segment = found.found
         assert segment is not None, found
         if found.rule is LookupRule.COVER_LOOKUP:
@@ -199,7 +197,6 @@ class _Judge:
             )  # fmt: skip
 
     def _hidden(self, segment: SegmentMetadata) -> Iterator[Finding]:
-        """Whether no slot of any epoch refers to the answer."""
         if segment.id in {one.id for one in hidden_of(self._shard, self._partition)}:
             yield self._finding(
                 HIDDEN_SEGMENT,
@@ -212,7 +209,6 @@ class _Judge:
     # ----------------------------------------------------------------------- nothing was found
 
     def of_nothing(self, found: LookUp | None, others: Sequence[LookUp]) -> Iterator[Finding]:
-        """Why nothing was found: what is there, what was there, and else where the offset lies."""
         if found is not None and self._shard.epoch_view(self._partition, found.epoch) is None:
             known = ", ".join(map(str, self._held.epochs)) or "none"
             yield self._finding(
@@ -234,7 +230,6 @@ class _Judge:
             yield from self._of_place(has_reason=bool(reasons))
 
     def _of_held(self, *, is_other: bool) -> Iterator[Finding]:
-        """Segments that have the offset, and are not an answer."""
         for one in self._held.held:
             segment = one.segment
             what = (
@@ -266,7 +261,6 @@ class _Judge:
         return None if story is None else story.copies.get(segment.id.uuid)
 
     def _of_story(self) -> Iterator[Finding]:
-        """The copy that held the offset last, if it is gone."""
         story = self._facts.story
         gone = [] if story is None else [one for one in story.copies.values() if not one.is_there]
         read = [one for one in gone if one.last_to(SegmentState.COPY_SEGMENT_FINISHED)]
@@ -289,7 +283,7 @@ class _Judge:
             )  # fmt: skip
 
     def _of_place(self, *, has_reason: bool) -> Iterator[Finding]:
-        """Where the offset lies: before all, behind all, or in a hole."""
+        """Report whether the offset lies before all segments, behind all, or in a hole."""
         before, behind = self._held.before, self._held.behind
         offsets, at = self._facts.offsets, self._offset
         if offsets is not None and offsets.earliest is not None and at < offsets.earliest:
@@ -332,7 +326,7 @@ class _Judge:
     # ----------------------------------------------------------------------------- the history
 
     def of_history(self) -> Iterator[Finding]:
-        """What was before the log begins is not known."""
+        """Report that events before the log start offset are not known."""
         start, story = self._facts.log_start, self._facts.story
         if start is None or start == 0:
             return
@@ -356,7 +350,6 @@ class _Judge:
 
 
 def _slot_text(found: LookUp) -> str:
-    """What a stock broker looks at, and why it answers nothing."""
     if found.slot_segment is None:
         return f"no segment with a slot begins at or before {found.offset} in epoch {found.epoch}"
     return (

@@ -1,7 +1,7 @@
 """
-What is known about a user partition beside its state, and what that alone explains. Pure.
+Facts about a user partition beside its state, and the findings that need no other. Pure.
 
-What nobody told is None, or nothing, and is said to be unknown.
+An unknown fact is None or empty, and is reported as unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainFacts:
-    """What is known beside the state; None, or nothing, where nobody told."""
+    """Facts beside the state; None or empty where unknown."""
 
     now_ms: int
     story: OffsetHistory | None = None
@@ -42,7 +42,6 @@ class ExplainFacts:
 
 
 def of_topic(partition: TopicIdPartition, facts: ExplainFacts) -> Iterator[Finding]:
-    """Other topics of its name, and whether the cluster knows this one."""
     label = f"{partition.topic}-{partition.partition}"
     topic = facts.topic
     if facts.is_cluster_known and (topic is None or topic.topic_id != partition.topic_id):
@@ -60,7 +59,6 @@ def of_topic(partition: TopicIdPartition, facts: ExplainFacts) -> Iterator[Findi
 
 
 def of_unknown(label: str, offset: int, facts: ExplainFacts) -> Iterator[Finding]:
-    """Why nothing is known of a user partition of which no event was ever stored."""
     topic = facts.topic
     if not facts.is_cluster_known:
         detail = "whether the cluster has the topic is not known"
@@ -79,7 +77,6 @@ def of_unknown(label: str, offset: int, facts: ExplainFacts) -> Iterator[Finding
 def finding(
     kind: FindingKind, partition: TopicIdPartition, offset: int, detail: str, **fields: object
 ) -> Finding:
-    """A finding about one offset."""
     where = {
         "topic": partition.topic,
         "topic_id": str(partition.topic_id),

@@ -37,7 +37,7 @@ EPOCH_UNKNOWN = FindingKind(
     "EPOCH-UNKNOWN",
     Severity.WARNING,
     "no segment lists the leader epoch",
-    "a look-up goes by the epoch alone: in one that nobody knows nothing is ever found",
+    "a look-up goes by the epoch alone: in an unknown one it finds nothing",
     "ask with an epoch that is listed, or without --epoch",
 )
 OTHER_EPOCH = FindingKind(
@@ -118,7 +118,7 @@ OBJECT_MISSING = FindingKind(
     "OBJECT-MISSING",
     Severity.ERROR,
     "objects of the segment are not in the store",
-    "whoever reads it gets an error: a lifecycle rule, another prefix, or a deletion by hand",
+    "a reader gets an error: a lifecycle rule, another prefix, or a deletion by hand",
     "see that --store and --prefix are those of the brokers; else restore them from a version or a "
     "backup of the bucket: the records are nowhere else once the local part is gone",
 )
@@ -126,7 +126,7 @@ OBJECT_DAMAGED = FindingKind(
     "OBJECT-DAMAGED",
     Severity.ERROR,
     "objects of the segment are not what was written",
-    "whoever reads it gets an error, or wrong records",
+    "a reader gets an error, or wrong records",
     "restore them from a version or a backup of the bucket",
 )
 OBJECT_UNKNOWN = FindingKind(

@@ -1,8 +1,8 @@
 """
 Every kind of finding there is, by the command that looks for it. Pure.
 
-Codes are an interface: each stands for one meaning for ever, whoever finds it. `explain`, `check`
-and `support-bundle` tell of others' kinds as well.
+Codes are an interface: the meaning of each never changes. `explain`, `check` and `support-bundle`
+report kinds of other commands as well.
 """
 
 from __future__ import annotations

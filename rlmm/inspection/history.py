@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 SLOTS_MAX = 50_000
-"""Beyond so many slots of an epoch it is not said who lost one: it would take too long."""
+"""Displaced segments are not searched among more slots of an epoch: it would take too long."""
 
 
 class HistoryPart(StrEnum):
     """Why a line belongs to a history."""
 
     OWN = "own"
-    """The event is about what is sought."""
+    """The event is about the subject."""
     DISPLACED = "displaced"
     """Another segment took its place in look-ups."""
     PARTITION_DELETED = "partition-deleted"
     """The deletion of the whole user partition moved on while the segment was there."""
     MENTIONED = "mentioned"
-    """Nobody understands the record, but the id, or the name, is in its bytes."""
+    """The record cannot be decoded, and has the id or the name in its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,9 @@ class HistorySubject:
 
     @classmethod
     def of(cls, partition: TopicIdPartition, segment: Uuid | None = None) -> HistorySubject:
-        """Of a user partition that is wholly known."""
         return cls(segment, partition.topic, partition.partition, partition.topic_id)
 
     def pattern(self) -> re.Pattern[bytes]:
-        """What stands in the bytes of every event that may belong to it."""
         parts = []
         if self.partition is not None:
             name = b"" if self.topic is None else re.escape(self.topic.encode())
@@ -71,7 +69,6 @@ class HistorySubject:
         return re.compile(b"|".join(parts), re.DOTALL)
 
     def is_of(self, partition: TopicIdPartition | None) -> bool:
-        """Whether *partition* may be the one that is meant."""
         return (
             partition is not None
             and self.partition in {None, partition.partition}
@@ -103,11 +100,11 @@ class EventHistory:
         self._pattern = sought.pattern()
 
     def wanted(self, value: bytes) -> bool:
-        """Whether the bytes of a record say that `tell` must hear of it."""
+        """Return whether `tell` must read the record with these bytes."""
         return self._pattern.search(value) is not None
 
     def tell(self, happened: EventRecord) -> HistoryLine | None:
-        """The line that *happened* makes; None where it does not belong to the history."""
+        """Return the line of *happened*; None where it does not belong to the history."""
         event = happened.event
         if event is None:
             value = happened.value or b""
@@ -137,7 +134,6 @@ class EventHistory:
         return line if self._sought.segment is None or is_there else None
 
     def _is_there(self, partition: TopicIdPartition) -> bool:
-        """Whether the segment that is sought exists in *partition* now."""
         segment = self._sought.segment
         return segment is not None and self._state(SegmentId(partition, segment)) is not None
 
@@ -165,7 +161,10 @@ class EventHistory:
         return None if found is None else found.state
 
     def _slots(self, event: SegmentMetadata | SegmentUpdate) -> dict[int, set[Uuid]] | None:
-        """Who has a slot in each epoch of the segment; None where these are too many."""
+        """
+        Return the owner of the slot in each epoch of the segment; None where the slots are too
+        many.
+        """
         found: dict[int, set[Uuid]] = {}
         segment = self._shard.segment(event.id)
         for epoch, _ in () if segment is None else segment.epochs:
@@ -189,13 +188,11 @@ class EventHistory:
 
 
 def _has_displaced(happened: EventRecord) -> bool:
-    """Whether the engine says that another segment lost its place."""
     verdict = happened.verdict
     return isinstance(verdict, Applied) and verdict.remark is Remark.DISPLACED_ANOTHER_SEGMENT
 
 
 def _may_displace(happened: EventRecord) -> bool:
-    """The same, also of a repeated finish, of which the engine only says that it is one."""
     event = happened.event
     return _has_displaced(happened) or (
         isinstance(happened.verdict, Duplicate)

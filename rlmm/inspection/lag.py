@@ -48,9 +48,7 @@ class PartitionLag:
 
     @property
     def only_local_bytes(self) -> int | None:
-        """
-        About how many local bytes are not tiered: their share of the local offsets.
-        """
+        """Estimate the local bytes that are not tiered by their share of the local offsets."""
         if None in {self.local_bytes, self.local_start, self.log_end, self.lag_offsets}:
             return None
         assert self.local_bytes is not None
@@ -64,7 +62,6 @@ class PartitionLag:
 
     @property
     def is_told_otherwise(self) -> bool:
-        """Whether the leader believes in another end of the tier."""
         if self.tier_end_of_broker is None:
             return False
         return self.tier_end_of_broker != (-1 if self.tier_end is None else self.tier_end)
@@ -77,7 +74,7 @@ def lag_of(
     local_bytes: int | None,
     window: tuple[int, int],
 ) -> PartitionLag:
-    """How far *partition* is behind; rates are of the *window* from one time to another, in ms."""
+    """Return the lag of *partition*; rates are of the *window* between two times in ms."""
     finished = finished_of(segments)
     lineage = lineage_of(finished)
     start = lineage.begins[0][1] if lineage.begins else None
@@ -109,8 +106,9 @@ def lag_of(
 
 def _rate_bytes_s(lag: PartitionLag, copied: int, now_ms: int, span_ms: int) -> float:
     """
-    Of *copied* bytes and of those that wait, as far as they came in the *span_ms* up to now: evenly
-    since the last record that is tiered. Since when they wait where nothing is, nobody knows.
+    Return the rate of *copied* bytes and of those that wait, as far as they came in the last
+    *span_ms*. Waiting bytes count evenly since the last tiered record; without such a record their
+    age is unknown.
     """
     span_ms, waiting = max(1, span_ms), 0.0
     if lag.last_copied_ms is not None and lag.only_local_bytes:
@@ -134,14 +132,14 @@ class DiskOutlook:
 
     @property
     def full_in_s(self) -> float | None:
-        """None where it is not known, or nothing comes."""
+        """Return None where the time is not known, or nothing comes in."""
         if self.usable_bytes is None or self.rate_bytes_s <= 0:
             return None
         return round(self.usable_bytes / self.rate_bytes_s, 1)
 
 
 def disks(dirs: Iterable[LogDir], rates: Mapping[tuple[str, int], float]) -> list[DiskOutlook]:
-    """What becomes of each log folder; *rates* are by topic name and partition."""
+    """Return the outlook of each log folder; *rates* are by topic name and partition."""
     found = []
     for one in dirs:
         ours = {key: size for key, size in one.sizes.items() if key in rates}
@@ -158,7 +156,6 @@ def disks(dirs: Iterable[LogDir], rates: Mapping[tuple[str, int], float]) -> lis
 def local_sizes(
     dirs: Iterable[LogDir], leaders: Mapping[tuple[str, int], int | None]
 ) -> dict[tuple[str, int], int]:
-    """Bytes of each partition on its leader, else on the replica that has most."""
     sizes: dict[tuple[str, int], int] = {}
     of_leader: set[tuple[str, int]] = set()
     for one in dirs:

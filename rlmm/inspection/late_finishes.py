@@ -2,8 +2,8 @@
 Copies that a lost leader finished late, over the copy of its successor. Pure.
 
 The state alone does not tell which of two segments with the same offsets was begun first and ended
-last: the log does. Kafka looks up by who ended last, so what is found afterwards is the segment of
-the leader that was replaced.
+last: the log does. Kafka looks up by the copy that ended last, so look-ups find the segment of the
+leader that was replaced.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class CopyTimes:
     _copies: dict[SegmentId, _Copy] = field(default_factory=dict)
 
     def tell(self, happened: EventRecord) -> None:
-        """One more event, in the order of their offsets."""
         event = happened.event
         if not isinstance(event, SegmentMetadata | SegmentUpdate) or event.id not in self.ids:
             return
@@ -68,7 +67,10 @@ class CopyTimes:
             copy.started = happened.offset
 
     def late(self, pairs: Iterable[Pair]) -> list[Finding]:
-        """The segments of *pairs* that one broker began first, and ended after the other had."""
+        """
+        Return the segments of *pairs* that one broker started first and finished after the other
+        had.
+        """
         found: dict[SegmentId, Finding] = {}
         for one, other, both in pairs:
             for late, earlier in ((one, other), (other, one)):

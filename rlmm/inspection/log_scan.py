@@ -1,6 +1,6 @@
 """
-Looking through the log for what is sought, without making a state of it: which metadata partitions
-have anything about a segment, or a user partition, whose place nobody knows.
+A search of the log that makes no state: it finds the metadata partitions with events about a
+segment, or a user partition, whose metadata partition is unknown.
 
 Bytes are searched before anything is decoded, so this is several times as fast as a replay.
 """
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMention:
-    """A metadata partition that has something about what is sought."""
+    """A metadata partition with events about the subject."""
 
     metadata_partition: int
     partition: TopicIdPartition | None
-    """The user partition of the first event about it; None where nobody understands any."""
+    """The user partition of the first event about it; None where none can be decoded."""
 
 
 class LogScan:
@@ -53,7 +53,7 @@ class LogScan:
         self, log: EventLog, place: int, bound: ReplayEnd, *, timeout_s: float,
         first: int | None = None, bytes_max: int = READ_BYTES,
     ) -> None:  # fmt: skip
-        """*first* is the offset to begin with; else it is where the log begins."""
+        """*first* is the offset to begin with; the log start offset by default."""
         self._log = log
         self._place = place
         self._bound = bound
@@ -72,7 +72,6 @@ class LogScan:
         self._bound, self._must_go_on = ReplayEnd(), True
 
     async def record_sets(self) -> AsyncIterator[tuple[RecordSet, int, int]]:
-        """Each record set with the offsets [first, stop) of it that count."""
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
             raise found
@@ -108,7 +107,7 @@ class LogScan:
 
     async def happened(self) -> AsyncIterator[EventRecord]:
         """
-        Every record. No state is made, so whatever can be understood is said to be applied.
+        Yield every record. No state is made: each record that can be decoded counts as applied.
         """
         async for record_set, first, stop in self.record_sets():
             for one in happened_in(record_set, first, stop, lost_in(record_set, first, stop)):
@@ -116,7 +115,6 @@ class LogScan:
 
 
 def lost_in(record_set: RecordSet, first: int, stop: int) -> dict[int, Entry]:
-    """What of the offsets [first, stop) cannot be trusted, as the engine would report it."""
     found: dict[int, Entry] = {}
     position = first
     for batch in judged_batches(record_set, first):
@@ -149,8 +147,8 @@ async def find_mention(
     progress: Progress | None = None,
 ) -> PartitionMention | None:  # fmt: skip
     """
-    Whether metadata partition *place* has anything about *sought* up to *bound*; looks no further
-    than the first event that says of which user partition it is.
+    Return whether metadata partition *place* mentions *sought* up to *bound*; stop at the first
+    event that names its user partition.
     """
     pattern, scan = sought.pattern(), LogScan(log, place, bound, timeout_s=timeout_s)
     mention: PartitionMention | None = None
@@ -171,7 +169,7 @@ async def find_mention(
 
 
 def _is_named(one: EventRecord, sought: HistorySubject) -> bool:
-    """Whether a record that says no user partition may be about *sought*."""
+    """Return whether a record without a user partition may be about *sought*."""
     return one.event is None or (one.segment is not None and one.segment == sought.segment)
 
 
@@ -180,7 +178,7 @@ def _in(pattern: re.Pattern[bytes]) -> Wanted:
 
 
 def _is_mentioned(record_set: RecordSet, pattern: re.Pattern[bytes]) -> bool:
-    """Whether *pattern* is in any record; compressed batches are opened for it."""
+    """Return whether *pattern* is in any record; compressed batches are decompressed for it."""
     if pattern.search(record_set.data) is not None:
         return True
     for batch in walk(record_set.data, verify_crc=False):

@@ -1,8 +1,8 @@
 """
-The state at one moment, whoever holds it: what every question is asked of.
+The state at one moment, of any source.
 
 A service holds it in another process and gives it piece by piece, a replay holds it here. Both are
-a `Moment`, so that nobody who asks needs to know which. What concerns one user partition as a whole
+a `Moment`, so that no caller needs to know which. What concerns one user partition as a whole
 comes as a `Shard` that holds at least that one, so that look-ups are the engine's own.
 """
 
@@ -52,33 +52,31 @@ class Moment(Protocol):
     @property
     def positions(self) -> Mapping[int, int]:
         """
-        By metadata partition: the next offset that is not in this state any more. Those that were
-        not read are not there, and nothing is known of their user partitions.
+        Return the next offset of each metadata partition that was read; of others no user partition
+        is known.
         """
         ...
 
     async def user_partitions(self) -> list[PartitionSummary]:
-        """Every user partition of which an event was applied, by topic, partition, topic id."""
+        """Return every user partition with an applied event, by topic, partition, topic id."""
         ...
 
     def segments(
         self, partition: TopicIdPartition, epoch: int | None = None
     ) -> AsyncIterator[list[SegmentMetadata]]:
-        """Its segments in whatever state, by rising start offset, then by id; in pages."""
+        """Yield its segments in every state, by rising start offset, then by id; in pages."""
         ...
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """
-        A shard that holds all state of *partition*, at this moment; not to be changed.
-
-        Raises `UnknownPartition` where no event of it was ever applied, `NotReady` where its
-        metadata partition was not read.
+        Return a shard with all state of *partition* at this moment, not to be changed. Raises
+        `UnknownPartition` where no event of it was ever applied, `NotReady` where its metadata
+        partition was not read.
         """
         ...
 
 
 def summary_of(shard: Shard, partition: TopicIdPartition) -> PartitionSummary:
-    """The figures of one user partition that *shard* holds."""
     return PartitionSummary(
         partition,
         shard.partition,
@@ -89,7 +87,6 @@ def summary_of(shard: Shard, partition: TopicIdPartition) -> PartitionSummary:
 
 
 def in_order(summaries: Iterable[PartitionSummary]) -> list[PartitionSummary]:
-    """By topic, partition and topic id: the order in which everything is shown."""
     return sorted(
         summaries,
         key=lambda one: (one.partition.topic, one.partition.partition, one.partition.topic_id),

@@ -36,7 +36,7 @@ class PartitionPair:
 
     @property
     def summaries(self) -> tuple[PartitionSummary, PartitionSummary]:
-        """The figures of each; nothing but zeros where it was not there."""
+        """Return the figures at both moments; zeros where the partition did not exist."""
         return summary_of(self.before, self.partition), summary_of(self.after, self.partition)
 
 
@@ -58,8 +58,8 @@ class MomentDiff:
 
     def both(self, wanted: Callable[[TopicIdPartition], bool]) -> Iterator[PartitionPair]:
         """
-        Each user partition that is *wanted* and of which there were events in between, by topic,
-        partition and topic id; their states are made one at a time.
+        Yield each *wanted* user partition with events in between, by topic, partition and topic id;
+        one state is made at a time.
         """
         after = self._after
         assert after is not None, "it was read"
@@ -79,7 +79,7 @@ class MomentDiff:
             self._touched.add(happened.partition)
 
     def freeze(self, shard: Shard) -> None:
-        """Keep the state of the first moment: by reference, made only of who is asked about."""
+        """Keep the state of the first moment by reference; figures are made on demand."""
         self.first_offset = shard.position
         for partition in shard.partitions():
             for part in shard.freezing(partition):
@@ -87,7 +87,6 @@ class MomentDiff:
                     self._parts[partition] = part
 
     def end(self, shard: Shard) -> None:
-        """The second moment is reached."""
         self._after, self.next_offset = shard, shard.position
         self._parts = {one: part for one, part in self._parts.items() if one in self._touched}
 
@@ -103,8 +102,8 @@ async def compare(
     replay: PartitionReplay, place: int, second: ReplayEnd, progress: Progress | None = None
 ) -> MomentDiff:
     """
-    *replay* reads *place* up to the first moment, *second* is the later one. Raises what it raises,
-    and `InvalidArgument` where *second* lies before.
+    Compare two moments: *replay* reads *place* up to the first, *second* is the later one. Raises
+    what the replay raises, and `InvalidArgument` where *second* is earlier.
     """
     compared = MomentDiff(place)
     async for _ in replay.chunks():

@@ -49,7 +49,6 @@ class BoundedEvents:
 
     @property
     def left_out(self) -> int:
-        """How many are missing between the first and the last."""
         return self.count - len(self._first) - len(self._last)
 
 
@@ -65,7 +64,7 @@ class SegmentCopy:
 
     @property
     def refused_finish(self) -> HistoryLine | None:
-        """The finish that came before its first record and was refused, if one did."""
+        """Return the finish that came before the first record of its copy and was refused."""
         for line in self.events:
             verdict = line.happened.verdict
             if (
@@ -77,7 +76,7 @@ class SegmentCopy:
         return None
 
     def last_to(self, state: SegmentState) -> HistoryLine | None:
-        """The last event that brought it to *state*, or that ended it with that state."""
+        """Return the last event that brought the copy to *state*, or ended it with that state."""
         found = None
         for line in self.events:
             event = line.happened.event
@@ -104,7 +103,6 @@ class OffsetHistory:
         self._refused: dict[SegmentId, list[HistoryLine]] = {}
 
     def hear(self, line: HistoryLine) -> None:
-        """One line of the history of the whole user partition."""
         self.events += 1
         event = line.happened.event
         if isinstance(event, PartitionDelete):

@@ -95,8 +95,8 @@ def before_reassignment(
     is_found: Callable[[int, int], bool] | None = None,
 ) -> list[Finding]:
     """
-    What stands in the way of a new replica of *partition*; *is_found* is whether a stock broker
-    finds an offset in an epoch.
+    Report what keeps a new replica of *partition* from starting; *is_found* tells whether a stock
+    broker finds an offset in an epoch.
     """
     if not segments:
         return [of_partition(NOT_TIERED, partition, "no segments")]
@@ -136,7 +136,7 @@ def before_reassignment(
 def targets_without_tier(
     enabled: dict[int, bool | None], targets: Collection[int]
 ) -> list[Finding]:
-    """Brokers of *targets* that are known not to tier."""
+    """Report the brokers of *targets* that are known not to tier."""
     return [
         Finding(TARGET_WITHOUT_TIER, f"broker {broker}", "remote.log.storage.system.enable=false",
                 fields={"broker": broker})
@@ -149,7 +149,7 @@ def before_deletion(
     topic: str,
     parts: Sequence[tuple[Sequence[SegmentMetadata], PartitionOffsets | None]],
 ) -> list[Finding]:
-    """What a deletion of *topic* takes, and what it would leave behind."""
+    """Report what a deletion of *topic* deletes, and what it would leave behind."""
     segments = [one for those, _ in parts for one in those]
     if not segments:
         return [Finding(NOT_TIERED, topic, "no segments", fields={"topic": topic})]
@@ -181,7 +181,7 @@ def before_deletion(
 def _epochs_with(
     segments: Sequence[SegmentMetadata], offset: int, leader_epoch: int | None
 ) -> set[int]:
-    """The epochs that the leader may have, and in which a finished segment holds *offset*."""
+    """Return the epochs that the leader may have in which a finished segment holds *offset*."""
     return {
         stretch.epoch
         for one in finished_of(segments)

@@ -28,17 +28,15 @@ class ReadableEnd(NamedTuple):
     """The batch that stands there and counts in part; None where none does."""
 
     def whole(self, record_set: RecordSet) -> RecordSet:
-        """The batches that count whole; of what cannot be trusted, what lies before the cut."""
+        """Return the batches that count whole; of damaged ones the part before the cut."""
         on = self.offset if self.found is None else self.found.base_offset
         return RecordSet(record_set.partition, record_set.data[: self.stop], on)
 
 
 def judged_batches(record_set: RecordSet, position: int) -> Iterator[Batch | DamagedBatch]:
     """
-    What *record_set* holds for a shard at *position*: sound batches, and those that are set aside.
-
-    Batches below the position are left out. Offsets are judged as the engine judges them, so what
-    is believed here is what was applied.
+    Return the batches of *record_set* for a shard at *position*: sound ones, and damaged ones.
+    Batches below the position are left out. The engine judges offsets in the same way.
     """
     opened = OpenRecordSet(record_set)
     while (found := opened.next_found(position)) is not None:
@@ -62,10 +60,9 @@ def cut_of(
     record_set: RecordSet, position: int, end: int, limit_ms: int | None
 ) -> ReadableEnd | None:
     """
-    Where *record_set* ends for a reader at *position* who goes up to *end*, exclusive, and not
-    beyond the first record later than *limit_ms*. None where all of it counts.
-
-    What cannot be read has no time: it counts if what stands before it does.
+    Return where *record_set* ends for a reader at *position* who reads up to *end*, exclusive, and
+    not beyond the first record later than *limit_ms*; None where all of it counts. A record that
+    cannot be read has no time: it counts where the one before it does.
     """
     if not _may_be_cut(record_set, end, limit_ms):
         return None
@@ -87,7 +84,6 @@ def cut_of(
 
 
 def _may_be_cut(record_set: RecordSet, end: int, limit_ms: int | None) -> bool:
-    """Whether it is worth looking; headers alone say so."""
     if record_set.next_offset is None or record_set.next_offset > end:
         return True
     return limit_ms is not None and any(
@@ -97,7 +93,7 @@ def _may_be_cut(record_set: RecordSet, end: int, limit_ms: int | None) -> bool:
 
 
 def _first_later(batch: Batch, position: int, end: int, limit_ms: int) -> int | None:
-    """The first offset in [position, end) whose record is later than *limit_ms*."""
+    """Return the first offset in [position, end) whose record is later than *limit_ms*."""
     if batch.max_timestamp_ms <= limit_ms or batch.is_control:
         return None
     for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):

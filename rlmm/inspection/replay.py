@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from rlmm.records.batch import Batch
 
     Progress = Callable[[int, int, int], None]
-    """Is told the metadata partition, its position and where it is read to."""
+    """Gets the metadata partition, its position and the end of the read."""
 
 READ_BYTES = 4 * 1024 * 1024
 PLACES_AT_ONCE = 4
@@ -71,9 +71,7 @@ class EventLog(Protocol):
 
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
-    ) -> RecordSet | None:
-        """Record sets from *position* on."""
-        ...
+    ) -> RecordSet | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +88,21 @@ class ReplayEnd:
 
     @property
     def is_now(self) -> bool:
-        """Whether nothing is left out."""
         return not self.offsets and self.time_ms is None
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedChunk:
-    """What was applied at once: a record set, or a part of it."""
+    """Records that were applied at once: a record set, or a part of it."""
 
     record_set: RecordSet
     position: int
     next_offset: int
     entries: Mapping[int, Entry]
-    """What was not simply applied, by offset."""
+    """Verdicts other than applied, by offset."""
 
     def happened(self, wanted: Wanted | None = None) -> Iterator[EventRecord]:
-        """Every record in it, or those whose bytes are *wanted*, and whatever was lost."""
+        """Yield every record, or those whose bytes are *wanted*, and every loss."""
         return happened_in(self.record_set, self.position, self.next_offset, self.entries, wanted)
 
 
@@ -119,9 +116,8 @@ class PartitionReplay:
         shard: Shard | None = None, bytes_max: int = READ_BYTES,
     ) -> None:  # fmt: skip
         """
-        *shard* is a state to go on from; where the log does not reach back to it, or ends before
-        it, all is read anew. *timeout_s* is how long the log may give nothing before `NotReady` is
-        raised.
+        *shard* is a state to go on from. All is read anew where the log starts behind it or ends
+        before it. `NotReady` is raised when the log gives nothing for *timeout_s*.
         """
         self._log = log
         self._place = place
@@ -132,7 +128,7 @@ class PartitionReplay:
         self._must_go_on = False
         self.shard: Shard = PythonShard(place) if shard is None else shard
         self.log_start = 0
-        """Where the log began: what was before it is not known."""
+        """The log start offset: earlier events are not known."""
         self.end = 0
         """Where it is read to, exclusive."""
 
@@ -200,7 +196,7 @@ class PartitionReplay:
             await asyncio.sleep(0)
 
     async def run(self, progress: Progress | None = None) -> Shard:
-        """To the end; the state there."""
+        """Read to the end, and return the state there."""
         async for _ in self.chunks():
             if progress is not None:
                 progress(self._place, self.shard.position, self.end)
@@ -255,7 +251,7 @@ class PartitionReplay:
     def _apply_singly(
         self, batch: Batch, record_set: RecordSet, end: int, entries: dict[int, Entry]
     ) -> None:
-        """The records of *batch* before *end*."""
+        """Apply the records of *batch* before *end*."""
         for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):
             if isinstance(record, DamagedRecords):
                 first, on = record.first_offset, min(end, record.next_offset)
@@ -329,7 +325,7 @@ async def replay(
     timeout_s: float = 30.0,
     progress: Progress | None = None,
 ) -> ShardsMoment:
-    """The state of *places*, or of all, at *bound*; raises what the log raises."""
+    """Return the state of *places*, or of all, at *bound*; raises what the log raises."""
     identity = await log.identity(timeout_s=timeout_s)
     for place in () if bound is None else bound.offsets:
         require_partition(place, identity.partition_count)

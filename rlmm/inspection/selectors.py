@@ -1,7 +1,7 @@
 """
 What people mean by a time, a moment, a partition or a segment that they typed. Pure.
 
-Whatever cannot be meant is `InvalidArgument`, in words for who typed it.
+A text that means nothing is `InvalidArgument`, in words for the operator.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _TIMES = "2026-01-31T14:05:00Z, 1769868300000, -7d or now"
 
 def parse_time(text: str, now_ms: int) -> int:
     """
-    A time in milliseconds since the epoch: ISO 8601 (in UTC where no zone is said), milliseconds,
-    so long before *now_ms* (`-7d`), or `now`.
+    Read a time in milliseconds since the epoch: ISO 8601 (in UTC without a zone), milliseconds, a
+    duration before *now_ms* (`-7d`), or `now`.
     """
     said = text.strip()
     if said.lower() == "now":
@@ -81,7 +81,7 @@ class MomentSelector:
 
 
 def parse_at(text: str, now_ms: int) -> MomentSelector:
-    """`OFFSET`, `PARTITION:OFFSET,...` or a time; see `TIME_DIGITS_MIN`."""
+    """Read `OFFSET`, `PARTITION:OFFSET,...` or a time; see `TIME_DIGITS_MIN`."""
     said = text.strip()
     if said.isascii() and said.isdigit() and len(said) < TIME_DIGITS_MIN:
         return MomentSelector(offset=int(said))
@@ -116,7 +116,6 @@ class PartitionFilter:
     rules: tuple[_Rule, ...]
 
     def allows(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* is meant."""
         return any(
             rule.first <= partition.partition < rule.stop
             and rule.topic.fullmatch(partition.topic) is not None
@@ -125,7 +124,7 @@ class PartitionFilter:
 
     @property
     def is_of_one(self) -> bool:
-        """Whether one partition of one topic is named, `orders:3`, and not a pattern of several."""
+        """Return whether it names one partition of one topic, `orders:3`, and no pattern."""
         return len(self.rules) == 1 and all(
             rule.stop == rule.first + 1 and _NAME.fullmatch(rule.topic.pattern) is not None
             for rule in self.rules
@@ -137,8 +136,8 @@ EVERYTHING = PartitionFilter((_Rule(re.compile(".*", re.DOTALL), -(2**31), 2**31
 
 def topic_pattern(text: str) -> re.Pattern[str]:
     """
-    A regular expression for whole names of topics, read as Kafka's tools read theirs: commas say
-    "or", blanks and quotes around it do not count.
+    Return the regular expression for whole topic names, read as Kafka's tools read theirs: commas
+    mean "or", blanks and quotes around it are ignored.
     """
     said = text.strip().replace(",", "|").replace(" ", "")
     said = re.sub("^[\"']+|[\"']+$", "", said)
@@ -151,8 +150,8 @@ def topic_pattern(text: str) -> re.Pattern[str]:
 
 def parse_topic_partitions(text: str) -> PartitionFilter:
     """
-    `t1:1,t2:0-3,t3,t4:5-,t5:-3,:0` as kafka-get-offsets means it: names are regular expressions for
-    the whole name, none is any; upper bounds are exclusive.
+    Read `t1:1,t2:0-3,t3,t4:5-,t5:-3,:0` as kafka-get-offsets does: names are regular expressions
+    for the whole name, an empty one matches all; upper bounds are exclusive.
     """
     said = text.split(",")
     while len(said) > 1 and not said[-1]:
@@ -176,7 +175,7 @@ def parse_topic_partitions(text: str) -> PartitionFilter:
 
 
 def partition_filter(topic: str | None, topic_partitions: str | None) -> PartitionFilter:
-    """What `--topic` or `--topic-partitions` means; all without either."""
+    """Return the filter of `--topic` or `--topic-partitions`; without either it allows all."""
     if topic is not None and topic_partitions is not None:
         msg = "--topic and --topic-partitions both say which topics are meant: give one of them"
         raise InvalidArgument(msg)
@@ -189,7 +188,7 @@ def partition_filter(topic: str | None, topic_partitions: str | None) -> Partiti
 
 @dataclass(frozen=True, slots=True)
 class PartitionLabel:
-    """A user partition as it was named; what was not said is None."""
+    """A user partition as it was named; an absent part is None."""
 
     topic: str | None
     partition: int
@@ -203,13 +202,11 @@ class PartitionLabel:
 
     @property
     def whole(self) -> TopicIdPartition | None:
-        """The user partition, where all of it was said."""
         if self.topic is None or self.topic_id is None:
             return None
         return TopicIdPartition(self.topic_id, self.topic, self.partition)
 
     def names(self, partition: TopicIdPartition) -> bool:
-        """Whether *partition* may be meant."""
         return (
             self.partition == partition.partition
             and self.topic in {None, partition.topic}
@@ -218,7 +215,7 @@ class PartitionLabel:
 
 
 def parse_partition(text: str) -> PartitionLabel:
-    """`orders-3`; `TOPIC-ID:orders-3` or `TOPIC-ID:3` where several topics had the name."""
+    """Read `orders-3`; `TOPIC-ID:orders-3` or `TOPIC-ID:3` where several topics had the name."""
     said = text.strip()
     found = _BY_ID.fullmatch(said) or _LABEL.fullmatch(said)
     partition = -1 if found is None else int(found["partition"])
@@ -233,7 +230,7 @@ def parse_partition(text: str) -> PartitionLabel:
 
 
 def parse_position(text: str) -> tuple[PartitionLabel, int]:
-    """`orders-3@1500`, or with the topic id before it."""
+    """Read `orders-3@1500`, or the same behind a topic id."""
     label, is_offset, offset = text.strip().rpartition("@")
     is_number = offset.isascii() and offset.isdigit() and int(offset) <= INT64_MAX
     if not is_offset or not is_number:
@@ -244,10 +241,9 @@ def parse_position(text: str) -> tuple[PartitionLabel, int]:
 
 def resolve(label: PartitionLabel, known: Iterable[TopicIdPartition]) -> TopicIdPartition:
     """
-    The one of the *known* user partitions that is meant.
-
-    Raises `UnknownPartition` where there is none, `InvalidArgument` where there are several, which
-    happens when a topic is deleted and made again: each is named with its topic id.
+    Return the only *known* user partition that the label names. Raises `UnknownPartition` where
+    there is none, and `InvalidArgument` with all topic ids where a topic was deleted and created
+    again.
     """
     every = sorted(known, key=lambda one: (one.topic, one.partition, one.topic_id))
     found = [one for one in every if label.names(one)]
@@ -277,11 +273,9 @@ class SegmentLabel:
 
     @property
     def uuid(self) -> Uuid | None:
-        """The id, where all of it was said."""
         return Uuid.parse(self.text) if len(self.text) == 22 else None
 
     def names(self, uuid: Uuid) -> bool:
-        """Whether the segment *uuid* may be meant."""
         whole = self.uuid
         return uuid == whole if whole is not None else str(uuid).startswith(self.text)
 
@@ -291,7 +285,7 @@ class SegmentLabel:
 
 
 def parse_segment(text: str) -> SegmentLabel:
-    """A segment id of 22 characters or what one begins with; `orders-3/ID` with its partition."""
+    """Read a segment id of 22 characters or its beginning; `orders-3/ID` with its partition."""
     before, is_partition, uuid = text.strip().rpartition("/")
     if _SEGMENT.fullmatch(uuid) is None:
         msg = (
@@ -304,8 +298,8 @@ def parse_segment(text: str) -> SegmentLabel:
 
 def parse_subject(text: str) -> PartitionLabel | SegmentLabel:
     """
-    A segment id, or its partition with it, or a user partition. No id ends in a digit: of what its
-    last character says, four bits are always zero.
+    Read a segment id, with or without its partition, or a user partition. No id ends in a digit:
+    four bits of its last character are always zero.
     """
     said = text.strip()
     if "/" in said or (len(said) == 22 and said[-1] in "AQgw"):

@@ -18,7 +18,7 @@ NOT_ASSIGNED: Final = "not-assigned"
 
 
 class StateSourceKind(StrEnum):
-    """Who is asked."""
+    """The kind of source."""
 
     SIDECAR = "sidecar"
     KAFKA = "kafka"
@@ -61,12 +61,10 @@ class MetadataPartitionStatus:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether it is answered from."""
         return self.state == "open"
 
     @property
     def is_assigned(self) -> bool:
-        """Whether the source is there for it at all."""
         return self.state != NOT_ASSIGNED
 
 
@@ -86,10 +84,8 @@ class SourceStatus:
 
     @property
     def assigned(self) -> list[MetadataPartitionStatus]:
-        """How those stand that the source is there for."""
         return [one for one in self.places if one.is_assigned]
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether everything is answered from that the source is there for."""
         return self.identity is not None and all(one.is_caught_up for one in self.assigned)

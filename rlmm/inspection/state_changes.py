@@ -47,7 +47,6 @@ class SegmentChange:
 
     @property
     def segment(self) -> SegmentMetadata:
-        """It, as it is now or was last."""
         found = self.after or self.before
         assert found is not None, "there is one of the two"
         return found
@@ -84,8 +83,8 @@ Change = SegmentChange | WatermarkChange | DeleteChange | NewPartition
 
 def changes_of(before: Shard, after: Shard, partition: TopicIdPartition) -> Iterator[Change]:
     """
-    What differs of *partition*, which alone is in each shard: first of itself, then its segments
-    by start offset and id. Each segment comes once.
+    Yield the differences of *partition*, which is alone in each shard: first its own, then those of
+    its segments by start offset and id. Each segment comes once.
     """
     if not before.knows(partition) and after.knows(partition):
         yield NewPartition()
@@ -113,7 +112,6 @@ def watermarks_of(shard: Shard, partition: TopicIdPartition) -> dict[int, int]:
 
 
 def _kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> ChangeKind | None:
-    """What happened to a segment; None where nothing did."""
     if old is None:
         return ChangeKind.SEGMENT_APPEARED
     if new is None:
@@ -130,8 +128,8 @@ def _pairs(
     before: Shard, after: Shard, partition: TopicIdPartition
 ) -> Iterator[tuple[SegmentMetadata | None, SegmentMetadata | None]]:
     """
-    Every segment of either, with what it is in the other: by start offset, the one that it had
-    before where that has changed, and by id.
+    Return every segment of either shard with its counterpart: by start offset, with the old one
+    where that has changed, and by id.
     """
     olds, news = _segments(before, partition), _segments(after, partition)
     old, new = next(olds, None), next(news, None)

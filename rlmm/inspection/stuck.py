@@ -1,5 +1,5 @@
 """
-Copies and deletions that were begun and never finished, with what is behind it. Pure.
+Copies and deletions that were started and never finished, with the probable cause. Pure.
 
 A copy that is open for long either never ends, and its partition is not tiered any further, or was
 given up and made again under another id, and is waste. Which of the two is told by what was
@@ -40,7 +40,7 @@ COPY_ABANDONED = FindingKind(
     "a copy was given up and made again under another id",
     "its objects, if any, are paid for and never read; brokers end it only when it expires",
     "nothing is lost: leave it to retention, or find its objects with `rlmm explain` and have them "
-    "ended by whoever wrote them; copies of `rlmm tier run` are ended by its next run",
+    "ended by their writer; copies of `rlmm tier run` are ended by its next run",
 )
 COPY_FINISHED_FIRST = FindingKind(
     "COPY-FINISHED-FIRST",
@@ -54,7 +54,7 @@ DELETE_STALLED = FindingKind(
     "DELETE-STALLED",
     Severity.WARNING,
     "a deletion was begun and never finished",
-    "nobody reads the segment any more, and its objects are still paid for",
+    "no look-up finds the segment any more, and its objects are still paid for",
     "the leader of the partition tries again at each run of retention: look there for errors of "
     "the storage plugin, and whether there is a leader at all",
 )
@@ -62,7 +62,7 @@ TOPIC_DELETE_UNFINISHED = FindingKind(
     "TOPIC-DELETE-UNFINISHED",
     Severity.WARNING,
     "a topic was deleted and its remote data is still there",
-    "bytes that were to be deleted are kept, and paid for, and nobody is at it any more",
+    "bytes that were to be deleted are kept, and paid for, and no broker deletes them any more",
     "`rlmm tier expire --deleted-topics --apply` deletes what is left and ends its metadata: the "
     "topic id, its bytes and its last event are named here",
 )
@@ -84,7 +84,7 @@ _OPEN = {SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED}
 
 @dataclass(frozen=True, slots=True)
 class StuckFacts:
-    """What else is known: of the clock, of the cluster, of what was refused."""
+    """Facts beside the state: of the clock, of the cluster, refused events."""
 
     now_ms: int
     copy_open_ms: int
@@ -101,7 +101,6 @@ class StuckFacts:
 
 
 def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:
-    """Whether its copy, or its deletion, is open for longer than it may be."""
     if segment.state not in _OPEN:
         return False
     is_copy = segment.state is SegmentState.COPY_SEGMENT_STARTED
@@ -110,7 +109,6 @@ def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:
 
 
 def stuck_in(segments: Sequence[SegmentMetadata], known: StuckFacts) -> list[Finding]:
-    """What is stuck of one user partition, whose segments these are, all of them."""
     finished = [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
     found = []
     for segment in segments:
@@ -127,7 +125,9 @@ def half_deleted(
     summaries: Iterable[PartitionSummary], last_event_ms: Mapping[TopicIdPartition, int],
     known: StuckFacts,
 ) -> list[Finding]:  # fmt: skip
-    """Topics that are being deleted, or are gone, and still have segments; one for each id."""
+    """
+    Report topics that are being deleted, or are gone, and still have segments; one for each id.
+    """
     by_topic: dict[tuple[str, Uuid], list[PartitionSummary]] = defaultdict(list)
     for one in summaries:
         by_topic[one.partition.topic, one.partition.topic_id].append(one)
@@ -165,7 +165,6 @@ def half_deleted(
 def _deletion_kind(
     topic: str, topic_id: Uuid, parts: Sequence[PartitionSummary], known: StuckFacts
 ) -> FindingKind | None:
-    """Why its segments should not be there, if so."""
     if not any(one.segments for one in parts):
         ended = PartitionDeleteState.DELETE_PARTITION_FINISHED
         is_open = any(one.delete is not None and one.delete.state is not ended for one in parts)
@@ -217,7 +216,6 @@ def _covers(one: SegmentMetadata, other: SegmentMetadata) -> bool:
 
 
 def _who(segment: SegmentMetadata, known: StuckFacts) -> str:
-    """Who is at it, and whether that can still be."""
     partition, broker = segment.id.partition, segment.broker_id
     if known.brokers is not None and broker not in known.brokers:
         return f"broker {broker}, which wrote it, is not there"

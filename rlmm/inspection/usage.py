@@ -1,8 +1,8 @@
 """
-Where the bytes of the tier are, what is waste, what will go soon and what it costs. Pure.
+The bytes of the tier: in use, waste, due for deletion, and their cost. Pure.
 
 Sums are made while segments pass by; nothing is held of them. Retention is reckoned by user
-partition, which is done by who holds all its segments at once.
+partition, which the caller does with all its segments at once.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ class Prices:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is anything to reckon with."""
         return bool(self.gib_month or self.put_thousand)
 
 
@@ -92,25 +91,20 @@ class GroupUsage:
 
     @property
     def waste_bytes(self) -> int:
-        """What is paid for and serves nobody."""
         return self.abandoned.size_bytes + self.displaced.size_bytes
 
     @property
     def mean_bytes(self) -> int:
-        """Size of a finished segment."""
         return self.finished.size_bytes // self.finished.segments if self.finished.segments else 0
 
     @property
     def is_small(self) -> bool:
-        """Whether its segments are so small that requests are what is paid for."""
         return bool(self.finished.segments) and self.mean_bytes < SMALL_SEGMENT_BYTES
 
     def cost(self, prices: Prices) -> float:
-        """Of a month: storage of all that is there. Copying it again is not in it."""
         return round(self.all.size_bytes / GIB * prices.gib_month, 4)
 
     def put_cost(self, prices: Prices) -> float:
-        """Of having written the objects that are there, once."""
         return round(self.all.segments * OBJECTS_OF_SEGMENT / 1_000 * prices.put_thousand, 4)
 
 
@@ -133,7 +127,7 @@ class UsageSums:
         self.total = GroupUsage("total")
 
     def groups(self) -> list[GroupUsage]:
-        """The sums; the largest first, ages and epochs in their own order."""
+        """Return the sums; the largest first, ages and epochs in their own order."""
         found = list(self._groups.values())
         if self._grouping is Grouping.AGE:
             return sorted(found, key=lambda one: _age_rank(one.name))
@@ -143,8 +137,8 @@ class UsageSums:
 
     def add(self, dues: Iterable[RetentionDecision], displaced: Sequence[SegmentMetadata]) -> None:
         """
-        One user partition: what becomes of all its segments by the time that is asked about, and
-        which of them no look-up finds.
+        Add one user partition: the fate of each segment at the time in question, and the segments
+        that no look-up finds.
         """
         hidden = {one.id for one in displaced}
         for due in dues:
@@ -185,7 +179,6 @@ class UsageSums:
 
 
 def age_of(segment: SegmentMetadata, now_ms: int) -> str:
-    """How old its youngest record is, in words that sort."""
     if segment.max_timestamp_ms < 0:
         return "unknown"
     age_ms = now_ms - segment.max_timestamp_ms
@@ -202,7 +195,7 @@ def _age_rank(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TopicUsage:
-    """The records of the metadata topic: how many are there, and how many tell of what lives."""
+    """The records of the metadata topic: how many there are, and how many of live segments."""
 
     records: int
     live: int
@@ -214,13 +207,12 @@ class TopicUsage:
 
     @property
     def dead_ratio(self) -> float:
-        """The share of records that nobody needs any more."""
         return round(1 - self.live / self.records, 4) if self.records else 0.0
 
     def safe_retention_ms(self, now_ms: int) -> int | None:
         """
-        The smallest `retention.ms` of the metadata topic that would lose nothing of what is there,
-        now and as long as topics keep what they keep; -1: only without a limit. None: not known.
+        Return the smallest `retention.ms` of the metadata topic that loses nothing while topics
+        keep their retention; -1 is without limit, None unknown.
         """
         if self.longest_retention_ms is None or self.longest_retention_ms < 0:
             return self.longest_retention_ms
@@ -229,14 +221,15 @@ class TopicUsage:
 
 
 def live_records(counts: Mapping[SegmentState, int], deletions: int) -> int:
-    """Records without which a replay would come to another state."""
     begun = counts.get(SegmentState.COPY_SEGMENT_STARTED, 0)
     ended = sum(counts.values()) - begun
     return begun + 2 * ended + deletions
 
 
 def longest_of(retentions_ms: Iterable[int | None]) -> int | None:
-    """The longest; -1 where one is unlimited, None where one is not known or there is none."""
+    """
+    Return the longest limit; -1 where one is unlimited, None where one is unknown or there is none.
+    """
     told = list(retentions_ms)
     if not told or None in told:
         return None

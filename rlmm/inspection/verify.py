@@ -16,7 +16,7 @@ from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
 from rlmm.inspection.epoch_order import KINDS as EPOCH_KINDS
 from rlmm.inspection.epoch_order import epoch_order
 from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
-from rlmm.inspection.shadowing import forgotten_of, shadowed_in
+from rlmm.inspection.lookup_trace import forgotten_of, shadowed_in
 from rlmm.retention.segment_lineage import (
     began_behind,
     finished_of,
@@ -66,13 +66,13 @@ SUPERSEDED_EPOCH = FindingKind(
     Severity.NOTE,
     "segments of a leader epoch that was replaced",
     "after an unclean election what the old leader had copied is not part of the log any more",
-    "nothing to do: brokers delete what lies outside their epochs; it is read by nobody",
+    "nothing to do: brokers delete segments outside their epochs, and no look-up reads them",
 )
 HISTORY_TRIMMED = FindingKind(
     "HISTORY-TRIMMED",
     Severity.ERROR,
     "the metadata topic does not begin at its beginning",
-    "segments whose first record is gone are not known to anybody any more, also not to a broker "
+    "segments whose first record is gone are not known to any service any more, nor to a broker "
     "that restarts",
     "set `retention.ms=-1` on the metadata topic, and rebuild what is missing from the store",
 )
@@ -96,7 +96,7 @@ NOWHERE = FindingKind(
     "NOWHERE",
     Severity.ERROR,
     "offsets that are neither tiered nor on local disks",
-    "the log says that it begins before them, and nobody has them",
+    "the log says that it begins before them, and neither tier nor brokers have them",
     "if they are in the store, rebuild their metadata; else move the log start behind them, so "
     "that consumers are told",
 )
@@ -141,7 +141,7 @@ class PartitionStart:
 def verify_partition(
     shard: Shard, partition: TopicIdPartition, offsets: PartitionOffsets | None
 ) -> list[Finding]:
-    """What is wrong with one user partition; *offsets* are those of its log, where known."""
+    """Report what is wrong with one user partition; *offsets* are those of its log, where known."""
     segments = shard.segments(partition)
     finished = finished_of(segments)
     lineage = lineage_of(finished)
@@ -164,7 +164,10 @@ def verify_partition(
 def verify_places(
     summaries: Iterable[PartitionSummary], place_of: Mapping[TopicIdPartition, int]
 ) -> list[Finding]:
-    """User partitions where they do not belong, and names with several ids; *place_of* is right."""
+    """
+    Report user partitions in a wrong metadata partition, and names with several ids; *place_of* is
+    right.
+    """
     found = []
     ids: dict[str, set[str]] = {}
     for one in summaries:
@@ -189,7 +192,6 @@ def verify_places(
 
 
 def verify_heads(heads: Iterable[PartitionStart]) -> list[Finding]:
-    """Metadata partitions whose history is not whole."""
     return [
         Finding(
             HISTORY_TRIMMED,
@@ -237,7 +239,6 @@ def _shadowed(
 
 
 def hidden_of(shard: Shard, partition: TopicIdPartition) -> list[SegmentMetadata]:
-    """Finished segments that no slot of any epoch refers to, replaced epochs left out."""
     finished = finished_of(shard.segments(partition))
     lineage = lineage_of(finished)
     shown: set[object] = set()
@@ -255,7 +256,10 @@ def hidden_of(shard: Shard, partition: TopicIdPartition) -> list[SegmentMetadata
 def _hidden(
     shard: Shard, partition: TopicIdPartition, lineage: Lineage, finished: Sequence[SegmentMetadata]
 ) -> list[Finding]:
-    """Those that stock brokers forget; to be displaced alone is what changes of leaders do."""
+    """
+    Report the segments that stock brokers forget; a change of leaders alone displaces segments,
+    too.
+    """
     return [
         of_partition(
             HIDDEN_SEGMENT, partition,
@@ -343,7 +347,7 @@ def _against_log(
 
 
 def broken_rules(shard: Shard) -> list[Finding]:
-    """What the state machine's own checker says of *shard*."""
+    """Report what the state machine's own checker finds in *shard*."""
     place = shard.partition
     return [
         Finding(

@@ -199,7 +199,7 @@ class SupervisorNotices:
         now_s = asyncio.get_running_loop().time()
         standing = self._standing()
         found = liveness_view(standing, now_s, self._heartbeat_s_max)
-        if standing.end or found["status"] != "stuck":
+        if standing.end or found.status != "stuck":
             self._socket.send("WATCHDOG=1")
 
     def _standing(self) -> ProcessStatus:

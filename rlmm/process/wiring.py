@@ -27,6 +27,7 @@ from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import NO_SOCKET, SOCKET_NAME
 from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.views.status import engine_view
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -160,7 +161,9 @@ def sidecar_of(
 
 def _status_of(engine: Engine) -> dict[str, object]:
     now_s = asyncio.get_running_loop().time()
-    return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
+    shown = engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
+    fields: dict[str, object] = plain(shown)
+    return fields
 
 
 def token_file_of(configuration: LoadedConfiguration) -> Path | None:

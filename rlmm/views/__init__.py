@@ -1,17 +1,18 @@
 """
-What people are shown: plain values that JSON and MessagePack can say, made of values of the engine.
+The types of answers, and how they are made of values of the engine.
 
-Pure. The names of fields are stable and the same wherever they are shown. Nothing is asked for
-here, and no time is looked up: both are passed in.
+Pure. Each shown thing has one type; its fields and their order are an interface. JSON schemas are
+generated from the types. Callers pass the time in.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `change`: What differs between two moments, as it is shown.
-- `event`: Events of the metadata topic as they are shown.
-- `explanation`: What there is to say of one offset, as it is shown.
-- `readiness`: What can be asked now, as it is shown, and whether the process is alive at all.
-- `segment`: Segments and user partitions as they are shown.
-- `source_status`: How a source of the tiered state stands, as it is shown.
-- `status`: How an engine, and the process, stand.
-- `values`: Single values as they are shown.
+- `change`: Differences between two moments.
+- `event`: Events of the metadata topic, and lines of a history.
+- `generated_schemas`: JSON schemas generated from the types of answers.
+- `explanation`: The explanation of one offset.
+- `readiness`: Readiness and liveness of the process.
+- `segment`: Segments and user partitions.
+- `source_status`: The status of a source of the tiered state.
+- `status`: The status of an engine.
+- `values`: Single values, and the base of every object.
 """

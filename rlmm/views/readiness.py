@@ -1,18 +1,18 @@
 """
-What can be asked now, as it is shown, and whether the process is alive at all. Pure.
+Readiness of the process as it is shown, and its liveness. Pure.
 
-Ready is only who answers for all that is assigned: not before the logs are open and reached, not
-before anybody has said what is assigned, not while a cluster is missing that is to be followed, and
-not any more when the end has begun.
+A process is ready when it answers for all that it was assigned: its logs are open and reached, its
+assignment is known, no cluster is missing, and it is not stopping.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from rlmm.gate.state import GateState
 from rlmm.log.replay_progress import NotReadyReason
-from rlmm.views.values import View, age_s
+from rlmm.views.values import Count, Int64, Number, ViewObject, age_s, choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +23,7 @@ OPENING = "opening"
 """Why nothing is answered while the log of an engine is being opened."""
 MISSING = "missing"
 """Why nothing is answered of a cluster that was learned, and is not followed now."""
+GateStateName = Annotated[str, choice(GateState)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ProcessStatus:
     failure: str = ""
     """What it ends of, unless that was asked for."""
     waits: Mapping[str, str] = field(default_factory=dict)
-    """What is waited for, by name, where logs are being opened; their engines may be there."""
+    """The cause of the wait by name, where logs are being opened; their engines may exist."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """Engines that were added later and are not there now, by name, and why."""
 
@@ -62,9 +63,8 @@ class ProcessStatus:
     @property
     def was_ready(self) -> bool:
         """
-        Whether each metadata partition that is assigned was answered from at least once. Whatever
-        was learned and is missing has no part in it: who starts a process anew for it would take
-        the others down.
+        Whether each assigned metadata partition was answered from at least once. A cluster that was
+        added later and is missing does not count: a restart for it would stop the others.
         """
         return self.is_begun and bool(self.engines) and not self.opening and all(
             engine.identity is not None
@@ -104,8 +104,52 @@ class ProcessStatus:
         return "; ".join(said)
 
 
-def readiness_view(process: ProcessStatus, *, is_verbose: bool = False) -> View:
-    """Which metadata partitions are not answered from, and why; all of them, where asked for."""
+class PlaceReadinessView(ViewObject):
+    """Whether one metadata partition is answered from, and its position."""
+
+    metadata_partition: Count
+    state: GateStateName
+    why: str | None
+    detail: str
+    position: Int64 | None
+    target: Int64 | None
+    records_left: Count | None
+    lag_records: Count | None
+
+
+class ClusterReadinessView(ViewObject, kw_only=True):
+    """Whether the service answers for all that it was assigned of one cluster."""
+
+    cluster: str
+    cluster_id: str | None = None
+    is_ready: bool = False
+    reason: str | None
+    detail: str
+    assigned: Count | None = None
+    open: Count = 0
+    metadata_partitions: list[PlaceReadinessView]
+
+
+class ReadinessView(ViewObject):
+    """Whether the process answers for all that it was assigned."""
+
+    status: Annotated[str, choice(["ready", "not-ready", "starting", "stopping", "failed"])]
+    is_ready: bool
+    detail: str
+    clusters: list[ClusterReadinessView]
+
+
+class LivenessView(ViewObject):
+    """Whether the process works; otherwise it must be restarted."""
+
+    status: Annotated[str, choice(["alive", "stuck", "failed"])]
+    is_alive: bool
+    detail: str
+    heartbeat_age_s: dict[str, Number | None]
+
+
+def readiness_view(process: ProcessStatus, *, is_verbose: bool = False) -> ReadinessView:
+    """Show the metadata partitions that are not answered from, or all where *is_verbose*."""
     opening = process.opening
     clusters = [_absent_view(name, OPENING, _opening_detail(process, name)) for name in opening]
     clusters += [_absent_view(name, MISSING, why) for name, why in process.missing.items()]
@@ -114,12 +158,12 @@ def readiness_view(process: ProcessStatus, *, is_verbose: bool = False) -> View:
         for name, engine in process.engines.items()
         if name not in opening
     ]
-    return {
-        "status": process.word,
-        "is_ready": process.is_ready,
-        "detail": process.detail,
-        "clusters": clusters,
-    }
+    return ReadinessView(
+        status=process.word,
+        is_ready=process.is_ready,
+        detail=process.detail,
+        clusters=clusters,
+    )
 
 
 def _opening_detail(process: ProcessStatus, name: str) -> str:
@@ -127,15 +171,11 @@ def _opening_detail(process: ProcessStatus, name: str) -> str:
     return "its log is being opened" if what is None else f"its log is being opened: {what}"
 
 
-def _absent_view(name: str, reason: str, detail: str) -> View:
-    """A cluster without an engine."""
-    return {
-        "cluster": name, "cluster_id": None, "is_ready": False, "reason": reason,
-        "detail": detail, "assigned": None, "open": 0, "metadata_partitions": [],
-    }  # fmt: skip
+def _absent_view(name: str, reason: str, detail: str) -> ClusterReadinessView:
+    return ClusterReadinessView(cluster=name, reason=reason, detail=detail, metadata_partitions=[])
 
 
-def _cluster_view(name: str, engine: EngineStatus, *, is_verbose: bool) -> View:
+def _cluster_view(name: str, engine: EngineStatus, *, is_verbose: bool) -> ClusterReadinessView:
     identity = engine.identity
     reason, detail = None, ""
     if identity is None:
@@ -146,42 +186,41 @@ def _cluster_view(name: str, engine: EngineStatus, *, is_verbose: bool) -> View:
     elif not engine.assignment.is_known:
         reason, detail = (
             NotReadyReason.ASSIGNMENT_UNKNOWN.value,
-            "nobody has said yet what is assigned",
+            "the assignment is not known yet",
         )
     places, not_open = sorted(engine.places), engine.not_open
     if reason is None and not_open:
         reason = _word(engine, not_open[0])
         detail = f"{len(not_open)} of {len(places)} metadata partitions are not answered from"
-    return {
-        "cluster": name,
-        "cluster_id": None if identity is None else identity.cluster_id,
-        "is_ready": engine.is_ready,
-        "reason": reason,
-        "detail": detail,
-        "assigned": len(places) if identity is not None and engine.assignment.is_known else None,
-        "open": len(places) - len(not_open),
-        "metadata_partitions": [
+    return ClusterReadinessView(
+        cluster=name,
+        cluster_id=None if identity is None else identity.cluster_id,
+        is_ready=engine.is_ready,
+        reason=reason,
+        detail=detail,
+        assigned=len(places) if identity is not None and engine.assignment.is_known else None,
+        open=len(places) - len(not_open),
+        metadata_partitions=[
             place_view(engine, place) for place in (places if is_verbose else not_open)
         ],
-    }
+    )
 
 
-def place_view(engine: EngineStatus, place: int) -> View:
-    """Whether one metadata partition is answered from, and how far it is."""
+def place_view(engine: EngineStatus, place: int) -> PlaceReadinessView:
     gate, progress = engine.gates.get(place), engine.progress.get(place)
     position = None if progress is None else progress.position
     target = None if progress is None else progress.target
     left = None if position is None or target is None else max(0, target - position)
-    return {
-        "metadata_partition": place,
-        "state": "replaying" if gate is None else gate.state.value,
-        "why": _word(engine, place),
-        "detail": "" if gate is None else gate.detail,
-        "position": position,
-        "target": target,
-        "records_left": left,
-        "lag_records": None if progress is None else progress.lag_records,
-    }
+    return PlaceReadinessView(
+        metadata_partition=place,
+        state="replaying" if gate is None else gate.state.value,
+        why=_word(engine, place),
+        detail="" if gate is None else gate.detail,
+        position=position,
+        target=target,
+        records_left=left,
+        lag_records=None if progress is None else progress.lag_records,
+    )
 
 
 def _word(engine: EngineStatus, place: int) -> str | None:
@@ -191,10 +230,10 @@ def _word(engine: EngineStatus, place: int) -> str | None:
     return None if gate.why is None else gate.why.value
 
 
-def liveness_view(process: ProcessStatus, now_s: float, age_s_max: float) -> View:
+def liveness_view(process: ProcessStatus, now_s: float, age_s_max: float) -> LivenessView:
     """
-    Whether the process works. Who does not is to be started anew: a part of it has failed, or the
-    partitions of an engine were not looked at for too long.
+    Show whether the process works. It does not where a part has failed, or where an engine has not
+    looked at its partitions for *age_s_max* seconds.
     """
     ages = {
         name: age_s(engine.judged_s, now_s)
@@ -207,9 +246,4 @@ def liveness_view(process: ProcessStatus, now_s: float, age_s_max: float) -> Vie
     detail = process.failure
     if is_stuck and not detail:
         detail = f"the reading stands still: {', '.join(stuck)}"
-    return {
-        "status": word,
-        "is_alive": word == "alive",
-        "detail": detail,
-        "heartbeat_age_s": ages,
-    }
+    return LivenessView(status=word, is_alive=word == "alive", detail=detail, heartbeat_age_s=ages)

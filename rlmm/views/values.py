@@ -1,16 +1,62 @@
-"""Single values as they are shown: times, bytes, ids. Pure."""
+"""
+Single values as they are shown: times, bytes, ids; and the base of every object that is shown.
+Pure.
+"""
 
 from __future__ import annotations
 
 import base64
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
-View = dict[str, object]
+from msgspec import Meta, Struct, to_builtins
+
+from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+View = dict[str, Any]
 """An object of JSON."""
 
 
+class ViewObject(Struct, forbid_unknown_fields=True):
+    """
+    An object that answers show; its fields, in their order, are an interface.
+
+    Schemas are generated from the types. A field that is `UNSET` is left out.
+    """
+
+
+def choice(words: Iterable[str]) -> Meta:
+    """Return the annotation of a text that is one of *words*."""
+    return Meta(extra_json_schema={"enum": list(words)})
+
+
+Count = Annotated[int, Meta(ge=0)]
+Int32 = Annotated[int, Meta(ge=INT32_MIN, le=INT32_MAX)]
+Int64 = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX, extra_json_schema={"format": "int64"})]
+Number = int | float
+UuidText = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{22}$")]
+TimeText = Annotated[
+    str,
+    Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$", description="ISO 8601, in UTC."),
+]
+Base64Text = Annotated[str, Meta(extra_json_schema={"contentEncoding": "base64"})]
+PlaceText = Annotated[str, Meta(pattern="^[0-9]+$")]
+"""The number of a metadata partition as a key."""
+PlaceOffsets = dict[PlaceText, Annotated[int, Meta(ge=-1, le=INT64_MAX)]]
+Counts = dict[str, Count]
+AnyObject = dict[str, Any]
+
+
+def plain(value: object) -> Any:
+    """Return *value* with every object in it as a dictionary; bytes stay bytes."""
+    return to_builtins(value, builtin_types=(bytes, bytearray), str_keys=True, enc_hook=str)
+
+
 def iso_time(ms: int | None) -> str | None:
-    """A time in UTC as ISO 8601 writes it; `None` where there is none, or none that it can say."""
+    """Return a time in UTC as ISO 8601 writes it; `None` where the year has not four digits."""
     if ms is None or ms < 0:
         return None
     try:
@@ -25,19 +71,19 @@ def base64_text(value: bytes | None) -> str | None:
 
 
 def age_s(since_s: float | None, now_s: float) -> float | None:
-    """Seconds since then, to the millisecond."""
+    """Return the seconds since then, to the millisecond."""
     return None if since_s is None else round(max(0.0, now_s - since_s), 3)
 
 
 def age_ms_s(since_ms: int | None, now_ms: int) -> float | None:
-    """Seconds since a time of the wall clock; 0 where that clock was set back."""
+    """Return the seconds since a time of the wall clock; 0 where that clock was set back."""
     return None if since_ms is None else max(0, now_ms - since_ms) / 1_000
 
 
 def in_milliseconds(shown: object) -> object:
-    """The same without fractions, which no frame carries: `age_s` of 0.25 is `age_ms` of 250."""
+    """Return the same without fractions, for frames: `age_s` of 0.25 is `age_ms` of 250."""
     if isinstance(shown, list):
-        return [in_milliseconds(one) for one in shown]
+        return [in_milliseconds(value) for value in shown]
     if not isinstance(shown, dict):
         return shown
     return dict(_in_milliseconds(name, value) for name, value in shown.items())

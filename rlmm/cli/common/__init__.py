@@ -3,13 +3,14 @@ What all commands share: flags, variables, exit codes, and how a query is run an
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `answer_header`: What answers say of themselves before their items.
+- `answer_header`: The head of an answer: its source, and the moment that it describes.
 - `commands`: The subcommands of `rlmm`.
 - `config_options`: `rlmm config`.
 - `environment_variables`: Variables of the environment that are called as their flags are.
 - `error_hints`: What a person may do about an error that ends a command.
 - `exit_codes`: The exit codes of commands, and the line that a person reads of an error that ends
   one.
+- `item_streams`: Streams of items that are cut short.
 - `log_range`: From where to where of the log a command reads, as its flags say.
 - `object_places`: Where the objects of a segment are, in the layout of the storage plugin.
 - `output`: How commands that answer in one piece print.

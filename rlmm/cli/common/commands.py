@@ -44,10 +44,10 @@ SHORT_HELP = {
     "snapshot": "List, verify, write, export and import snapshots.",
     "status": "Show how each metadata partition stands, and sums.",
     "stuck": "Show copies and deletions that are open for too long.",
-    "support-bundle": "Pack what somebody who helps needs to see.",
+    "support-bundle": "Pack the documents that support needs.",
     "tier": "Copy cold segments to an object store, and maintain the tier.",
     "usage": "Sum up bytes and segments, waste, what goes soon, and cost.",
-    "verify": "Look for holes, overlaps and what nobody would find.",
+    "verify": "Look for holes, overlaps and segments that no look-up finds.",
 }
 """
 The line that help has of each, as the command itself says it: a list of commands imports none. A

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from rlmm.errors import InvalidArgument
+from rlmm.views.values import Count, TimeText, ViewObject, choice
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind, main_key
 
@@ -12,10 +15,43 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
 
 
-def object_places(segment: SegmentMetadata, prefix: str = "") -> dict[str, str] | None:
+class ObjectKeys(ViewObject):
+    """Keys of the objects of a segment."""
+
+    log: str
+    indexes: str
+    manifest: str
+
+
+class StoredObjectView(ViewObject):
+    """One object as its store describes it."""
+
+    size_bytes: Count
+    crc64nvme: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")] | None
+    modified_ms: int
+    modified: TimeText | None
+    storage_class: str
+    is_archived: bool
+
+
+class StoredObjectsView(ViewObject):
+    log: StoredObjectView | None
+    indexes: StoredObjectView | None
+    manifest: StoredObjectView | None
+
+
+class ObjectCheckView(ViewObject):
+    """The objects of a segment in their store."""
+
+    found: Annotated[str, choice(["none", "partial", "whole", "damaged", "unknown"])]
+    objects: StoredObjectsView
+    findings: list[str]
+
+
+def object_places(segment: SegmentMetadata, prefix: str = "") -> ObjectKeys | None:
     """
-    Return the keys of a segment's objects: `log`, `indexes`, `manifest`. None for a topic name that
-    no broker allows.
+    Return the keys of a segment's objects; None where no broker can have made any, for a topic
+    with such a name.
 
     *prefix* is the prefix that brokers are configured with. Custom metadata with another prefix or
     key overrides it for log and indexes; the manifest is always under *prefix*.
@@ -26,11 +62,11 @@ def object_places(segment: SegmentMetadata, prefix: str = "") -> dict[str, str] 
     except InvalidArgument:
         return None
     named = (prefix if custom.prefix is None else custom.prefix) + (custom.main_key or main)
-    return {
-        "log": f"{named}.{ObjectKind.LOG}",
-        "indexes": f"{named}.{ObjectKind.INDEXES}",
-        "manifest": f"{prefix}{main}.{ObjectKind.MANIFEST}",
-    }
+    return ObjectKeys(
+        log=f"{named}.{ObjectKind.LOG}",
+        indexes=f"{named}.{ObjectKind.INDEXES}",
+        manifest=f"{prefix}{main}.{ObjectKind.MANIFEST}",
+    )
 
 
 def stored_fields(segment: SegmentMetadata) -> CustomMetadata | None:

@@ -47,7 +47,7 @@ class JsonAnswerLines:
         self._out = out or AnswerStream()
 
     async def show(self, answer: CommandAnswer, now_ms: int) -> None:
-        dated = replace(answer, head={"at": iso_time(now_ms), **answer.head})
+        dated = replace(answer, head={"at": iso_time(now_ms), **answer.head_fields()})
         self._out.add([await document_of(dated), "\n"])
         self._out.flush()
 
@@ -66,7 +66,7 @@ class WatchView:
     async def show(self, answer: CommandAnswer, now_ms: int) -> None:
         table = StringIO()
         await write_answer(answer, self._settings, table)
-        foot = {} if answer.foot is None else answer.foot()
+        foot = answer.foot_fields()
         above = [f"{iso_time(now_ms)}  Ctrl-C ends", *summary_lines(answer, foot)]
         self._last = "\n".join(above) + f"\n\n{table.getvalue()}"
         self._draw(self._last)

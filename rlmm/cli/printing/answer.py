@@ -1,8 +1,8 @@
 """
 Answer of a command, in the form that every printer takes.
 
-Items are plain values with stable names; columns tell how people see them. Each kind of answer has
-a version and a JSON schema (`rlmm/cli/schemas`): names are an interface.
+Items are typed objects with stable names; columns tell how people see them. Each kind of answer has
+a version and a JSON schema (`rlmm.cli.answer_schemas`): names are an interface.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from rlmm.views.values import plain
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 
-    from rlmm.views.values import View
+    from rlmm.views.values import View, ViewObject
 
 
 class ValueFormat(StrEnum):
@@ -60,11 +62,11 @@ class CommandAnswer:
     kind: str
     """Names the schema: `segments`."""
     columns: Sequence[Column]
-    items: Iterable[View] | AsyncIterable[View]
-    head: Mapping[str, object] = field(default_factory=dict)
-    """What is said before the items: of what they are, the moment."""
-    foot: Callable[[], View] | None = None
-    """What is said behind them: totals."""
+    items: Iterable[ViewObject | View] | AsyncIterable[ViewObject | View]
+    head: ViewObject | Mapping[str, object] = field(default_factory=dict)
+    """The fields before the items: the source, the moment."""
+    foot: Callable[[], ViewObject | View] | None = None
+    """The fields behind the items: totals."""
     text: Callable[[View], Iterable[str]] | None = None
     """One screen for people in place of a table, made of the whole document (head, items, foot)."""
     summary: Callable[[View], Iterable[str]] | None = None
@@ -77,3 +79,12 @@ class CommandAnswer:
     Notes that were on standard error before: documents have them among their own, and people are
     not told twice.
     """
+
+    def head_fields(self) -> View:
+        fields: View = plain(self.head)
+        return fields
+
+    def foot_fields(self) -> View:
+        """Return the foot as plain values; all items must be out."""
+        fields: View = {} if self.foot is None else plain(self.foot())
+        return fields

@@ -38,7 +38,7 @@ def json_text(value: object) -> str:
 
 def head_of(answer: CommandAnswer) -> View:
     """Return the fields before the items, the schema first."""
-    return {"schema": f"rlmm/{answer.kind}/{answer.version}", **answer.head}
+    return {"schema": f"rlmm/{answer.kind}/{answer.version}", **answer.head_fields()}
 
 
 def document_head(answer: CommandAnswer) -> View:

@@ -117,7 +117,7 @@ def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
     """Return the lines below a table."""
     if answer.summary is None:
         return ()
-    return answer.summary({**answer.head, **foot})
+    return answer.summary({**answer.head_fields(), **foot})
 
 
 class ScreenPrinter:

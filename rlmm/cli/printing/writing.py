@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from rlmm.cli.printing.documents import document_head, json_text
 from rlmm.cli.printing.printers import printer_for
 from rlmm.errors import ConfigError
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.printers import Printer
     from rlmm.cli.printing.settings import PrintSettings
-    from rlmm.views.values import View
+    from rlmm.views.values import View, ViewObject
 
 HELD_S: Final = 0.1
 """Longest time that what is known is not written."""
@@ -94,7 +95,7 @@ async def write_answer(
         try:
             out.add(printer.begin())
             await _write_items(items, printer, out)
-            out.add(printer.end({} if answer.foot is None else answer.foot()))
+            out.add(printer.end(answer.foot_fields()))
             out.flush()
         except ReaderGone:
             if on_nobody is not None:
@@ -110,7 +111,7 @@ async def document_of(answer: CommandAnswer) -> str:
     """Return all of *answer* as one line of JSON."""
     async with aclosing(_each(answer.items)) as items:
         every = [item async for item in items]
-    foot = {} if answer.foot is None else answer.foot()
+    foot = answer.foot_fields()
     return json_text({**document_head(answer), "items": every, **foot})
 
 
@@ -147,14 +148,16 @@ async def _write_items(items: AsyncIterator[View], printer: Printer, out: Answer
         raise trouble[0]
 
 
-async def _each(items: Iterable[View] | AsyncIterable[View]) -> AsyncGenerator[View, None]:
+async def _each(
+    items: Iterable[ViewObject | View] | AsyncIterable[ViewObject | View],
+) -> AsyncGenerator[View, None]:
     if not isinstance(items, AsyncIterable):
         for item in items:
-            yield item
+            yield plain(item)
         return
     try:
         async for item in items:
-            yield item
+            yield plain(item)
     finally:
         close = getattr(items, "aclose", None)
         if close is not None:

@@ -1,4 +1,4 @@
-"""What goes into a support bundle, and how it is packed."""
+"""The documents of a support bundle, and its archive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from collections import deque
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from rlmm.base.version import __version__
+from rlmm.cli.common.answer_header import Notes
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
 from rlmm.cli.common.config_options import plain
 from rlmm.cli.common.shared_flags import is_of_commands
@@ -26,7 +29,8 @@ from rlmm.inspection.check_thresholds import Thresholds, judge
 from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.verdicts import Rejected, Undecodable
 from rlmm.telemetry.redaction import NameRedaction
-from rlmm.views.segment import partition_view
+from rlmm.views.segment import partition_fields
+from rlmm.views.values import ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,6 +43,18 @@ if TYPE_CHECKING:
 
 _HOUR_MS = 3_600_000
 _COLUMNS = (Column("name", "FILE"), Column("size_bytes", "SIZE", ValueFormat.SIZE))
+
+
+class BundleHead(ViewObject):
+    file: str
+    is_redacted: bool
+    not_asked: dict[str, str]
+    notes: Notes = UNSET
+
+
+class BundledFile(ViewObject):
+    name: str
+    size_bytes: int
 
 
 async def bundle_answer(
@@ -72,8 +88,8 @@ async def bundle_answer(
     return CommandAnswer(
         "support-bundle",
         _COLUMNS,
-        [{"name": name, "size_bytes": size} for name, size in sizes.items()],
-        head={"file": str(path), "is_redacted": not keeps_names, "not_asked": gathered.missing},
+        [BundledFile(name, size) for name, size in sizes.items()],
+        BundleHead(str(path), not keeps_names, gathered.missing),
     )
 
 
@@ -84,7 +100,7 @@ def _require_free(path: Path) -> None:
 
 
 def _configuration() -> object:
-    """What a service would be configured with here, as `rlmm config show` has it."""
+    """Return the configuration that a service would have here, as `rlmm config show` prints it."""
     environ = {
         name: text
         for name, text in os.environ.items()
@@ -108,7 +124,7 @@ class _Gathered:
         self.missing: dict[str, str] = {}
 
     async def take(self, name: str, asked: Awaitable[object]) -> object:
-        """One document; who cannot tell it is named instead."""
+        """Add one document; an error is noted under its name instead."""
         try:
             self.documents[name] = await asked
         except RlmmError as error:
@@ -120,7 +136,7 @@ async def _partitions(looking: QueryContext) -> list[View]:
     moment = await looking.moment()
     return [
         {
-            **partition_view(one.partition),
+            **partition_fields(one.partition),
             "metadata_partition": one.metadata_partition,
             "started": one.started,
             "finished": one.finished,
@@ -161,7 +177,7 @@ async def _findings(looking: QueryContext, gathered: _Gathered) -> list[View]:
         return findings
 
     async def verify() -> list[Finding]:
-        findings, _, _ = await verify_findings(looking, topic=None)
+        findings, _ = await verify_findings(looking, topic=None)
         return findings
 
     asked: dict[str, Callable[[], Awaitable[list[Finding]]]] = {"stuck": stuck, "verify": verify}
@@ -176,7 +192,6 @@ async def _findings(looking: QueryContext, gathered: _Gathered) -> list[View]:
 
 
 async def _events(looking: QueryContext, count_max: int) -> list[View]:
-    """The latest that were refused or not understood, of all metadata partitions."""
     log = looking.source.log
     identity = await log.identity(timeout_s=looking.timeout_s)
     kept: deque[EventRecord] = deque(maxlen=count_max)
@@ -203,14 +218,14 @@ def _event_view(happened: EventRecord) -> View:
         "timestamp_ms": happened.timestamp_ms,
         "verdict": str(happened.verdict),
         "event": type(happened.event).__name__ if happened.event is not None else None,
-        **({} if partition is None else partition_view(partition)),
+        **({} if partition is None else partition_fields(partition)),
         "segment_id": None if segment is None else str(segment),
         "value_bytes": None if happened.value is None else len(happened.value),
     }
 
 
 def _pack(path: Path, texts: dict[str, str], mtime_s: int) -> dict[str, int]:
-    """One archive, readable by its owner alone; sizes by name."""
+    """Write one archive that only its owner can read; return sizes by name."""
     sizes = {}
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,9 +1,12 @@
-"""What `rlmm check` asks, and how it is answered."""
+"""The answer of `rlmm check`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import Notes, SourceHead
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck_answer import stuck_findings
 from rlmm.inspection.check_thresholds import judge
@@ -14,10 +17,14 @@ if TYPE_CHECKING:
     from rlmm.inspection.check_thresholds import Thresholds
 
 
+class CheckHead(SourceHead):
+    notes: Notes = UNSET
+
+
 async def check_answer(
     looking: QueryContext, *, thresholds: Thresholds, copy_open_ms: int, delete_open_ms: int
 ) -> CommandAnswer:
-    """What is beyond *thresholds*; what is stuck is looked for where all is answered from."""
+    """Judge *thresholds*; stuck copies are looked for once the source is caught up."""
     standing = await looking.source.standing()
     findings, notes = judge(standing, thresholds), list(standing.notes)
     if standing.is_caught_up:
@@ -29,7 +36,5 @@ async def check_answer(
             reads_history=False, moment=moment,
         )  # fmt: skip
         findings, notes = findings + found, notes + more
-    head: dict[str, object] = {"source": str(standing.kind), "where": standing.where}
-    if notes:
-        head["notes"] = notes
+    head = CheckHead(standing.kind, standing.where, notes or UNSET)
     return finding_answer("check", findings, head)

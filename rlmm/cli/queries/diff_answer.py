@@ -1,12 +1,15 @@
-"""What `rlmm diff` asks, and how it is answered."""
+"""The answer of `rlmm diff`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta
+
+from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
+from rlmm.cli.common.item_streams import with_first
 from rlmm.cli.common.log_range import bound_from, looking_up_to, named_places, require_places
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
@@ -14,7 +17,16 @@ from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment_diff import compare
 from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.state_changes import changes_of
-from rlmm.views.change import change_view, changes_view, partition_change_view
+from rlmm.views.change import (
+    ChangeCounts,
+    ChangeView,
+    PartitionChangeView,
+    change_view,
+    changes_view,
+    partition_change_view,
+)
+from rlmm.views.event import Verdict
+from rlmm.views.values import Count, PlaceOffsets, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Sequence
@@ -26,7 +38,6 @@ if TYPE_CHECKING:
 
 
 def _what_text(item: View) -> str:
-    """A change in words, beyond what its kind says."""
     before, after = (
         NOTHING if state is None else state_text(str(state))
         for state in (item["state_before"], item["state_after"])
@@ -93,12 +104,29 @@ SUMMARY_COLUMNS = (
 )
 
 
+class DiffFoot(ViewObject):
+    from_offsets: Annotated[
+        PlaceOffsets, Meta(description="The last offset of the first moment, -1 for none.")
+    ]
+    to_offsets: Annotated[
+        PlaceOffsets, Meta(description="The last offset of the second moment, -1 for none.")
+    ]
+    partitions: Annotated[int, Meta(ge=0, description="User partitions that have changed.")]
+    changes: ChangeCounts
+    size_before: Annotated[int, Meta(description="Of those partitions.")]
+    size_after: int
+    events: Annotated[
+        dict[Verdict, Count], Meta(description="Events in between, by what became of them.")
+    ]
+    notes: list[str]
+
+
 @dataclass(slots=True)
 class _Sums:
     """Over all that was compared."""
 
-    from_offsets: dict[int, int] = field(default_factory=dict)
-    to_offsets: dict[int, int] = field(default_factory=dict)
+    first_offsets: dict[int, int] = field(default_factory=dict)
+    next_offsets: dict[int, int] = field(default_factory=dict)
     log_starts: dict[int, int] = field(default_factory=dict)
     changes: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -107,38 +135,35 @@ class _Sums:
     size_after: int = 0
 
     def read(self, compared: MomentDiff) -> None:
-        """One metadata partition was read."""
         place = compared.metadata_partition
-        self.from_offsets[place] = compared.first_offset - 1
-        self.to_offsets[place] = compared.next_offset - 1
+        self.first_offsets[place] = compared.first_offset
+        self.next_offsets[place] = compared.next_offset
         self.log_starts[place] = compared.log_start
         self.verdicts += compared.verdicts
 
     def differs(self, both: PartitionPair, counts: Counter[str]) -> None:
-        """One user partition has changed."""
         before, after = both.summaries
         self.partitions += 1
         self.changes += counts
         self.size_before += before.size_bytes
         self.size_after += after.size_bytes
 
-    def foot(self) -> View:
-        """What is known when all was compared."""
-        return {
-            "from_offsets": {str(place): last for place, last in sorted(self.from_offsets.items())},
-            "to_offsets": {str(place): last for place, last in sorted(self.to_offsets.items())},
-            "partitions": self.partitions,
-            "changes": changes_view(self.changes),
-            "size_before": self.size_before,
-            "size_after": self.size_after,
-            "events": dict(sorted(self.verdicts.items())),
-            "notes": [
+    def foot(self) -> DiffFoot:
+        return DiffFoot(
+            from_offsets=offsets_before(self.first_offsets),
+            to_offsets=offsets_before(self.next_offsets),
+            partitions=self.partitions,
+            changes=changes_view(self.changes),
+            size_before=self.size_before,
+            size_after=self.size_after,
+            events=dict(sorted(self.verdicts.items())),
+            notes=[
                 f"the log of metadata partition {place} begins at offset {start}: segments whose "
                 "first record was before are in neither state"
                 for place, start in sorted(self.log_starts.items())
                 if start > 0
             ],
-        }
+        )
 
 
 async def diff_answer(
@@ -150,7 +175,7 @@ async def diff_answer(
     places: tuple[int, ...] = (),
     is_summary: bool = False,
 ) -> CommandAnswer:
-    """What differs between the state at *begin* and the one at *to*, which is now by default."""
+    """Compare the state at *begin* with the one at *to*, now by default."""
     looking = looking_up_to(looking, to)
     _require_order(looking, begin)
     identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
@@ -161,13 +186,8 @@ async def diff_answer(
     return CommandAnswer(
         "diff-summary" if is_summary else "diff",
         SUMMARY_COLUMNS if is_summary else COLUMNS,
-        _with_first(first, views),
-        {
-            "source": str(looking.source.kind),
-            "where": looking.source.where,
-            "cluster_id": identity.cluster_id,
-            "topic_id": str(identity.topic_id),
-        },
+        with_first(first, views),
+        LogHead(**log_fields(looking, identity)),
         foot=sums.foot,
         summary=_summary,
     )
@@ -184,7 +204,6 @@ def _require_order(looking: QueryContext, begin: MomentSelector) -> None:
 def _places(
     looking: QueryContext, begin: MomentSelector, places: Collection[int], count: int
 ) -> list[int]:
-    """The metadata partitions that are meant: those that are named, also by their offsets."""
     named = sorted(set(places) or named_places(looking, begin))
     require_places(named, count)
     return named or list(range(count))
@@ -198,7 +217,7 @@ async def _views(
     sums: _Sums,
     *,
     is_summary: bool,
-) -> AsyncGenerator[View]:
+) -> AsyncGenerator[ChangeView | PartitionChangeView]:
     for place in places:
         replay = PartitionReplay(
             looking.source.log, place, bound_from(begin, places), timeout_s=looking.timeout_s
@@ -218,22 +237,9 @@ async def _views(
                     yield partition_change_view(both, counts)
 
 
-async def _with_first(first: View | None, views: AsyncGenerator[View]) -> AsyncGenerator[View]:
-    async with aclosing(views):
-        if first is not None:
-            yield first
-            async for item in views:
-                yield item
-
-
 def _summary(document: View) -> Sequence[str]:
     changes, events, notes = document["changes"], document["events"], document["notes"]
-    assert isinstance(changes, dict), changes
-    assert isinstance(events, dict), events
-    assert isinstance(notes, list), notes
     before, after = document["size_before"], document["size_after"]
-    assert isinstance(before, int), before
-    assert isinstance(after, int), after
     if not document["partitions"]:
         return ["nothing has changed", *notes]
     said = ", ".join(f"{count} {name}" for name, count in changes.items() if count)

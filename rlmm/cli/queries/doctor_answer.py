@@ -1,9 +1,12 @@
-"""What `rlmm doctor` asks, and how it is answered."""
+"""The answer of `rlmm doctor`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import Notes, SourceHead, source_fields
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import ConfigError, LogError
 from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
@@ -22,20 +25,20 @@ _LOOKED_BYTES = 64 * 1024
 """Of each metadata partition, where keys are looked for."""
 
 
+class DoctorHead(SourceHead):
+    cluster_id: str
+    notes: Notes = UNSET
+
+
 async def doctor_answer(looking: QueryContext, *, is_strict: bool) -> CommandAnswer:
-    """What is wrong with the cluster's settings."""
     cluster = required_cluster(looking, "doctor")
     found = await doctor_findings(looking, cluster)
-    head = {
-        "source": str(looking.source.kind),
-        "where": looking.source.where,
-        "cluster_id": await cluster.cluster_id(),
-    }
+    head = DoctorHead(**source_fields(looking), cluster_id=await cluster.cluster_id())
     return finding_answer("doctor", found, head, is_strict=is_strict)
 
 
 def required_cluster(looking: QueryContext, command: str) -> ClusterFacts:
-    """The cluster; `ConfigError` where none is named."""
+    """Return the cluster; raises `ConfigError` where no broker is named."""
     if looking.source.cluster is None:
         msg = f"{command} asks the cluster itself: name its brokers with --bootstrap-server"
         raise ConfigError(msg)
@@ -64,7 +67,6 @@ async def doctor_findings(looking: QueryContext, cluster: ClusterFacts) -> list[
 
 
 def _concerns_us(topic: TopicFacts) -> bool:
-    """Whether it is tiered, was, or might be: nobody told."""
     if topic.is_internal:
         return False
     leftover = topic.setting("remote.log.delete.on.disable") == "true"
@@ -73,8 +75,8 @@ def _concerns_us(topic: TopicFacts) -> bool:
 
 async def _keys(looking: QueryContext, topic: TopicFacts | None) -> tuple[int | None, int]:
     """
-    How many of the first records of each metadata partition have no key, and of how many; asked
-    only where it matters, which is where the topic is compacted.
+    Return how many of the first records of each metadata partition have no key, and how many were
+    read. Keys matter for a compacted topic alone.
     """
     if topic is None or "compact" not in (topic.setting("cleanup.policy") or ""):
         return None, 0

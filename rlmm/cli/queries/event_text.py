@@ -17,16 +17,15 @@ HEX_SHOWN = 64
 
 
 def time_text(item: View) -> str:
-    """When the record was written, without the milliseconds."""
     said = item["timestamp"]
     return f"{said[:19]}Z" if isinstance(said, str) else NOTHING
 
 
 def event_text(item: View) -> str:
-    """What the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
+    """Return what the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
     state = item["state"]
     if not isinstance(state, str):
-        lost = _lost_count(item)
+        lost = item["next_offset"] - item["offset"]
         return "unreadable" if lost == 1 else f"{lost} offsets lost"
     said = f"{'snapshot ' if item['kind'] == 'snapshot' else ''}{state_text(state)}"
     if item["kind"] == "partition-delete":
@@ -36,15 +35,7 @@ def event_text(item: View) -> str:
     return f"{said} by {item['broker_id']}"
 
 
-def _lost_count(item: View) -> int:
-    first, behind = item["offset"], item["next_offset"]
-    assert isinstance(first, int), item
-    assert isinstance(behind, int), item
-    return behind - first
-
-
 def outcome_text(item: View) -> str:
-    """What became of it, unless it was simply applied: rejected: unknown-segment."""
     verdict, why = item["verdict"], item["reason"]
     parts = [] if verdict in {None, "applied"} else [str(verdict)]
     if why is not None and not (item.get("displaced") and why == "displaced-another-segment"):
@@ -62,7 +53,6 @@ def outcome_text(item: View) -> str:
 
 
 def whole_text(item: View) -> str:
-    """Event, outcome, and what a line of a history says beyond them."""
     outcome, effects = outcome_text(item), "".join(_effects(item))
     return event_text(item) + (f": {outcome}" if outcome else "") + effects
 
@@ -85,7 +75,6 @@ def _effects(item: View) -> Iterator[str]:
 
 
 def segment_or_partition(item: View) -> str:
-    """What it is about, as short as can be."""
     return str(item["segment_id"] or (NOTHING if item["topic"] is None else partition_label(item)))
 
 

@@ -72,7 +72,7 @@ _STATES = (
 @click.option("--from", "begin", type=MOMENT, metavar="OFFSET|TIME", help="From then on.")
 @click.option("--to", type=MOMENT, metavar="OFFSET|TIME", help="The same as --at.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than these.")
-@click.option("--follow", is_flag=True, help="Go on with what is written from now on.")
+@click.option("--follow", is_flag=True, help="Follow new events.")
 @click.option(
     "--no-verdicts",
     is_flag=True,

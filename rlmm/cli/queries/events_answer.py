@@ -1,20 +1,26 @@
-"""What `rlmm events` asks, and how it is answered."""
+"""The answer of `rlmm events`."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta
+
+from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
+from rlmm.cli.common.item_streams import first_of, with_first
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
 from rlmm.cli.partial_metadata.readable_partitions import readable
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
 from rlmm.errors import ConfigError, InvalidArgument, LogError
+from rlmm.inspection.event_filter import VERDICTS
 from rlmm.inspection.event_stream import followed, merged, readers_of
 from rlmm.inspection.source_status import StateSourceKind
-from rlmm.views.event import event_view
+from rlmm.views.event import EventView, event_view
+from rlmm.views.values import Count, PlaceOffsets, ViewObject, choice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
@@ -37,6 +43,21 @@ COLUMNS = (
 )
 
 
+class EventsHead(LogHead):
+    knows_verdicts: bool
+
+
+class EventsFoot(ViewObject):
+    """The sums of `rlmm events` and `rlmm history`."""
+
+    as_of_offsets: Annotated[
+        PlaceOffsets, Meta(description="The last offset that was read, -1 for none.")
+    ]
+    events: Count
+    verdicts: dict[Annotated[str, choice([*VERDICTS, "not-judged"])], Count]
+    notes: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class EventsQuestion:
     """Which events are asked for."""
@@ -52,38 +73,36 @@ class EventsQuestion:
 
     @property
     def is_of_one(self) -> bool:
-        """Whether one user partition, or one segment, is meant."""
         return self.wanted.segment is not None or self.wanted.partitions.is_of_one
 
 
 @dataclass(slots=True)
 class _Shown:
-    """What was read, and what was shown of it."""
+    """The readers, and the counts of the events that were shown."""
 
     readers: Mapping[int, EventReader]
     knows_verdicts: bool
     there: ReadablePartitions
     is_mentioned: bool = False
-    """Whether there was anything about what is meant, also of what is left out."""
+    """Whether any event is about the subject, shown or not."""
     counts: dict[str, int] = field(default_factory=dict)
 
-    def view(self, happened: EventRecord) -> View:
-        """As it is shown, and counted."""
+    def view(self, happened: EventRecord) -> EventView:
+        """Return *happened* as it is shown, and count it."""
         item = event_view(happened, knows_verdict=self.knows_verdicts)
-        word = str(item["verdict"] or "not-judged")
+        word = item.verdict or "not-judged"
         self.counts[word] = self.counts.get(word, 0) + 1
         return item
 
-    def foot(self) -> View:
-        """What is known when all is read."""
-        return {
-            "as_of_offsets": {
-                str(place): one.position - 1 for place, one in sorted(self.readers.items())
-            },
-            "events": sum(self.counts.values()),
-            "verdicts": dict(sorted(self.counts.items())),
-            "notes": list(self._notes()),
-        }
+    def foot(self) -> EventsFoot:
+        return EventsFoot(
+            as_of_offsets=offsets_before(
+                {place: reader.position for place, reader in self.readers.items()}
+            ),
+            events=sum(self.counts.values()),
+            verdicts=dict(sorted(self.counts.items())),
+            notes=list(self._notes()),
+        )
 
     def _notes(self) -> Iterator[str]:
         yield from self.there.notes()
@@ -96,7 +115,6 @@ class _Shown:
 
 
 async def events_answer(looking: QueryContext, *, asking: EventsQuestion) -> CommandAnswer:
-    """The events of some metadata partitions, or of all, by the time of their records."""
     looking = _require_meaning(looking_up_to(looking, asking.to), asking)
     log = looking.source.log
     identity = await log.identity(timeout_s=looking.timeout_s)
@@ -118,26 +136,21 @@ async def events_answer(looking: QueryContext, *, asking: EventsQuestion) -> Com
         for reader in readers.values():
             async for _ in reader.happened():
                 pass
-        views = _views(_followed(looking, readers, asking), shown, asking.limit)
+        told = _followed(looking, readers, asking)
     else:
-        views = _views(_told(looking, readers, asking, firsts, shown), shown, asking.limit)
-        if not asking.follows:  # all that takes its time is done before anything is printed
-            views = _with_first(await anext(views, None), views)
-            if there.troubles and not shown.is_mentioned:
-                raise there.not_found(looking, "it")
+        told = _told(looking, readers, asking, firsts, shown)
+    views = _views(first_of(told, asking.limit), shown)
+    if not asking.follows:  # all that takes its time is done before anything is printed
+        views = with_first(await anext(views, None), views)
+        if there.troubles and not shown.is_mentioned:
+            raise there.not_found(looking, "it")
     return CommandAnswer(
         "events",
         COLUMNS,
         views,
-        {
-            "source": str(looking.source.kind),
-            "where": looking.source.where,
-            "cluster_id": identity.cluster_id,
-            "topic_id": str(identity.topic_id),
-            "knows_verdicts": asking.knows_verdicts,
-        },
+        EventsHead(**log_fields(looking, identity), knows_verdicts=asking.knows_verdicts),
         foot=shown.foot,
-        summary=partial(_summary, told=there.notes()),
+        summary=partial(events_summary, told=there.notes()),
     )
 
 
@@ -177,7 +190,6 @@ async def _told(
     firsts: Mapping[int, int],
     shown: _Shown,
 ) -> AsyncGenerator[EventRecord]:
-    """What is there, and then, where that is wanted, what comes."""
     streams = [
         _wanted(reader, asking, firsts.get(place, 0), shown) for place, reader in readers.items()
     ]
@@ -214,31 +226,15 @@ async def _followed(
                 yield one
 
 
-async def _views(
-    told: AsyncGenerator[EventRecord], shown: _Shown, limit: int | None
-) -> AsyncGenerator[View]:
-    left = -1 if limit is None else limit
+async def _views(told: AsyncGenerator[EventRecord], shown: _Shown) -> AsyncGenerator[EventView]:
     async with aclosing(told):
         async for happened in told:
             yield shown.view(happened)
-            left -= 1
-            if left == 0:
-                return
 
 
-async def _with_first(first: View | None, views: AsyncGenerator[View]) -> AsyncGenerator[View]:
-    async with aclosing(views):
-        if first is not None:
-            yield first
-            async for item in views:
-                yield item
-
-
-def _summary(document: View, *, told: Collection[str]) -> Sequence[str]:
-    """*told* are notes that were on standard error before, whatever the output is."""
+def events_summary(document: View, *, told: Collection[str]) -> Sequence[str]:
+    """Sum up a document without *told*, the notes that were on standard error before."""
     verdicts, notes = document["verdicts"], document["notes"]
-    assert isinstance(verdicts, dict), verdicts
-    assert isinstance(notes, list), notes
     said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     return [
         f"{document['events']} events" + (f": {said}" if said else ""),

@@ -33,7 +33,7 @@ _OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "
 @click.option(
     "--no-history",
     is_flag=True,
-    help="Do not read the log: quicker, and says nothing of what happened.",
+    help="Do not read the log: quicker, without the history.",
 )
 @click.option("--check-objects", is_flag=True, help="Look whether the objects are whole.")
 @click.option(

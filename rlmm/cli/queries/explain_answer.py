@@ -1,13 +1,16 @@
-"""What `rlmm explain` asks, and how it is answered."""
+"""The answer of `rlmm explain`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta, structs
+
+from rlmm.cli.common.answer_header import SourceHead, source_fields
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.log_range import require_places
-from rlmm.cli.common.object_places import object_places
+from rlmm.cli.common.object_places import ObjectCheckView, ObjectKeys, object_places
 from rlmm.cli.printing.answer import CommandAnswer
 from rlmm.cli.queries.explain_text import explain_text
 from rlmm.cli.queries.finding_answer import COLUMNS
@@ -29,7 +32,15 @@ from rlmm.inspection.offset_history import OffsetHistory
 from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.ids import TopicIdPartition
-from rlmm.views.explanation import explanation_view, offsets_view, story_view
+from rlmm.views.explanation import (
+    ExplanationView,
+    LogEndsView,
+    OffsetHistoryView,
+    explanation_view,
+    offsets_view,
+    story_view,
+)
+from rlmm.views.values import Count, UuidText, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,12 +51,37 @@ if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.selectors import PartitionLabel
     from rlmm.metadata.shard import Shard
-    from rlmm.views.values import View
+
+
+class WholeExplanationView(ExplanationView):
+    """The explanation with what store, cluster and log tell; null where they were not asked."""
+
+    objects: ObjectKeys | None
+    checked: ObjectCheckView | None
+    cluster: LogEndsView | None
+    history: OffsetHistoryView | None
+
+
+class ExplainedOffset(ViewObject):
+    topic: str | None
+    partition: int
+    topic_id: UuidText | None
+    offset: Count
+    epoch: int | None
+
+
+class ExplainHead(SourceHead):
+    asked: ExplainedOffset
+    explained: Annotated[
+        WholeExplanationView | None,
+        Meta(description="Null where nothing is known of the user partition."),
+    ]
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuestion:
-    """What is to be explained, and how far it is to be looked into."""
+    """The offset to explain, and the sources to read for it."""
 
     label: PartitionLabel
     offset: int
@@ -60,14 +96,13 @@ class ExplainQuestion:
 
 @dataclass(slots=True)
 class _Known:
-    """What was found out on the way."""
+    """The facts that were collected, and notes for the operator."""
 
     facts: ExplainFacts
     notes: list[str] = field(default_factory=list)
 
 
 async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> CommandAnswer:
-    """Why an offset is found, or is not, and what becomes of it."""
     known = _Known(ExplainFacts(_now_ms(looking)))
     if looking.bound.offsets:
         identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
@@ -77,7 +112,7 @@ async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> C
     if partition is None:
         label = str(asking.label)
         found = list(of_unknown(label, asking.offset, known.facts))
-        return _answer(looking, asking, None, found, known, {})
+        return _answer(looking, asking, None, found, known, None)
     place = await looking.place_of(partition)
     await _ask_offsets(looking, partition, known)
     not_read = await _not_read(looking, partition, place, asking, known)
@@ -86,54 +121,52 @@ async def explain_answer(looking: QueryContext, *, asking: ExplainQuestion) -> C
     except (NotReady, NotAssigned, LogError):
         if not not_read:
             raise
-        return _answer(looking, asking, partition, not_read, known, {})
+        return _answer(looking, asking, partition, not_read, known, None)
     if shard is None or not shard.knows(partition):
         await _look_for_others(looking, asking.label, partition, known)
         unknown = of_unknown(_short(partition), asking.offset, known.facts)
         others = of_topic(partition, known.facts)
-        return _answer(looking, asking, partition, [*not_read, *unknown, *others], known, {})
+        return _answer(looking, asking, partition, [*not_read, *unknown, *others], known, None)
     explained = explain(shard, partition, asking.offset, asking.epoch, known.facts)
     findings = [*not_read, *explained.findings]
     objects, checked = await _objects(explained, asking, findings, known)
-    view = {
-        **explanation_view(explained, place),
-        "objects": objects,
-        "checked": checked,
-        "cluster": offsets_view(known.facts.offsets),
-        "history": story_view(known.facts.story),
-    }
+    view = WholeExplanationView(
+        **structs.asdict(explanation_view(explained, place)),
+        objects=objects,
+        checked=checked,
+        cluster=offsets_view(known.facts.offsets),
+        history=story_view(known.facts.story),
+    )
     return _answer(looking, asking, partition, findings, known, view)
 
 
 def _now_ms(looking: QueryContext) -> int:
-    """What time it is at the moment that is asked about."""
     return looking.now_ms if looking.bound.time_ms is None else looking.bound.time_ms
 
 
 def _answer(
     looking: QueryContext, asking: ExplainQuestion, partition: TopicIdPartition | None,
-    findings: Sequence[Finding], known: _Known, explained: View,
+    findings: Sequence[Finding], known: _Known,
+    explained: WholeExplanationView | None,
 ) -> CommandAnswer:  # fmt: skip
     label = asking.label
+    topic_id = label.topic_id if partition is None else partition.topic_id
     return CommandAnswer(
         "explanation",
         COLUMNS,
         [one.view() for one in findings],
-        head={
-            "source": str(looking.source.kind),
-            "where": looking.source.where,
-            "asked": {
-                "topic": label.topic if partition is None else partition.topic,
-                "partition": label.partition,
-                "topic_id": str(partition.topic_id if partition is not None else label.topic_id)
-                if partition is not None or label.topic_id is not None
-                else None,
-                "offset": asking.offset,
-                "epoch": asking.epoch,
-            },
-            "explained": explained or None,
-            "notes": known.notes,
-        },
+        head=ExplainHead(
+            **source_fields(looking),
+            asked=ExplainedOffset(
+                topic=label.topic if partition is None else partition.topic,
+                partition=label.partition,
+                topic_id=None if topic_id is None else str(topic_id),
+                offset=asking.offset,
+                epoch=asking.epoch,
+            ),
+            explained=explained,
+            notes=known.notes,
+        ),
         text=explain_text,
         exit_code=EXIT_FOUND if any(one.kind.severity > Severity.NOTE for one in findings) else 0,
     )
@@ -146,8 +179,8 @@ async def _partition(
     looking: QueryContext, asking: ExplainQuestion, known: _Known
 ) -> TopicIdPartition | None:
     """
-    The user partition that is meant: of several topics of the name that of the cluster, else the
-    one that is not deleted and has the newest event. None where nothing is known of any.
+    Return the user partition of the label: of several topics with the name that of the cluster,
+    else one that is not deleted, with the newest event. None where none is known.
     """
     label = asking.label
     if label.whole is not None:
@@ -174,7 +207,6 @@ async def _partition(
 async def _look_for_others(
     looking: QueryContext, label: PartitionLabel, partition: TopicIdPartition, known: _Known
 ) -> None:
-    """Topics of the same name, where nothing is known of the one that is meant."""
     if label.topic_id is None and not known.facts.same_name:
         summaries = await _of_name(looking, label, known, is_needed=False)
         others = tuple(one.partition for one in summaries if one.partition != partition)
@@ -185,8 +217,8 @@ async def _of_name(
     looking: QueryContext, label: PartitionLabel, known: _Known, *, is_needed: bool
 ) -> list[PartitionSummary]:
     """
-    Every user partition of that name. Where none is known, and not all metadata partitions are
-    ready, raises `NotReady` if one *is needed*; else a note says so.
+    Return every user partition of that name. Where none is known and not all metadata partitions
+    are ready, raises `NotReady` if one *is needed*, and notes it otherwise.
     """
     try:
         return [one for one in await looking.known(label) if label.names(one.partition)]
@@ -203,7 +235,6 @@ def _short(partition: TopicIdPartition) -> str:
 
 
 def _liveliness(summary: PartitionSummary) -> tuple[bool, bool, int]:
-    """Of several topics of a name the one that is probably meant has most of this."""
     delete = summary.delete
     return delete is None, summary.segments > 0, summary.segments
 
@@ -215,7 +246,6 @@ async def _not_read(
     asking: ExplainQuestion,
     known: _Known,
 ) -> list[Finding]:
-    """Whether the source answers for the metadata partition at all."""
     standing = await looking.source.standing()
     found = next((one for one in standing.places if one.metadata_partition == place), None)
     if not standing.places or found is None or found.is_caught_up:
@@ -248,7 +278,6 @@ async def _state(
     asking: ExplainQuestion,
     known: _Known,
 ) -> Shard | None:
-    """The state of the partition, and its story where the log may be read."""
     if asking.reads_history:
         try:
             return await _read_log(looking, partition, place, asking, known)
@@ -284,7 +313,7 @@ async def _read_log(
 
 
 async def _ask_cluster(looking: QueryContext, label: PartitionLabel, known: _Known) -> None:
-    """What the cluster says of the topic; of the past it knows nothing."""
+    """Ask the cluster about the topic; it knows nothing of a past moment."""
     cluster = looking.source.cluster
     if cluster is None or not looking.is_now or label.topic is None:
         if cluster is not None and not looking.is_now:
@@ -300,7 +329,7 @@ async def _ask_cluster(looking: QueryContext, label: PartitionLabel, known: _Kno
 
 
 async def _ask_offsets(looking: QueryContext, partition: TopicIdPartition, known: _Known) -> None:
-    """The ends of its log; of a topic that is gone nobody knows any."""
+    """Ask for the ends of the log; a deleted topic has none."""
     cluster, topic = looking.source.cluster, known.facts.topic
     if cluster is None or topic is None or topic.topic_id != partition.topic_id:
         return
@@ -314,9 +343,8 @@ async def _ask_offsets(looking: QueryContext, partition: TopicIdPartition, known
 
 async def _objects(
     explained: Explanation, asking: ExplainQuestion, findings: list[Finding], known: _Known
-) -> tuple[dict[str, str] | None, View | None]:
-    """The keys of the objects of what was found, and, where that is asked for, whether they are
-    there."""
+) -> tuple[ObjectKeys | None, ObjectCheckView | None]:
+    """Return the keys of the objects that were found, and their state where it was asked for."""
     segment = explained.found
     if segment is None:
         return None, None

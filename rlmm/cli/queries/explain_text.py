@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rlmm.base.time_text import duration_text
+from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.printing.cells import epochs_text, size_text, state_text
 from rlmm.cli.queries.event_text import time_text, whole_text
 
@@ -27,7 +28,6 @@ def explain_text(document: View) -> Iterator[str]:
     asked: Any = document["asked"]
     explained: Any = document["explained"]
     findings: Any = document["items"]
-    notes: Any = document["notes"]
     yield f"{asked['topic'] or asked['topic_id']}-{asked['partition']}@{asked['offset']} " + (
         _verdict(explained, findings)
     )
@@ -37,10 +37,9 @@ def explain_text(document: View) -> Iterator[str]:
     for finding in findings:
         yield ""
         yield from _finding(finding)
-    if notes:
+    if document["notes"]:
         yield ""
-    for note in notes:
-        yield f"note: {note}"
+    yield from note_lines(document)
 
 
 def _verdict(explained: Any, findings: Any) -> str:

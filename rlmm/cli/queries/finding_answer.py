@@ -1,18 +1,32 @@
-"""Findings as an answer: one object each for programs, one block for each kind for people."""
+"""Findings as an answer: for programs an object each, for people a block of text each kind."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.printing.answer import Column, CommandAnswer
 from rlmm.findings.finding import Severity
+from rlmm.views.values import ViewObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rlmm.findings.finding import Finding
     from rlmm.views.values import View
+
+
+class FindingTotals(ViewObject):
+    errors: int
+    warnings: int
+    notes: int
+
+
+class FindingsFoot(ViewObject):
+    totals: FindingTotals
+
 
 COLUMNS = (
     Column("severity", "SEVERITY"),
@@ -26,11 +40,11 @@ _SHOWN_MAX = 20
 
 
 def finding_answer(
-    kind: str, findings: Iterable[Finding], head: Mapping[str, object], *, is_strict: bool = False
+    kind: str, findings: Iterable[Finding], head: ViewObject, *, is_strict: bool = False
 ) -> CommandAnswer:
     """
-    *findings*, the worst first. The exit code is 1 where there is more than a note, or, when
-    *is_strict*, anything at all.
+    Return *findings*, the worst first. The exit code is 1 where one is more than a note; where
+    *is_strict*, a note counts as well.
     """
     ordered = sorted(findings, key=lambda one: (-one.kind.severity, one.kind.code))
     worst = max((one.kind.severity for one in ordered), default=None)
@@ -40,42 +54,32 @@ def finding_answer(
         COLUMNS,
         [one.view() for one in ordered],
         head=head,
-        foot=lambda: {"totals": _totals(ordered)},
+        foot=lambda: FindingsFoot(_totals(ordered)),
         text=_text,
         exit_code=EXIT_FOUND if worst is not None and worst >= least else 0,
     )
 
 
-def _totals(findings: Sequence[Finding]) -> dict[str, int]:
-    return {
-        f"{severity}s": sum(one.kind.severity is severity for one in findings)
-        for severity in sorted(Severity, reverse=True)
-    }
+def _totals(findings: Sequence[Finding]) -> FindingTotals:
+    counts = Counter(one.kind.severity for one in findings)
+    return FindingTotals(counts[Severity.ERROR], counts[Severity.WARNING], counts[Severity.NOTE])
 
 
 def _text(document: View) -> Iterator[str]:
     items = document["items"]
-    assert isinstance(items, list)
     by_code: dict[str, list[View]] = {}
     for item in items:
         by_code.setdefault(str(item["code"]), []).append(item)
-    for note in _notes(document):
-        yield f"note: {note}"
+    yield from note_lines(document)
     for code, those in by_code.items():
         yield from _block(code, those)
     totals = document["totals"]
-    assert isinstance(totals, dict)
     said = ", ".join(
         f"{count} {name if count > 1 else name.removesuffix('s')}"
         for name, count in totals.items()
         if count
     )
     yield said or "nothing found"
-
-
-def _notes(document: View) -> list[object]:
-    notes = document.get("notes")
-    return notes if isinstance(notes, list) else []
 
 
 def _block(code: str, those: Sequence[View]) -> Iterator[str]:

@@ -59,7 +59,7 @@ def history(
     Show every event about a segment or a user partition, and what became of it.
 
     Times are those of the records. What the state machine refused is there with its reason, and
-    so is what nobody understands and names the segment in its bytes; of deleted segments all is
+    so is a record that cannot be decoded and has the id in its bytes; of deleted segments all is
     there as well. An event that takes the place of another segment in look-ups says of which one.
     A running service tells its log to the role admin alone.
 

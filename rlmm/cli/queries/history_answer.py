@@ -1,38 +1,41 @@
-"""What `rlmm history` asks, and how it is answered."""
+"""The answer of `rlmm history`."""
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Meta
+
+from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
+from rlmm.cli.common.item_streams import first_of, last_of, with_first
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
 from rlmm.cli.partial_metadata.readable_partitions import ReadablePartitions, readable
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, time_text, whole_text
+from rlmm.cli.queries.events_answer import EventsFoot, events_summary
 from rlmm.cli.queries.segments_answer import segments_of
 from rlmm.errors import InvalidArgument, NotFound, NotReady
 from rlmm.inspection.history import EventHistory, HistorySubject
 from rlmm.inspection.log_scan import find_mention
 from rlmm.inspection.replay import PartitionReplay
-from rlmm.inspection.segment_filter import SegmentFilter
+from rlmm.inspection.segment_search import SegmentFilter
 from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.log.protocol import LogBounds
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition
-from rlmm.views.event import line_view
+from rlmm.views.event import HistoryLineView, line_view
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.history import HistoryLine
     from rlmm.inspection.selectors import MomentSelector
     from rlmm.metadata.ids import Uuid
-    from rlmm.views.values import View
 
 _NAMED_MAX = 5
 """Ids that a message names."""
@@ -53,30 +56,33 @@ OF_PARTITION = (
 )
 
 
+class HistoryHead(LogHead):
+    sought: Annotated[str, Meta(description="The segment or the partition, as it was named.")]
+
+
 @dataclass(slots=True)
 class _Read:
-    """What was read for an answer, and what was found there."""
+    """The offsets that were read, and the counts of the lines that were shown."""
 
-    offsets: dict[int, int] = field(default_factory=dict)
-    """By metadata partition: the last offset that was read."""
+    positions: dict[int, int] = field(default_factory=dict)
+    """The offset behind the last that was read, by metadata partition."""
     log_starts: dict[int, int] = field(default_factory=dict)
     there: ReadablePartitions = field(default_factory=lambda: ReadablePartitions(()))
     """Where it was looked for."""
     is_mentioned: bool = False
-    """Whether there was anything at all, also before what is shown."""
+    """Whether any event is about the subject, shown or not."""
     counts: dict[str, int] = field(default_factory=dict)
 
-    def count(self, item: View) -> None:
-        verdict = str(item["verdict"])
+    def count(self, item: HistoryLineView) -> None:
+        verdict = str(item.verdict)
         self.counts[verdict] = self.counts.get(verdict, 0) + 1
 
-    def foot(self) -> View:
-        """What is known when all is read."""
-        return {
-            "as_of_offsets": {str(place): last for place, last in sorted(self.offsets.items())},
-            "events": sum(self.counts.values()),
-            "verdicts": dict(sorted(self.counts.items())),
-            "notes": [
+    def foot(self) -> EventsFoot:
+        return EventsFoot(
+            as_of_offsets=offsets_before(self.positions),
+            events=sum(self.counts.values()),
+            verdicts=dict(sorted(self.counts.items())),
+            notes=[
                 *self.there.notes(),
                 *(
                     f"the log of metadata partition {place} begins at offset {start}: what was "
@@ -86,7 +92,7 @@ class _Read:
                     if start > 0
                 ),
             ],
-        }
+        )
 
 
 async def history_answer(
@@ -100,7 +106,7 @@ async def history_answer(
     place: int | None = None,
 ) -> CommandAnswer:
     """
-    Every event about *what*, in the order of its offsets. Raises `NotFound` where the log has
+    Return every event about *what* in the order of offsets. Raises `NotFound` where the log has
     none.
     """
     looking, read = looking_up_to(looking, to), _Read()
@@ -110,9 +116,9 @@ async def history_answer(
     chronicles = await _chronicles(looking, what, count, place, read)
     views = _views(looking, chronicles, first_offsets(begin, chronicles), begin, read)
     if last is not None:
-        views = _newest(views, last)
+        views = last_of(views, last)
     elif limit is not None:
-        views = _first(views, limit)
+        views = first_of(views, limit)
     first = await anext(views, None)  # so that all searching is done before anything is printed
     if not read.is_mentioned and read.there.troubles:
         raise read.there.not_found(looking, str(what))
@@ -123,16 +129,10 @@ async def history_answer(
     return CommandAnswer(
         "history",
         OF_SEGMENT if is_segment else OF_PARTITION,
-        _with_first(first, views, read),
-        {
-            "source": str(looking.source.kind),
-            "where": looking.source.where,
-            "cluster_id": identity.cluster_id,
-            "topic_id": str(identity.topic_id),
-            "sought": str(what),
-        },
+        _counted(with_first(first, views), read),
+        HistoryHead(**log_fields(looking, identity), sought=str(what)),
         foot=read.foot,
-        summary=partial(_summary, told=read.there.notes()),
+        summary=partial(events_summary, told=read.there.notes()),
     )
 
 
@@ -143,7 +143,6 @@ async def _chronicles(
     looking: QueryContext, what: PartitionLabel | SegmentLabel, count: int, place: int | None,
     read: _Read,
 ) -> dict[int, EventHistory]:  # fmt: skip
-    """What makes the history, for each metadata partition that may have some of it."""
     label = what.partition if isinstance(what, SegmentLabel) else what
     uuid = await _whole_id(looking, what) if isinstance(what, SegmentLabel) else None
     sought = HistorySubject(segment=uuid)
@@ -174,8 +173,8 @@ async def _chronicles(
 
 async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[int]:
     """
-    The metadata partitions of the user partitions that are known now by that name; none where not
-    all are ready: the log itself has them all.
+    Return the metadata partitions of user partitions with that name; none where some are not ready,
+    because the log itself has them all.
     """
     try:
         now = await looking.source.now(wait_s=looking.wait_s, progress=looking.progress)
@@ -187,8 +186,8 @@ async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[in
 
 async def _whole_id(looking: QueryContext, label: SegmentLabel) -> Uuid:
     """
-    The id that is meant. What an id begins with is looked for among the segments that are there
-    now: raises `NotFound`, or `InvalidArgument` where several begin with it.
+    Return the whole id. The beginning of an id is looked up among the present segments: raises
+    `NotFound`, or `InvalidArgument` where several begin with it.
     """
     if label.uuid is not None:
         return label.uuid
@@ -211,7 +210,6 @@ async def _whole_id(looking: QueryContext, label: SegmentLabel) -> Uuid:
 async def _nothing(
     looking: QueryContext, what: PartitionLabel | SegmentLabel, place: int | None
 ) -> NotFound:
-    """Says where it may have been."""
     msg = f"no event about {what} is in the log"
     log, timeout_s = looking.source.log, looking.timeout_s
     count = (await log.identity(timeout_s=timeout_s)).partition_count
@@ -234,8 +232,8 @@ async def _nothing(
 async def _views(
     looking: QueryContext, chronicles: Mapping[int, EventHistory], firsts: Mapping[int, int],
     begin: MomentSelector | None, read: _Read,
-) -> AsyncGenerator[View]:  # fmt: skip
-    """The lines from *begin* on, one metadata partition after the other."""
+) -> AsyncGenerator[HistoryLineView]:  # fmt: skip
+    """Yield the lines from *begin* on, one metadata partition after the other."""
     for place, chronicle in sorted(chronicles.items()):
         bound = looking.bound_of(chronicles.keys())
         replay = PartitionReplay(looking.source.log, place, bound, timeout_s=looking.timeout_s)
@@ -257,7 +255,7 @@ async def _lines(
     async with aclosing(replay.chunks()) as chunks:
         async for chunk in chunks:
             read.log_starts[place] = replay.log_start
-            read.offsets[place] = chunk.next_offset - 1
+            read.positions[place] = chunk.next_offset
             if looking.progress is not None and not read.is_mentioned:
                 looking.progress(place, chunk.next_offset, replay.end)
             for happened in chunk.happened(chronicle.wanted):
@@ -266,48 +264,13 @@ async def _lines(
                     read.is_mentioned = True
                     yield line
     read.log_starts[place] = replay.log_start
-    read.offsets[place] = replay.end - 1
+    read.positions[place] = replay.end
 
 
-async def _first(views: AsyncGenerator[View], limit: int) -> AsyncGenerator[View]:
+async def _counted(
+    views: AsyncGenerator[HistoryLineView], read: _Read
+) -> AsyncGenerator[HistoryLineView]:
     async with aclosing(views):
-        async for item in views:
-            yield item
-            limit -= 1
-            if limit == 0:
-                return
-
-
-async def _newest(views: AsyncGenerator[View], last: int) -> AsyncGenerator[View]:
-    """The last ones; no more than these are held."""
-    held: deque[View] = deque(maxlen=last)
-    async with aclosing(views):
-        async for item in views:
-            held.append(item)
-    for item in held:
-        yield item
-
-
-async def _with_first(
-    first: View | None, views: AsyncGenerator[View], read: _Read
-) -> AsyncGenerator[View]:
-    async with aclosing(views):
-        if first is None:
-            return
-        read.count(first)
-        yield first
         async for item in views:
             read.count(item)
             yield item
-
-
-def _summary(document: View, *, told: Collection[str]) -> Sequence[str]:
-    """*told* are notes that were on standard error before, whatever the output is."""
-    verdicts, notes = document["verdicts"], document["notes"]
-    assert isinstance(verdicts, dict), verdicts
-    assert isinstance(notes, list), notes
-    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    return [
-        f"{document['events']} events" + (f": {said}" if said else ""),
-        *(one for one in notes if one not in told),
-    ]

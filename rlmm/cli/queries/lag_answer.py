@@ -1,12 +1,21 @@
-"""What `rlmm lag` and `rlmm offsets` ask, and how they are answered."""
+"""The answers of `rlmm lag` and `rlmm offsets`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from rlmm.base.time_text import duration_text
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    all_segments,
+    moment_fields,
+    note_lines,
+    partitions_in_place,
+)
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
@@ -16,17 +25,85 @@ from rlmm.inspection.lag import disks, lag_of, local_sizes
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.retention.segment_lineage import finished_of, lineage_of
-from rlmm.views.segment import partition_view
+from rlmm.views.segment import PartitionView, partition_fields
+from rlmm.views.values import Number, ViewObject, age_ms_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, TopicFacts
-    from rlmm.inspection.lag import DiskOutlook, PartitionLag
+    from rlmm.inspection.lag import PartitionLag
     from rlmm.inspection.moment import Moment
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.views.values import View
+
+
+class LagView(PartitionView):
+    """How far the copies of a user partition are behind its log."""
+
+    log_start: int | None
+    local_start: int | None
+    log_end: int | None
+    last_stable: int | None
+    tier_start: int | None
+    tier_end: int | None
+    tier_end_of_broker: int | None
+    leader_differs: bool
+    lag_offsets: int | None
+    lag_s: Number | None
+    last_copied_ms: int | None
+    open_copies: int
+    local_bytes: int | None
+    only_local_bytes: int | None
+    rate_bytes_s: Number
+
+
+class DiskView(ViewObject):
+    """A log folder of a broker, and when it is full if copies stood still."""
+
+    broker: int
+    path: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    tiered_bytes: int
+    rate_bytes_s: Number
+    full_in_s: Number | None
+
+
+class LagHead(MomentHead):
+    rate_window_ms: int
+    notes: Notes = UNSET
+
+
+class LagTotals(ViewObject):
+    partitions: int
+    lag_offsets: int
+    only_local_bytes: int
+    leaders_differ: int
+    first_full_in_s: Number | None
+
+
+class LagFoot(ViewObject):
+    totals: LagTotals
+
+
+class OffsetsView(PartitionView):
+    """The ends of the log and of the tier; null where the cluster was not asked."""
+
+    tier_start: int | None
+    tier_end: int | None
+    earliest: int | None = None
+    earliest_local: int | None = None
+    latest_tiered: int | None = None
+    earliest_pending_upload: int | None = None
+    last_stable: int | None = None
+    latest: int | None = None
+
+
+class OffsetsHead(MomentHead):
+    is_told_by_cluster: bool
+    notes: Notes = UNSET
+
 
 _LAG_COLUMNS = (
     Column("topic", "TOPIC"),
@@ -71,7 +148,6 @@ _OFFSET_COLUMNS = (
 async def lag_answer(
     looking: QueryContext, *, topic: str | None, window_ms: int, shows_disks: bool
 ) -> CommandAnswer:
-    """How far each user partition of a tiered topic is behind."""
     cluster = required_cluster(looking, "lag")
     # A disk fills with what others follow as well, so of disks nothing is told without these.
     moment = await (looking.whole() if shows_disks else looking.moment())
@@ -88,44 +164,43 @@ async def lag_answer(
     known = {one.partition for one in await partitions_in_place(moment, notes)}
     rows = [
         lag_of(
-            one, await _segments(moment, one) if one in known else [], offsets.get(one),
+            one, await all_segments(moment, one) if one in known else [], offsets.get(one),
             sizes.get((one.topic, one.partition)), window,
         )
         for one in partitions
     ]  # fmt: skip
     rates = {(one.partition.topic, one.partition.partition): one.rate_bytes_s for one in rows}
     outlooks = disks(dirs, rates)
-    items = [_disk_view(one) for one in outlooks] if shows_disks else [
-        _lag_view(one, looking.now_ms) for one in rows
-    ]  # fmt: skip
-    totals = {
-        "partitions": len(rows),
-        "lag_offsets": sum(one.lag_offsets or 0 for one in rows),
-        "only_local_bytes": sum(one.only_local_bytes or 0 for one in rows),
-        "leaders_differ": sum(one.is_told_otherwise for one in rows),
-        "first_full_in_s": min(
+    items: list[DiskView] | list[LagView] = (
+        [DiskView(**asdict(one), full_in_s=one.full_in_s) for one in outlooks]
+        if shows_disks
+        else [_lag_view(one, looking.now_ms) for one in rows]
+    )
+    totals = LagTotals(
+        partitions=len(rows),
+        lag_offsets=sum(one.lag_offsets or 0 for one in rows),
+        only_local_bytes=sum(one.only_local_bytes or 0 for one in rows),
+        leaders_differ=sum(one.is_told_otherwise for one in rows),
+        first_full_in_s=min(
             (one.full_in_s for one in outlooks if one.full_in_s is not None), default=None
         )
         if is_of_all(moment)
         else None,
-    }
-    head: dict[str, object] = {**moment_head(looking, moment), "rate_window_ms": window_ms}
-    if notes:
-        head["notes"] = notes
+    )
+    head = LagHead(**moment_fields(looking, moment), rate_window_ms=window_ms, notes=notes or UNSET)
     return CommandAnswer(
         "disks" if shows_disks else "lag",
         _DISK_COLUMNS if shows_disks else _LAG_COLUMNS,
         items,
         head=head,
-        foot=lambda: {"totals": totals},
+        foot=lambda: LagFoot(totals),
         summary=_summary,
     )
 
 
 def _summary(document: View) -> Iterator[str]:
-    yield from _notes(document)
+    yield from note_lines(document)
     totals = document["totals"]
-    assert isinstance(totals, dict), totals
     yield (
         f"{totals['partitions']:,} partitions, {totals['lag_offsets']:,} offsets are not tiered, "
         f"about {size_text(totals['only_local_bytes'])}"
@@ -137,14 +212,7 @@ def _summary(document: View) -> Iterator[str]:
         yield f"if copies stood still, the first disk would be full in {duration_text(first_s)}"
 
 
-def _notes(document: View) -> Iterator[str]:
-    notes = document.get("notes")
-    for note in notes if isinstance(notes, list) else ():
-        yield f"note: {note}"
-
-
 async def offsets_answer(looking: QueryContext, *, topic: str | None) -> CommandAnswer:
-    """The ends of each log and of its tier."""
     moment = await looking.moment()
     cluster = looking.source.cluster if looking.is_now else None
     notes: list[str] = []
@@ -162,24 +230,25 @@ async def offsets_answer(looking: QueryContext, *, topic: str | None) -> Command
         partitions = list(dict.fromkeys([*held, *_looked_at(there, moment)]))
     items = []
     for one in sorted(partitions, key=lambda one: (one.topic, one.partition, one.topic_id)):
-        lineage = lineage_of(finished_of(await _segments(moment, one) if one in known else []))
+        lineage = lineage_of(finished_of(await all_segments(moment, one) if one in known else []))
         ends = told.get(one)
-        items.append({
-            **partition_view(one),
-            "tier_start": lineage.begins[0][1] if lineage.begins else None,
-            "tier_end": lineage.end,
-            **{name: None if ends is None else getattr(ends, name) for name in _ENDS},
-        })  # fmt: skip
-    head = {**moment_head(looking, moment), "is_told_by_cluster": cluster is not None}
-    if notes:
-        head["notes"] = notes
-    return CommandAnswer("offsets", _OFFSET_COLUMNS, items, head=head, summary=_notes)
-
-
-_ENDS = (
-    "earliest", "earliest_local", "latest_tiered", "earliest_pending_upload", "last_stable",
-    "latest",
-)  # fmt: skip
+        view = OffsetsView(
+            **partition_fields(one),
+            tier_start=lineage.begins[0][1] if lineage.begins else None,
+            tier_end=lineage.end,
+        )
+        if ends is not None:
+            view.earliest, view.earliest_local = ends.earliest, ends.earliest_local
+            view.latest_tiered, view.latest = ends.latest_tiered, ends.latest
+            view.earliest_pending_upload = ends.earliest_pending_upload
+            view.last_stable = ends.last_stable
+        items.append(view)
+    head = OffsetsHead(
+        **moment_fields(looking, moment),
+        is_told_by_cluster=cluster is not None,
+        notes=notes or UNSET,
+    )
+    return CommandAnswer("offsets", _OFFSET_COLUMNS, items, head=head, summary=note_lines)
 
 
 async def _tiered(
@@ -189,7 +258,6 @@ async def _tiered(
     list[TopicIdPartition],
     Mapping[TopicIdPartition, PartitionOffsets],
 ]:
-    """Tiered topics of the cluster that are meant, their partitions, and the ends of these."""
     topics = {
         name: one
         for name, one in (await cluster.topics()).items()
@@ -204,37 +272,27 @@ async def _tiered(
 
 
 def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[TopicIdPartition]:
-    """Those of *partitions* of which *moment* would know: of others "no tier" is not said."""
+    """Return those of *partitions* that *moment* covers."""
     count = moment.identity.partition_count
     return [one for one in partitions if place_of(one, count) in moment.positions]
 
 
-async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:
-    return [one async for page in moment.segments(partition) for one in page]
-
-
-def _lag_view(lag: PartitionLag, now_ms: int) -> View:
-    last_ms = lag.last_copied_ms
-    return {
-        **partition_view(lag.partition),
-        "log_start": lag.log_start,
-        "local_start": lag.local_start,
-        "log_end": lag.log_end,
-        "last_stable": lag.last_stable,
-        "tier_start": lag.tier_start,
-        "tier_end": lag.tier_end,
-        "tier_end_of_broker": lag.tier_end_of_broker,
-        "leader_differs": lag.is_told_otherwise,
-        "lag_offsets": lag.lag_offsets,
-        "lag_s": None if not lag.lag_offsets or last_ms is None
-        else max(0, now_ms - last_ms) / 1_000,
-        "last_copied_ms": last_ms,
-        "open_copies": lag.open_copies,
-        "local_bytes": lag.local_bytes,
-        "only_local_bytes": lag.only_local_bytes,
-        "rate_bytes_s": lag.rate_bytes_s,
-    }  # fmt: skip
-
-
-def _disk_view(disk: DiskOutlook) -> View:
-    return {**asdict(disk), "full_in_s": disk.full_in_s}
+def _lag_view(lag: PartitionLag, now_ms: int) -> LagView:
+    return LagView(
+        **partition_fields(lag.partition),
+        log_start=lag.log_start,
+        local_start=lag.local_start,
+        log_end=lag.log_end,
+        last_stable=lag.last_stable,
+        tier_start=lag.tier_start,
+        tier_end=lag.tier_end,
+        tier_end_of_broker=lag.tier_end_of_broker,
+        leader_differs=lag.is_told_otherwise,
+        lag_offsets=lag.lag_offsets,
+        lag_s=age_ms_s(lag.last_copied_ms, now_ms) if lag.lag_offsets else None,
+        last_copied_ms=lag.last_copied_ms,
+        open_copies=lag.open_copies,
+        local_bytes=lag.local_bytes,
+        only_local_bytes=lag.only_local_bytes,
+        rate_bytes_s=lag.rate_bytes_s,
+    )

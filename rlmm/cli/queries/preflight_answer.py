@@ -1,11 +1,19 @@
-"""What `rlmm preflight` asks, and how it is answered."""
+"""The answer of `rlmm preflight`."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from msgspec import UNSET, UnsetType
+
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    all_segments,
+    moment_fields,
+    partitions_in_place,
+)
 from rlmm.cli.queries.doctor_answer import required_cluster
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotReady
@@ -19,22 +27,27 @@ from rlmm.inspection.source_status import NOT_ASSIGNED
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.cluster_facts import ClusterFacts
     from rlmm.inspection.moment import Moment
-    from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
 
 _ENABLED = "remote.log.storage.system.enable"
 
 
+class PreflightHead(MomentHead):
+    topic: str
+    partitions: list[int]
+    to_brokers: list[int] | UnsetType = UNSET
+    notes: Notes = UNSET
+
+
 async def reassign_answer(
     looking: QueryContext, *, topic: str, partitions: str | None, to_brokers: str | None
 ) -> CommandAnswer:
-    """Whether new replicas would come up."""
     cluster = required_cluster(looking, "preflight reassign")
     facts = (await cluster.topics([topic])).get(topic)
     if facts is None:
@@ -59,19 +72,18 @@ async def reassign_answer(
         shard = await moment.state(one)
         is_found = partial(_is_found_by_stock, shard, one)
         findings += before_reassignment(one, shard.segments(one), end, epoch, is_found)
-    head = {
-        **moment_head(looking, moment),
-        "topic": topic,
-        "partitions": numbers,
-        "to_brokers": targets,
-    }
-    if notes:
-        head["notes"] = notes
+    head = PreflightHead(
+        **moment_fields(looking, moment),
+        topic=topic,
+        partitions=numbers,
+        to_brokers=targets,
+        notes=notes or UNSET,
+    )
     return finding_answer("preflight", findings, head)
 
 
 async def _moment_with(looking: QueryContext, chosen: Collection[TopicIdPartition]) -> Moment:
-    """The state of all; of a service that was not given all, of what *chosen* live in."""
+    """Return the state of all; of a service with an assignment that of the *chosen* partitions."""
     try:
         return await looking.whole()
     except NotReady as error:
@@ -81,7 +93,7 @@ async def _moment_with(looking: QueryContext, chosen: Collection[TopicIdPartitio
 
 
 async def delete_answer(looking: QueryContext, *, topic: str) -> CommandAnswer:
-    """What a deletion takes and leaves; of every topic id that has the name."""
+    """Judge a deletion for every topic id that has the name."""
     notes: list[str] = []
     moment = await looking.whole()  # topics that had the name before may be anywhere
     those = [
@@ -95,14 +107,13 @@ async def delete_answer(looking: QueryContext, *, topic: str) -> CommandAnswer:
             ends = dict(await looking.source.cluster.offsets(those))
         except LogError as error:
             notes.append(f"what brokers have as well is not known: {error}")
-    parts = [(await _segments(moment, one), ends.get(one)) for one in those]
-    head: dict[str, object] = {
-        **moment_head(looking, moment),
-        "topic": topic,
-        "partitions": [one.partition for one in those],
-    }
-    if notes:
-        head["notes"] = notes
+    parts = [(await all_segments(moment, one), ends.get(one)) for one in those]
+    head = PreflightHead(
+        **moment_fields(looking, moment),
+        topic=topic,
+        partitions=[one.partition for one in those],
+        notes=notes or UNSET,
+    )
     return finding_answer("preflight", before_deletion(topic, parts), head)
 
 
@@ -111,7 +122,7 @@ def _is_found_by_stock(shard: Shard, partition: TopicIdPartition, epoch: int, of
 
 
 async def _enabled(cluster: ClusterFacts, brokers: Collection[int]) -> dict[int, bool | None]:
-    """Which of *brokers* tier; None where that is not told."""
+    """Return which of *brokers* tier; None where a broker does not tell."""
     found: dict[int, bool | None] = {}
     for broker in brokers:
         try:
@@ -129,7 +140,3 @@ def _numbers(flag: str, text: str | None) -> list[int]:
     except ValueError as error:
         msg = f"{flag} {text!r} is no list of numbers: 0,1,2 is one"
         raise InvalidArgument(msg) from error
-
-
-async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:
-    return [one async for page in moment.segments(partition) for one in page]

@@ -1,9 +1,12 @@
-"""What `rlmm rehearse-compaction` asks, and how it is answered."""
+"""The answer of `rlmm rehearse-compaction`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import LogHead, Notes, log_fields, note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.errors import InvalidArgument, LogError
@@ -17,7 +20,8 @@ from rlmm.inspection.compaction_rehearsal import (
 )
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.retention.retention import number
-from rlmm.views.segment import segment_view
+from rlmm.views.segment import SegmentView, segment_view
+from rlmm.views.values import ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +29,40 @@ if TYPE_CHECKING:
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.compaction_rehearsal import CleaningRehearsal, CompactionHarm, FeatureLevel
     from rlmm.views.values import View
+
+
+class LevelView(ViewObject):
+    """The records that a level of the feature would leave and lose."""
+
+    level: int
+    cleanup_policy: str
+    keys: str
+    outlook: CompactionOutlook
+    wait_until_ms: int | None
+    records: int
+    kept: int
+    without_key: int
+    lost: int
+    changed: int
+    resurrected: int
+    lost_bytes: int
+
+
+class HarmView(ViewObject):
+    """A segment that a level of the feature would lose, change or bring back."""
+
+    level: int
+    keys: str
+    effect: CleaningEffect
+    metadata_partition: int
+    segment: SegmentView
+
+
+class RehearsalHead(LogHead):
+    retention_ms: int
+    metadata_partitions: list[int]
+    notes: Notes = UNSET
+
 
 _LEVEL_COLUMNS = (
     Column("level", "LEVEL", ValueFormat.NUMBER),
@@ -57,7 +95,6 @@ _WORST = (CompactionOutlook.UNSAFE, CompactionOutlook.WAIT, CompactionOutlook.SA
 async def rehearsal_answer(
     looking: QueryContext, *, partitions: str | None, retention_ms: int | None, shows_segments: bool
 ) -> CommandAnswer:
-    """What each level would leave, of all asked partitions together."""
     log, notes = looking.source.log, list[str]()
     identity = await log.identity(timeout_s=looking.timeout_s)
     places = _places(partitions, identity.partition_count)
@@ -75,25 +112,23 @@ async def rehearsal_answer(
                     progress=looking.progress,
                 )
             )  # fmt: skip
-    items = [_level_view(level, found) for level, found in done.items()]
-    if shows_segments:
-        items = [
+    items: list[LevelView] | list[HarmView] = (
+        [
             _harm_view(level, harm)
             for level, found in done.items()
             for one in found
             for harm in one.harms
         ]
+        if shows_segments
+        else [_level_view(level, found) for level, found in done.items()]
+    )
     is_harmed = any(one.harms for found in done.values() for one in found)
-    head: dict[str, object] = {
-        "source": str(looking.source.kind),
-        "where": looking.source.where,
-        "cluster_id": identity.cluster_id,
-        "topic_id": str(identity.topic_id),
-        "retention_ms": retention_ms,
-        "metadata_partitions": places,
-    }
-    if notes:
-        head["notes"] = notes
+    head = RehearsalHead(
+        **log_fields(looking, identity),
+        retention_ms=retention_ms,
+        metadata_partitions=places,
+        notes=notes or UNSET,
+    )
     return CommandAnswer(
         "rehearsal-segments" if shows_segments else "rehearsal",
         _SEGMENT_COLUMNS if shows_segments else _LEVEL_COLUMNS,
@@ -105,10 +140,7 @@ async def rehearsal_answer(
 
 
 def _summary(document: View) -> Iterator[str]:
-    """What the columns leave open."""
-    notes = document.get("notes")
-    for note in notes if isinstance(notes, list) else ():
-        yield f"note: {note}"
+    yield from note_lines(document)
     yield "keys: as they are written today, and as two proposals would write them"
 
 
@@ -127,7 +159,6 @@ def _places(text: str | None, count: int) -> list[int]:
 
 
 async def _told_retention_ms(looking: QueryContext, notes: list[str]) -> int:
-    """As the cluster says, else unlimited: that is Kafka's default for this topic."""
     cluster = looking.source.cluster
     if cluster is not None:
         try:
@@ -142,7 +173,7 @@ async def _told_retention_ms(looking: QueryContext, notes: list[str]) -> int:
     return FOR_EVER
 
 
-def _level_view(level: FeatureLevel, found: Sequence[CleaningRehearsal]) -> View:
+def _level_view(level: FeatureLevel, found: Sequence[CleaningRehearsal]) -> LevelView:
     harms = [harm for one in found for harm in one.harms]
     outlook = next(one for one in _WORST if any(each.outlook is one for each in found))
     waits = [one.wait_until_ms for one in found if one.wait_until_ms is not None]
@@ -150,29 +181,29 @@ def _level_view(level: FeatureLevel, found: Sequence[CleaningRehearsal]) -> View
     def count(effect: CleaningEffect) -> int:
         return sum(harm.effect is effect for harm in harms)
 
-    return {
-        "level": level.number,
-        "cleanup_policy": level.policy,
-        "keys": str(level.keys),
-        "outlook": str(outlook),
-        "wait_until_ms": max(waits) if waits and outlook is CompactionOutlook.WAIT else None,
-        "records": sum(one.records for one in found),
-        "kept": sum(one.kept for one in found),
-        "without_key": sum(one.without_key for one in found),
-        "lost": count(CleaningEffect.LOST),
-        "changed": count(CleaningEffect.CHANGED),
-        "resurrected": count(CleaningEffect.RESURRECTED),
-        "lost_bytes": sum(
+    return LevelView(
+        level=level.number,
+        cleanup_policy=level.policy,
+        keys=str(level.keys),
+        outlook=outlook,
+        wait_until_ms=max(waits) if waits and outlook is CompactionOutlook.WAIT else None,
+        records=sum(one.records for one in found),
+        kept=sum(one.kept for one in found),
+        without_key=sum(one.without_key for one in found),
+        lost=count(CleaningEffect.LOST),
+        changed=count(CleaningEffect.CHANGED),
+        resurrected=count(CleaningEffect.RESURRECTED),
+        lost_bytes=sum(
             one.segment.size_bytes for one in harms if one.effect is CleaningEffect.LOST
         ),
-    }
+    )
 
 
-def _harm_view(level: FeatureLevel, harm: CompactionHarm) -> View:
-    return {
-        "level": level.number,
-        "keys": str(level.keys),
-        "effect": str(harm.effect),
-        "metadata_partition": harm.metadata_partition,
-        "segment": segment_view(harm.segment),
-    }
+def _harm_view(level: FeatureLevel, harm: CompactionHarm) -> HarmView:
+    return HarmView(
+        level=level.number,
+        keys=str(level.keys),
+        effect=harm.effect,
+        metadata_partition=harm.metadata_partition,
+        segment=segment_view(harm.segment),
+    )

@@ -1,20 +1,23 @@
-"""What `rlmm segments describe` and `rlmm segments find` ask, and how they are answered."""
+"""The answers of `rlmm segments describe` and `rlmm segments find`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rlmm.cli.common.answer_header import moment_head
-from rlmm.cli.common.object_places import object_places, stored_fields
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from rlmm.cli.common.answer_header import MomentHead, moment_fields
+from rlmm.cli.common.object_places import ObjectKeys, object_places, stored_fields
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import epochs_text, partition_label, size_text
 from rlmm.cli.queries.segments_answer import COLUMNS as LIST_COLUMNS
 from rlmm.cli.queries.segments_answer import segments_of
 from rlmm.errors import InvalidArgument, NotFound
-from rlmm.inspection.segment_filter import SegmentFilter
-from rlmm.inspection.segment_search import holding, newest_from
+from rlmm.inspection.segment_search import SegmentFilter, holding, newest_from
 from rlmm.metadata.ids import SegmentId
-from rlmm.views.segment import segment_view
+from rlmm.views.segment import Offset, SegmentView, segment_view
+from rlmm.views.values import Count, UuidText, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +30,73 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from rlmm.views.values import View
+
+
+class StoredFieldsView(ViewObject):
+    """The custom metadata of a segment, as the storage plugin writes it."""
+
+    remote_size_bytes: int | None
+    object_prefix: str | None
+    object_key: str | None
+
+
+class PlacedSegmentView(SegmentView):
+    """A segment with the places of its metadata and of its objects."""
+
+    metadata_partition: Count
+    objects: Annotated[
+        ObjectKeys | None, Meta(description="Null for a topic that no broker can have.")
+    ]
+    stored: Annotated[
+        StoredFieldsView | None, Meta(description="Null where there is none, or another plugin's.")
+    ]
+
+
+class EpochLookupView(ViewObject):
+    """Whether look-ups find the segment in one of its leader epochs."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+    found_at_first: bool
+    found_at_last: bool
+
+
+class DescribedSegmentView(PlacedSegmentView):
+    lookups: list[EpochLookupView]
+
+
+class FoundSegmentView(PlacedSegmentView):
+    found_in_epochs: list[int]
+
+
+class FindQuestion(ViewObject):
+    offset: Count | None
+    time_ms: int | None
+    epoch: Count | None
+
+
+class FindHead(MomentHead):
+    partition: Annotated[str, Meta(description="TOPIC-ID:TOPIC-PARTITION")]
+    asked: FindQuestion
+
+
+class SegmentEdge(ViewObject):
+    """The finished segment next to the offset."""
+
+    segment_id: UuidText
+    start_offset: Offset
+    last_offset: Offset
+
+
+class FindFoot(ViewObject):
+    is_found: Annotated[bool, Meta(description="Whether any look-up finds it.")]
+    epochs: Annotated[
+        list[int], Meta(description="Leader epochs in which any copy was ever finished.")
+    ]
+    finished_before: SegmentEdge | None
+    finished_behind: SegmentEdge | None
+
 
 _NAMED_MAX = 10
 """Most segments that a message names."""
@@ -47,23 +117,26 @@ FIND_COLUMNS = (
 async def describe_answer(
     looking: QueryContext, *, label: SegmentLabel, prefix: str
 ) -> CommandAnswer:
-    """The one segment that is meant. Raises `NotFound`, `InvalidArgument` where it is several."""
+    """
+    Describe the segment of *label*. Raises `NotFound`, and `InvalidArgument` where it names
+    several.
+    """
     moment, segment = await _meant(looking, label)
     shard = await moment.state(segment.id.partition)
-    item = {
+    item = DescribedSegmentView(
         **_segment(segment, shard.partition, prefix),
-        "lookups": [
-            {
-                "epoch": epoch,
-                "first_offset": first,
-                "last_offset": last,
-                "found_at_first": _is_found(shard, segment, epoch, first),
-                "found_at_last": _is_found(shard, segment, epoch, last),
-            }
+        lookups=[
+            EpochLookupView(
+                epoch=epoch,
+                first_offset=first,
+                last_offset=last,
+                found_at_first=_is_found(shard, segment, epoch, first),
+                found_at_last=_is_found(shard, segment, epoch, last),
+            )
             for epoch, first, last in _stretches(segment)
         ],
-    }
-    head = moment_head(looking, moment)
+    )
+    head = MomentHead(**moment_fields(looking, moment))
     return CommandAnswer("segment", DESCRIBE_COLUMNS, [item], head, text=_described)
 
 
@@ -91,8 +164,8 @@ async def _meant(looking: QueryContext, label: SegmentLabel) -> tuple[Moment, Se
 
 async def _with_segment(looking: QueryContext, label: SegmentLabel) -> Moment:
     """
-    The moment in which it is looked for. An id is one segment's alone, so it is enough to find it;
-    what it begins with may be that of others where nobody looked.
+    Return the moment of the segment. A whole id is searched until it is found; the beginning of an
+    id needs every metadata partition.
     """
 
     async def holds(moment: Moment) -> bool:
@@ -123,7 +196,7 @@ def _short(segment: SegmentMetadata) -> str:
 
 
 def _stretches(segment: SegmentMetadata) -> Iterator[tuple[int, int, int]]:
-    """Each leader epoch of *segment* with its first and its last offset there."""
+    """Yield each leader epoch of *segment* with its first and its last offset there."""
     ends = [offset - 1 for _, offset in segment.epochs[1:]] + [segment.last_offset]
     for (epoch, first), last in zip(segment.epochs, ends, strict=True):
         yield epoch, first, last
@@ -134,19 +207,16 @@ def _is_found(shard: Shard, segment: SegmentMetadata, epoch: int, offset: int) -
     return found is not None and found.id == segment.id
 
 
-def _segment(segment: SegmentMetadata, place: int, prefix: str) -> View:
+def _segment(segment: SegmentMetadata, place: int, prefix: str) -> dict[str, Any]:
+    """Return the fields of `PlacedSegmentView`."""
     custom = stored_fields(segment)
     return {
-        **segment_view(segment),
+        **asdict(segment_view(segment)),
         "metadata_partition": place,
         "objects": object_places(segment, prefix),
         "stored": None
         if custom is None
-        else {
-            "remote_size_bytes": custom.remote_size_bytes,
-            "object_prefix": custom.prefix,
-            "object_key": custom.main_key,
-        },
+        else StoredFieldsView(custom.remote_size_bytes, custom.prefix, custom.main_key),
     }
 
 
@@ -162,7 +232,7 @@ async def find_answer(
     epoch: int | None,
     prefix: str,
 ) -> CommandAnswer:
-    """The segments that hold *offset*, or the first with records of *time_ms* or later."""
+    """Find the segments with *offset*, or the first with records of *time_ms* or later."""
     partition = await looking.partition(label)
     place = await looking.place_of(partition)
     moment = await looking.moment([place])
@@ -172,35 +242,37 @@ async def find_answer(
     else:
         assert time_ms is not None, "an offset or a time"
         found = newest_from(shard, partition, time_ms, epoch)
-    asked = {"offset": offset, "time_ms": time_ms, "epoch": epoch}
+    head = FindHead(
+        **moment_fields(looking, moment),
+        partition=str(partition),
+        asked=FindQuestion(offset, time_ms, epoch),
+    )
     return CommandAnswer(
         "segments-found",
         FIND_COLUMNS,
         [_found(one, place, prefix) for one in found.held],
-        {**moment_head(looking, moment), "partition": str(partition), "asked": asked},
-        foot=lambda: {
-            "is_found": found.is_found,
-            "epochs": list(found.epochs),
-            "finished_before": _edge(found.before),
-            "finished_behind": _edge(found.behind),
-        },
+        head,
+        foot=lambda: FindFoot(
+            is_found=found.is_found,
+            epochs=list(found.epochs),
+            finished_before=_edge(found.before),
+            finished_behind=_edge(found.behind),
+        ),
         text=_found_text,
         exit_code=0 if found.is_found else 1,
     )
 
 
-def _found(held: SegmentMatch, place: int, prefix: str) -> View:
-    return {**_segment(held.segment, place, prefix), "found_in_epochs": list(held.epochs)}
+def _found(held: SegmentMatch, place: int, prefix: str) -> FoundSegmentView:
+    return FoundSegmentView(
+        **_segment(held.segment, place, prefix), found_in_epochs=list(held.epochs)
+    )
 
 
-def _edge(segment: SegmentMetadata | None) -> View | None:
+def _edge(segment: SegmentMetadata | None) -> SegmentEdge | None:
     if segment is None:
         return None
-    return {
-        "segment_id": str(segment.id.uuid),
-        "start_offset": segment.start_offset,
-        "last_offset": segment.last_offset,
-    }
+    return SegmentEdge(str(segment.id.uuid), segment.start_offset, segment.last_offset)
 
 
 # ----------------------------------------------------------------------------------- for people
@@ -208,7 +280,6 @@ def _edge(segment: SegmentMetadata | None) -> View | None:
 
 def _described(document: View) -> Iterator[str]:
     items = document["items"]
-    assert isinstance(items, list), items
     for item in items:
         yield from segment_lines(item)
         for one in item["lookups"]:
@@ -229,11 +300,7 @@ def _answered(lookup: View) -> str:
 
 def segment_lines(item: View) -> Iterator[str]:
     epochs, stored, objects = item["epochs"], item["stored"], item["objects"]
-    assert isinstance(epochs, list), epochs
     size, start, last = item["size_bytes"], item["start_offset"], item["last_offset"]
-    assert isinstance(size, int), size
-    assert isinstance(start, int), start
-    assert isinstance(last, int), last
     yield _row("segment", item["segment_id"])
     yield _row("partition", f"{partition_label(item)}, topic id {item['topic_id']}")
     yield _row("state", item["state"])
@@ -263,8 +330,6 @@ def _row(name: str, value: object) -> str:
 
 def _found_text(document: View) -> Iterator[str]:
     items, asked = document["items"], document["asked"]
-    assert isinstance(items, list), items
-    assert isinstance(asked, dict), asked
     for item in items:
         yield from segment_lines(item)
         epochs = ", ".join(str(one) for one in item["found_in_epochs"])

@@ -1,4 +1,4 @@
-"""`rlmm segments`: which there are, what is known of one, and which one holds an offset."""
+"""`rlmm segments`: list segments, describe one, find the one with an offset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rlmm.cli.common.source_options import SourceChoice
-    from rlmm.inspection.segment_filter import SegmentFilter
+    from rlmm.inspection.segment_search import SegmentFilter
     from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
 
 _STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED")
@@ -109,7 +109,7 @@ def _filter_of(
     *, topic: str | None, topic_partitions: str | None, states: Collection[str],
     brokers: Collection[int], **others: Any,
 ) -> SegmentFilter:  # fmt: skip
-    from rlmm.inspection.segment_filter import STATES, SegmentFilter  # noqa: PLC0415  # not for help
+    from rlmm.inspection.segment_search import STATES, SegmentFilter  # noqa: PLC0415  # not for help
     from rlmm.inspection.selectors import partition_filter  # noqa: PLC0415
     from rlmm.metadata.segment import SegmentState  # noqa: PLC0415
 

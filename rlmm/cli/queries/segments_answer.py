@@ -1,29 +1,51 @@
-"""What `rlmm segments list` asks, and how it is answered."""
+"""The answer of `rlmm segments list`."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rlmm.cli.common.answer_header import moment_head
+from msgspec import Meta
+
+from rlmm.cli.common.answer_header import MomentHead, moment_fields
+from rlmm.cli.common.item_streams import first_of
 from rlmm.cli.partial_metadata.ready_partitions import knows
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition
-from rlmm.inspection.segment_filter import SegmentTotals, sort_key
-from rlmm.views.segment import segment_view
+from rlmm.inspection.segment_search import SegmentTotals, sort_key
+from rlmm.views.segment import SegmentStateName, SegmentView, segment_view
+from rlmm.views.values import Count, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.segment_filter import SegmentFilter
+    from rlmm.inspection.segment_search import SegmentFilter
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.views.values import View
 
     Found = AsyncGenerator[SegmentMetadata, None]
+
+
+class SegmentTotalsView(ViewObject):
+    segments: Count
+    size_bytes: int
+    segments_by_state: dict[SegmentStateName, Count]
+
+
+class SegmentsFoot(ViewObject):
+    totals: SegmentTotalsView
+    astray: Annotated[
+        list[str],
+        Meta(
+            description="User partitions whose events lie where no broker looks for them; they are "
+            "not listed."
+        ),
+    ]
+
 
 COLUMNS = (
     Column("", "PARTITION", made_of=partition_label),
@@ -47,7 +69,7 @@ COLUMNS = (
 async def list_answer(
     looking: QueryContext, *, wanted: SegmentFilter, order: str | None, limit: int | None
 ) -> CommandAnswer:
-    """The segments that are *wanted*, in order of their partitions and offsets unless said else."""
+    """List the *wanted* segments, by partition and offset unless *order* is given."""
     moment = await _moment(looking, wanted)
     totals = SegmentTotals()
     astray: list[TopicIdPartition] = []
@@ -55,19 +77,22 @@ async def list_answer(
     if order is not None:
         found = _sorted(found, order, limit)
     elif limit is not None:
-        found = _first(found, limit)
+        found = first_of(found, limit)
     return CommandAnswer(
         "segments",
         COLUMNS,
         _views(found, totals),
-        moment_head(looking, moment),
-        foot=lambda: {"totals": totals.view(), "astray": [str(one) for one in astray]},
+        MomentHead(**moment_fields(looking, moment)),
+        foot=lambda: SegmentsFoot(_totals_view(totals), [str(one) for one in astray]),
         summary=_summary,
     )
 
 
+def _totals_view(totals: SegmentTotals) -> SegmentTotalsView:
+    return SegmentTotalsView(totals.segments, totals.size_bytes, dict(totals.by_state))
+
+
 async def _moment(looking: QueryContext, wanted: SegmentFilter) -> Moment:
-    """Where one user partition is meant, its metadata partition alone has to be ready."""
     if not wanted.partitions.is_of_one:
         return await looking.moment()
     return await looking.moment_with(knows(wanted.partitions.allows))
@@ -77,8 +102,8 @@ async def segments_of(
     moment: Moment, wanted: SegmentFilter, astray: list[TopicIdPartition] | None = None
 ) -> AsyncGenerator[SegmentMetadata, None]:
     """
-    Every segment that is *wanted*, as it comes. User partitions whose events lie where brokers do
-    not look for them have none; they are put into *astray*.
+    Yield every *wanted* segment. A user partition whose events lie where brokers do not look for
+    them has none; it is added to *astray*.
     """
     for summary in await moment.user_partitions():
         if not wanted.may_hold(summary):
@@ -93,25 +118,15 @@ async def segments_of(
                 astray.append(summary.partition)
 
 
-async def _views(found: Found, totals: SegmentTotals) -> AsyncIterator[View]:
+async def _views(found: Found, totals: SegmentTotals) -> AsyncIterator[SegmentView]:
     async with aclosing(found):
         async for segment in found:
             totals.add(segment)
             yield segment_view(segment)
 
 
-async def _first(found: Found, limit: int) -> Found:
-    left = limit
-    async with aclosing(found):
-        async for segment in found:
-            yield segment
-            left -= 1
-            if left == 0:
-                return
-
-
 async def _sorted(found: Found, order: str, limit: int | None) -> Found:
-    """All in *order*, or the first *limit* of them; equal ones as they came."""
+    """Yield all in *order*, or the first *limit* of them; equal ones as they came."""
     held: list[SegmentMetadata] = []
     async for segment in found:
         held.append(segment)
@@ -130,8 +145,6 @@ def _of_order(
 
 def _summary(document: View) -> list[str]:
     totals, astray = document["totals"], document["astray"]
-    assert isinstance(totals, dict), totals
-    assert isinstance(astray, list), astray
     states = states_text(totals["segments_by_state"])
     lines = [f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}"]
     if states:

@@ -1,4 +1,4 @@
-"""What `rlmm status` asks, and how it is answered."""
+"""The answer of `rlmm status`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rlmm.base.time_text import duration_text
+from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
 from rlmm.inspection.source_status import NOT_ASSIGNED
-from rlmm.views.source_status import place_standing_view, standing_totals, standing_view
+from rlmm.views.source_status import (
+    PlaceStatusView,
+    StatusTotals,
+    place_standing_view,
+    standing_totals,
+    standing_view,
+)
+from rlmm.views.values import ViewObject, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +33,11 @@ _SHOWN_MAX: Final = 10
 """Metadata partitions that are explained below the table."""
 LOOK_S: Final = 0.25
 """Between two looks at a source that is waited for."""
+
+
+class StatusFoot(ViewObject):
+    totals: StatusTotals
+
 
 COLUMNS = (
     Column("metadata_partition", "PART", ValueFormat.NUMBER),
@@ -50,7 +63,10 @@ COLUMNS = (
 
 
 async def status_answer(looking: QueryContext, *, is_waiting: bool = False) -> CommandAnswer:
-    """How the source stands; where it *is_waiting*, after the time of `--wait` at the latest."""
+    """
+    Show the status of the source; with *is_waiting* when it is caught up, or after the time of
+    `--wait`.
+    """
     standing = await (_caught_up(looking) if is_waiting else looking.source.standing())
     items = [place_standing_view(place) for place in standing.places]
     return CommandAnswer(
@@ -58,8 +74,8 @@ async def status_answer(looking: QueryContext, *, is_waiting: bool = False) -> C
         COLUMNS,
         items,
         standing_view(standing),
-        foot=lambda: {"totals": standing_totals(standing.places)},
-        summary=lambda document: _summary({**document, "items": items}),
+        foot=lambda: StatusFoot(standing_totals(standing.places)),
+        summary=lambda document: _summary({**document, "items": plain(items)}),
         exit_code=0 if standing.is_caught_up else NotReady.exit_code,
     )
 
@@ -68,31 +84,31 @@ class WatchedStatus:
     """The same, again and again, with how fast each metadata partition is read meanwhile."""
 
     def __init__(self) -> None:
-        self._last: dict[object, tuple[int, int]] = {}
+        self._last: dict[int, tuple[int, int]] = {}
 
     async def __call__(self, looking: QueryContext) -> CommandAnswer:
         answer = await status_answer(looking)
         assert isinstance(answer.items, list), "a list of places"
-        items = [self._with_rate(item, looking.now_ms) for item in answer.items]
+        for item in answer.items:
+            self._add_rate(item, looking.now_ms)
         columns = (
             *COLUMNS[:6],
             Column("records_per_s", "RECORDS/S", ValueFormat.NUMBER),
             *COLUMNS[6:],
         )
-        return replace(answer, items=items, columns=columns)
+        return replace(answer, columns=columns)
 
-    def _with_rate(self, item: View, now_ms: int) -> View:
-        place, position = item["metadata_partition"], item["position"]
-        last, rate = self._last.get(place), None
-        if isinstance(position, int):
+    def _add_rate(self, item: PlaceStatusView, now_ms: int) -> None:
+        place, position = item.metadata_partition, item.position
+        last, item.records_per_s = self._last.get(place), None
+        if position is not None:
             if last is not None and now_ms > last[0]:
-                rate = max(0, round((position - last[1]) * 1_000 / (now_ms - last[0])))
+                rate = (position - last[1]) * 1_000 / (now_ms - last[0])
+                item.records_per_s = max(0, round(rate))
             self._last[place] = now_ms, position
-        return {**item, "records_per_s": rate}
 
 
 async def _caught_up(looking: QueryContext) -> SourceStatus:
-    """The standing once all is answered from, or when the time is up."""
     loop = asyncio.get_running_loop()
     end_s = loop.time() + looking.wait_s
     standing = await looking.source.standing()
@@ -103,9 +119,7 @@ async def _caught_up(looking: QueryContext) -> SourceStatus:
 
 
 def _summary(document: View) -> Iterator[str]:
-    totals, notes = document["totals"], document["notes"]
-    assert isinstance(totals, dict), totals
-    assert isinstance(notes, list), notes
+    totals = document["totals"]
     yield f"{document['source']} {document['where']}: {_identity(document)}"
     if not totals["metadata_partitions"]:
         return
@@ -120,14 +134,11 @@ def _summary(document: View) -> Iterator[str]:
         if counts:
             said = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
             yield f"{what} records: {said}; see `rlmm events --verdict {what}`"
-    for note in notes:
-        yield f"note: {note}"
+    yield from note_lines(document)
 
 
 def _not_open(document: View) -> Iterator[str]:
-    """Why metadata partitions are not answered from."""
     items = document["items"]
-    assert isinstance(items, list), items
     those = [item for item in items if item["state"] not in {OPEN, NOT_ASSIGNED}]
     for item in those[:_SHOWN_MAX]:
         why = f" ({item['why']})" if item["why"] not in {None, item["state"]} else ""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--no-history", is_flag=True,
-    help="Do not read the log for what was refused: quicker, and says less of the cause.",
+    help="Do not read the log for refused events: quicker, with less about the cause.",
 )  # fmt: skip
 def stuck(
     asked: SourceChoice,

@@ -1,4 +1,4 @@
-"""What `rlmm stuck` asks, and how it is answered."""
+"""The answer of `rlmm stuck`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    all_segments,
+    moment_fields,
+    partitions_in_place,
+)
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotPermitted
 from rlmm.inspection.replay import PartitionReplay
@@ -27,6 +35,10 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
 
 
+class StuckHead(MomentHead):
+    notes: Notes = UNSET
+
+
 async def stuck_answer(
     looking: QueryContext,
     *,
@@ -35,15 +47,12 @@ async def stuck_answer(
     delete_open_ms: int,
     reads_history: bool,
 ) -> CommandAnswer:
-    """What is open for too long, with its cause."""
     moment = await looking.moment()
     findings, notes = await stuck_findings(
         looking, topic=topic, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
         reads_history=reads_history, moment=moment,
     )  # fmt: skip
-    head = moment_head(looking, moment)
-    if notes:
-        head["notes"] = notes
+    head = StuckHead(**moment_fields(looking, moment), notes=notes or UNSET)
     return finding_answer("stuck", findings, head)
 
 
@@ -56,7 +65,7 @@ async def stuck_findings(
     reads_history: bool,
     moment: Moment,
 ) -> tuple[list[Finding], list[str]]:
-    """What is stuck at *moment*, and what could not be asked."""
+    """Return what is stuck at *moment*, and notes on what could not be asked."""
     notes: list[str] = []
     now_ms = looking.bound.time_ms or looking.now_ms
     known = StuckFacts(now_ms, copy_open_ms, delete_open_ms)
@@ -73,7 +82,7 @@ async def stuck_findings(
     for summary in summaries:
         if not (summary.started or summary.being_deleted or summary.delete):
             continue
-        segments = [one async for page in moment.segments(summary.partition) for one in page]
+        segments = await all_segments(moment, summary.partition)
         times = [one.event_timestamp_ms for one in segments]
         last_event_ms[summary.partition] = max(times, default=-1)
         copies = [one for one in segments if _is_open_copy(one, known)]
@@ -87,7 +96,7 @@ async def stuck_findings(
 
 
 def is_chosen(topic: str, wanted: str | None) -> bool:
-    """Whether the regular expression *wanted* means the whole of that name."""
+    """Return whether the regular expression *wanted* matches the whole name."""
     if wanted is None:
         return True
     try:
@@ -127,7 +136,9 @@ async def _with_cluster(
 async def _refused(
     looking: QueryContext, place: int, copies: Collection[SegmentMetadata], notes: list[str]
 ) -> dict[SegmentId, list[EventRecord]]:
-    """Events of *copies* that the state machine refused, as far as the log may be read."""
+    """
+    Return the events of *copies* that the state machine refused, as far as the log may be read.
+    """
     ids = {one.id for one in copies}
     found: dict[SegmentId, list[EventRecord]] = defaultdict(list)
     replay = PartitionReplay(
@@ -142,5 +153,5 @@ async def _refused(
                     if about in ids and isinstance(happened.verdict, Rejected):
                         found[about].append(happened)
     except (LogError, NotPermitted) as error:
-        notes.append(f"what was refused is not known, the log was not read: {error}")
+        notes.append(f"refused events are not known, the log was not read: {error}")
     return found

@@ -1,4 +1,4 @@
-"""`rlmm support-bundle`: what somebody who helps needs to see, without names."""
+"""`rlmm support-bundle`: the documents that support needs, without names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def support_bundle(
     asked: SourceChoice, path: Path, keep_names: bool, events_max: int, no_history: bool
 ) -> None:
     """
-    Pack what somebody who helps needs to see.
+    Pack the documents that support needs.
 
     A tar archive with how the source stands, this command's configuration with secrets masked, all
     findings of verify, stuck, check and, where the cluster is named, doctor, sums by topic, and

@@ -1,11 +1,19 @@
-"""What `rlmm usage` asks, and how it is answered."""
+"""The answer of `rlmm usage`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from rlmm.base.time_text import duration_text
-from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.common.answer_header import (
+    MomentHead,
+    Notes,
+    moment_fields,
+    note_lines,
+    partitions_in_place,
+)
 from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
@@ -24,6 +32,7 @@ from rlmm.inspection.usage import (
 from rlmm.inspection.verify import hidden_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import UNLIMITED, RetentionSettings, due_of, number
+from rlmm.views.values import Number, ViewObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +44,56 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.views.values import View
+
+
+class UsageView(ViewObject):
+    """Sums over the segments of one group."""
+
+    name: str
+    segments: int
+    size_bytes: int
+    mean_segment_bytes: int
+    is_small: bool
+    waste_bytes: int
+    oldest_ms: int | None
+    newest_ms: int | None
+    finished_segments: int
+    finished_bytes: int
+    open_segments: int
+    open_bytes: int
+    being_deleted_segments: int
+    being_deleted_bytes: int
+    abandoned_segments: int
+    abandoned_bytes: int
+    displaced_segments: int
+    displaced_bytes: int
+    due_segments: int
+    due_bytes: int
+    cost_month: Number | None
+    cost_written: Number | None
+
+
+class UsageHead(MomentHead):
+    by: Grouping
+    due_within_ms: int
+    notes: Notes = UNSET
+
+
+class MetadataTopicView(ViewObject):
+    """The records of the metadata topic, and the smallest retention that loses no live one."""
+
+    records: int
+    live_records: int
+    dead_ratio: Number
+    oldest_needed_ms: int | None
+    longest_retention_ms: int | None
+    safe_retention_ms: int | None
+
+
+class UsageFoot(ViewObject):
+    totals: UsageView
+    metadata_topic: MetadataTopicView | UnsetType = UNSET
+
 
 _COLUMNS = (
     Column("name", "NAME"),
@@ -81,7 +140,6 @@ class _Asked:
             self.notes.append(f"retention is not known: {error}")
 
     async def _ask_disks(self, cluster: ClusterFacts) -> None:
-        """A limit of size is one of the whole log, and counts what is not copied yet."""
         leaders = {
             (name, one): place.leader
             for name, topic in self.topics.items()
@@ -97,7 +155,7 @@ class _Asked:
     def only_local_bytes(
         self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata]
     ) -> int:
-        """About what its leader has that is not tiered; 0 where nobody told."""
+        """Estimate the bytes of its leader that are not tiered; 0 where the size is unknown."""
         held = self.local_bytes.get((partition.topic, partition.partition))
         lag = lag_of(partition, segments, self.offsets.get(partition), held, (0, 1))
         return lag.only_local_bytes or 0
@@ -105,7 +163,10 @@ class _Asked:
     def rules(
         self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata] = ()
     ) -> RetentionSettings:
-        """Of one user partition; a topic that has its name by now is another one."""
+        """
+        Return the retention of one user partition; a topic created later under its name does not
+        count.
+        """
         topic = self.topics.get(partition.topic)
         if topic is not None and topic.topic_id != partition.topic_id:
             topic = None
@@ -123,7 +184,6 @@ async def usage_answer(
     gib_month: float,
     put_thousand: float,
 ) -> CommandAnswer:
-    """Sums over all that was chosen."""
     moment, asked = await looking.moment(), _Asked()
     summaries = await partitions_in_place(moment, asked.notes)
     chosen = [one for one in summaries if is_chosen(one.partition.topic, topic)]
@@ -138,18 +198,17 @@ async def usage_answer(
         usage.add(dues, hidden_of(shard, one.partition))
         oldest_ms += [min(each.event_timestamp_ms for each in segments)] if segments else []
     prices = Prices(gib_month, put_thousand)
-    foot: View = {"totals": _view(usage.total, prices)}
+    foot = UsageFoot(_view(usage.total, prices))
     if topic is None and is_of_all(moment):  # of a part no retention is known to be safe
-        foot["metadata_topic"] = await _metadata_topic(
+        foot.metadata_topic = await _metadata_topic(
             looking, summaries, moment.positions, asked, min(oldest_ms, default=None)
         )
-    head: dict[str, object] = {
-        **moment_head(looking, moment),
-        "by": grouping,
-        "due_within_ms": due_within_ms,
-    }
-    if asked.notes:
-        head["notes"] = asked.notes
+    head = UsageHead(
+        **moment_fields(looking, moment),
+        by=Grouping(grouping),
+        due_within_ms=due_within_ms,
+        notes=asked.notes or UNSET,
+    )
     return CommandAnswer(
         "usage",
         _COLUMNS + _COST_COLUMNS if prices.is_known else _COLUMNS,
@@ -162,7 +221,6 @@ async def usage_answer(
 
 def _summary(document: View) -> Iterator[str]:
     totals, topic = document["totals"], document.get("metadata_topic")
-    assert isinstance(totals, dict), totals
     yield (
         f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}, of which "
         f"{size_text(totals['waste_bytes'])} are waste and {size_text(totals['due_bytes'])} go "
@@ -174,9 +232,7 @@ def _summary(document: View) -> Iterator[str]:
         dead = f"{topic['dead_ratio']:.0%}"
         yield f"metadata topic: {topic['records']:,} records, {dead} of them not needed any more"
         yield f"its smallest safe retention: {_retention_text(topic['safe_retention_ms'])}"
-    notes = document.get("notes")
-    for note in notes if isinstance(notes, list) else ():
-        yield f"note: {note}"
+    yield from note_lines(document)
 
 
 def _retention_text(safe_ms: int | None) -> str:
@@ -185,23 +241,24 @@ def _retention_text(safe_ms: int | None) -> str:
     return "without limit" if safe_ms < 0 else duration_text(safe_ms / 1_000)
 
 
-def _view(group: GroupUsage, prices: Prices) -> View:
-    shown: View = {
-        "name": group.name,
-        "segments": group.all.segments,
-        "size_bytes": group.all.size_bytes,
-        "mean_segment_bytes": group.mean_bytes,
-        "is_small": group.is_small,
-        "waste_bytes": group.waste_bytes,
-        "oldest_ms": group.oldest_ms,
-        "newest_ms": group.newest_ms,
-    }
+def _view(group: GroupUsage, prices: Prices) -> UsageView:
+    sums: dict[str, int] = {}
     for name in ("finished", "open", "being_deleted", "abandoned", "displaced", "due"):
         part = getattr(group, name)
-        shown |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
-    shown["cost_month"] = group.cost(prices) if prices.is_known else None
-    shown["cost_written"] = group.put_cost(prices) if prices.is_known else None
-    return shown
+        sums |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
+    return UsageView(
+        name=group.name,
+        segments=group.all.segments,
+        size_bytes=group.all.size_bytes,
+        mean_segment_bytes=group.mean_bytes,
+        is_small=group.is_small,
+        waste_bytes=group.waste_bytes,
+        oldest_ms=group.oldest_ms,
+        newest_ms=group.newest_ms,
+        **sums,
+        cost_month=group.cost(prices) if prices.is_known else None,
+        cost_written=group.put_cost(prices) if prices.is_known else None,
+    )
 
 
 async def _metadata_topic(
@@ -210,7 +267,7 @@ async def _metadata_topic(
     positions: Mapping[int, int],
     asked: _Asked,
     oldest_ms: int | None,
-) -> View:
+) -> MetadataTopicView:
     starts = {
         place.metadata_partition: place.log_start or 0
         for place in (await looking.source.standing()).places
@@ -227,11 +284,11 @@ async def _metadata_topic(
         oldest_ms,
         longest_of(asked.rules(one).retention_ms for one in known),
     )
-    return {
-        "records": topic.records,
-        "live_records": topic.live,
-        "dead_ratio": topic.dead_ratio,
-        "oldest_needed_ms": topic.oldest_needed_ms,
-        "longest_retention_ms": topic.longest_retention_ms,
-        "safe_retention_ms": topic.safe_retention_ms(looking.now_ms),
-    }
+    return MetadataTopicView(
+        records=topic.records,
+        live_records=topic.live,
+        dead_ratio=topic.dead_ratio,
+        oldest_needed_ms=topic.oldest_needed_ms,
+        longest_retention_ms=topic.longest_retention_ms,
+        safe_retention_ms=topic.safe_retention_ms(looking.now_ms),
+    )

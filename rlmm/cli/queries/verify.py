@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit code 1 for notes, too.")
 @click.option(
     "--no-history", is_flag=True,
-    help="Do not read the log where copies overlap: quicker, and does not say who came late.",
+    help="Do not read the log where copies overlap: quicker, and late finishes are not reported.",
 )  # fmt: skip
 def verify(asked: SourceChoice, topic: str | None, strict: bool, no_history: bool) -> None:
     """
-    Look for holes, overlaps and what nobody would find.
+    Look for holes, overlaps and segments that no look-up finds.
 
     Goes by the metadata alone: each leader epoch must be covered without a gap from the first
     segment to the last. With --bootstrap-server beside the source, what is tiered is also held

@@ -1,4 +1,4 @@
-"""What `rlmm verify` asks, and how it is answered."""
+"""The answer of `rlmm verify`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.common.answer_header import moment_head
+from msgspec import UNSET
+
+from rlmm.cli.common.answer_header import MomentHead, Notes, moment_fields
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck_answer import is_chosen
 from rlmm.errors import LogError, NotPermitted, UnknownPartition
@@ -41,22 +43,26 @@ if TYPE_CHECKING:
 _SOUGHT_MAX = 100
 
 
+class VerifyHead(MomentHead):
+    user_partitions: int
+    segments: int
+    is_compared_with_cluster: bool
+    notes: Notes = UNSET
+
+
 async def verify_answer(
     looking: QueryContext, *, topic: str | None, is_strict: bool, reads_history: bool = True
 ) -> CommandAnswer:
-    """What is wrong with the metadata, and where the log contradicts it."""
-    findings, head, notes = await verify_findings(looking, topic=topic, reads_history=reads_history)
-    if notes:
-        head["notes"] = notes
+    findings, head = await verify_findings(looking, topic=topic, reads_history=reads_history)
     return finding_answer("verify", findings, head, is_strict=is_strict)
 
 
 async def verify_findings(
     looking: QueryContext, *, topic: str | None, reads_history: bool = True
-) -> tuple[list[Finding], dict[str, object], list[str]]:
+) -> tuple[list[Finding], VerifyHead]:
     """
-    The same as findings, what was looked at, and what could not be asked. Where it *reads_history*
-    the log is read of those metadata partitions that have two copies of the same offsets.
+    Return the findings and the head of the answer. Where it *reads_history* the log is read of
+    those metadata partitions that have two copies of the same offsets.
     """
     notes: list[str] = []
     moment = await looking.moment()
@@ -75,7 +81,7 @@ async def verify_findings(
     for summary in sorted(summaries, key=lambda one: one.metadata_partition):
         partition, place = summary.partition, summary.metadata_partition
         if places[partition] != place:
-            continue  # that is the finding: nobody who asks for it comes to these events
+            continue  # that is the finding: no look-up reaches these events
         shard = await moment.state(partition)
         found[partition] = verify_partition(shard, partition, offsets.get(partition))
         if any(one.kind is OVERLAP for one in found[partition]):
@@ -87,13 +93,14 @@ async def verify_findings(
     for place, those in pairs.items() if reads_history else ():
         findings += await _late(looking, place, those, notes)
     findings += [one for partition in places for one in found.get(partition, ())]
-    looked_at: dict[str, object] = {
-        **moment_head(looking, moment),
-        "user_partitions": len(summaries),
-        "segments": sum(one.segments for one in summaries),
-        "is_compared_with_cluster": bool(offsets),
-    }
-    return findings, looked_at, notes
+    head = VerifyHead(
+        **moment_fields(looking, moment),
+        user_partitions=len(summaries),
+        segments=sum(one.segments for one in summaries),
+        is_compared_with_cluster=bool(offsets),
+        notes=notes or UNSET,
+    )
+    return findings, head
 
 
 async def _look_again(
@@ -125,7 +132,7 @@ async def _look_again(
 async def _late(
     looking: QueryContext, place: int, pairs: Sequence[Pair], notes: list[str]
 ) -> list[Finding]:
-    """Which of *pairs* a lost leader finished late, as far as the log may be read."""
+    """Report which of *pairs* a former leader finished late, as far as the log may be read."""
     copies = CopyTimes({segment.id for one, other, _ in pairs for segment in (one, other)})
     wanted = _mentions({one.partition for one in copies.ids})
     replay = PartitionReplay(
@@ -136,12 +143,15 @@ async def _late(
             for happened in chunk.happened(wanted):
                 copies.tell(happened)
     except (LogError, NotPermitted) as error:
-        notes.append(f"who finished late is not known, the log was not read: {error}")
+        notes.append(f"late finishes are not known, the log was not read: {error}")
     return copies.late(pairs)
 
 
 def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
-    """Whether a record is about one of *partitions*; None: look at all, these are too many."""
+    """
+    Return a test whether a record is about one of *partitions*; None, for all records, where these
+    are too many.
+    """
     if len(partitions) > _SOUGHT_MAX:
         return None
     parts = [bytes(one.topic_id) + one.partition.to_bytes(4) for one in partitions]
@@ -150,7 +160,6 @@ def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
 
 
 async def _heads(looking: QueryContext) -> list[PartitionStart]:
-    """How the metadata partitions begin, as the source says."""
     standing = await looking.source.standing()
     return [
         PartitionStart(
@@ -168,7 +177,6 @@ async def _heads(looking: QueryContext) -> list[PartitionStart]:
 async def _offsets(
     looking: QueryContext, partitions: list[TopicIdPartition], notes: list[str]
 ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-    """The ends of each log now, where the cluster tells."""
     if looking.source.cluster is None or not looking.is_now:
         return {}
     try:

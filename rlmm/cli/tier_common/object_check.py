@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rlmm.base.threads import in_own_thread
+from rlmm.cli.common.object_places import ObjectCheckView, StoredObjectsView, StoredObjectView
 from rlmm.inspection.explain_findings import OBJECT_DAMAGED, OBJECT_MISSING, OBJECT_UNKNOWN
-from rlmm.views.values import View, iso_time
+from rlmm.views.values import iso_time
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.object_check import examine
 from spark_tiering.layout.object_names import ObjectKind
@@ -56,7 +57,7 @@ class CheckedStore:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCheck:
-    view: View
+    view: ObjectCheckView
     kind: FindingKind | None
     """None where all is whole."""
     detail: str
@@ -79,20 +80,20 @@ async def check_objects(
 
 
 def checked_of(seen: StoredSegmentState) -> ObjectCheck:
-    objects: dict[str, object] = {}
+    objects: dict[str, StoredObjectView | None] = {}
     for kind, name in NAMES.items():
         facts = seen.facts.get(kind)
-        objects[name] = None if facts is None else {
-            "size_bytes": facts.size_bytes,
-            "crc64nvme": None if facts.crc64nvme is None else f"{facts.crc64nvme:016x}",
-            "modified_ms": facts.modified_ms,
-            "modified": iso_time(facts.modified_ms),
-            "storage_class": facts.storage_class,
-            "is_archived": facts.is_archived,
-        }  # fmt: skip
-    view: View = {
-        "found": str(seen.objects), "objects": objects, "findings": list(seen.findings),
-    }  # fmt: skip
+        objects[name] = None if facts is None else StoredObjectView(
+            size_bytes=facts.size_bytes,
+            crc64nvme=None if facts.crc64nvme is None else f"{facts.crc64nvme:016x}",
+            modified_ms=facts.modified_ms,
+            modified=iso_time(facts.modified_ms),
+            storage_class=facts.storage_class,
+            is_archived=facts.is_archived,
+        )  # fmt: skip
+    view = ObjectCheckView(
+        found=str(seen.objects), objects=StoredObjectsView(**objects), findings=list(seen.findings)
+    )
     return ObjectCheck(view, _kind(seen), "; ".join(seen.findings) or str(seen.objects))
 
 

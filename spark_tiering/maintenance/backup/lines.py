@@ -24,6 +24,7 @@ from rlmm.metadata.decoding import decode
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.verdicts import APPLIED, Undecodable
 from rlmm.views.event import event_view
+from rlmm.views.values import plain
 from spark_tiering.layout.strict_json import Count64, plain_values
 from spark_tiering.maintenance.backup.rows import (
     FORMAT,
@@ -63,7 +64,7 @@ def event_of(row: BackupRow) -> dict[str, Any]:
     happened = EventRecord(
         row.place, row.offset, row.next_offset, row.timestamp_ms, decoded, APPLIED, row.value
     )
-    view = event_view(happened)
+    view = plain(event_view(happened))
     return {name: view[name] for name in _TOLD if view[name] is not None}
 
 

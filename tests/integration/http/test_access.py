@@ -25,8 +25,6 @@ CLOSED: dict[str, Any] = {"health_open": False, "metrics_open": False}
 
 
 async def door_of(folder: Path, **options: Any) -> Authenticator:
-    """A door that knows one token of each role."""
-
     def made() -> Authenticator:
         tokens = write_tokens(folder / "tokens")
         return Authenticator(AccessSettings(tokens_file=tokens, **options), TlsSettings())
@@ -35,12 +33,10 @@ async def door_of(folder: Path, **options: Any) -> Authenticator:
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The head of a request that shows it."""
     return {"Authorization": f"Bearer {token}"}
 
 
 async def asked(client: HttpClient, path: str, **headers: str) -> Answer:
-    """The answer, as plain as it is."""
     route = next(route for route in ROUTES if route.path == path)
     return await client.ask(route.method, path, headers=headers)
 

@@ -50,13 +50,11 @@ LARGE = 40 * PIECE_BYTES + 17
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A broker's folder with the example in it."""
     return write_example(tmp_path / "kafka-logs")
 
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """A broker's folder with a large segment, and the active one behind it."""
     root = write_broker(tmp_path / "large")
     write_partition(root, {f"{FIRST}.log": os.urandom(LARGE), f"{SECOND}.log": b"active"})
     return root
@@ -257,7 +255,6 @@ async def test_file_when_it_is_large_then_is_written_in_pieces(large: Path) -> N
 
 
 async def begun(broker: Broker, folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A question for the large segment whose head was read, and nothing more of its answer."""
     reader, writer = await asyncio.open_connection(*broker.client.server.addresses[0], limit=1_024)
     said = "&".join(f"{name}={value}" for name, value in asked(folder, f"{FIRST}.log").items())
     writer.write(f"GET /v1/broker-log/file?{said} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n\r\n".encode())

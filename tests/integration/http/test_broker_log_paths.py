@@ -44,7 +44,6 @@ MARKS = (
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A broker's folder; around it and in it stands what is nobody's business."""
     root = write_example(tmp_path / "kafka-logs")
     (tmp_path / "secret").write_bytes(SECRET)
     (root / "secret").write_bytes(SECRET)
@@ -64,7 +63,6 @@ def root(tmp_path: Path) -> Path:
 
 
 async def said_to(server: HttpServer, target: str) -> bytes:
-    """All that comes back for a request line as it is."""
     reader, writer = await asyncio.open_connection(*server.addresses[0])
     head = f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{BEARER}\r\n\r\n"
     writer.write(head.encode("utf-8", "surrogateescape"))
@@ -75,7 +73,6 @@ async def said_to(server: HttpServer, target: str) -> bytes:
 
 
 def odd(rng: random.Random, text: str) -> str:
-    """A text with something odd in it, or in its place."""
     mark = rng.choice(MARKS)
     match rng.randrange(5):
         case 0:
@@ -92,7 +89,6 @@ def odd(rng: random.Random, text: str) -> str:
 
 
 def encoded(rng: random.Random, text: str) -> str:
-    """The text as a client may write it: encoded, encoded twice, or hardly at all."""
     plain = text.encode("utf-8", "surrogatepass")
     once = quote(plain, safe="/.-_~")
     return rng.choice([once, quote(once, safe=""), quote(plain, safe="/.\\;:@!*'()é")])

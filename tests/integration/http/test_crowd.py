@@ -13,7 +13,7 @@ from rlmm.gate.listings import next_page
 from rlmm.http import app, streaming
 from rlmm.metrics import page
 from rlmm.metrics.os_statistics import ProcessFigures
-from rlmm.views.readiness import liveness_view
+from rlmm.views.readiness import LivenessView, liveness_view
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import ORDERS, world_of
 from tests.support.engines import World, until, until_open
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from rlmm.http.server import HttpServer
     from rlmm.metadata.paging import Page
-    from rlmm.views.values import View
 
     Held = list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 
@@ -38,7 +37,6 @@ PROBES = ("/livez", "/readyz", "/startupz", "/metrics")
 
 @asynccontextmanager
 async def crowd(server: HttpServer, count: int, said: bytes = b"") -> AsyncIterator[Held]:
-    """So many connections, each of which says that and nothing more."""
     held: Held = []
     try:
         for _ in range(count):
@@ -51,7 +49,6 @@ async def crowd(server: HttpServer, count: int, said: bytes = b"") -> AsyncItera
 
 
 async def probed(client: HttpClient) -> list[int]:
-    """What the probes are answered."""
     async with asyncio.timeout(DEADLINE_S):
         return [(await client.get(path)).status for path in PROBES]
 
@@ -221,7 +218,7 @@ async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_
     """One in each pass of the event loop: no stranger holds it for as long as it likes."""
     passes, made = Passes(), []
 
-    def noted(*asked: Any) -> View:
+    def noted(*asked: Any) -> LivenessView:
         made.append(passes.count)
         return liveness_view(*asked)
 

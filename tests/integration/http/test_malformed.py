@@ -24,7 +24,6 @@ ASKED = f"POST /v1/segments-for HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n"
 
 
 async def told(client: HttpClient, sent: str) -> tuple[int, str]:
-    """The status and all that comes back until the connection is closed."""
     reader, writer = await asyncio.open_connection(*client.server.addresses[0])
     writer.write(sent.encode("latin-1"))
     async with asyncio.timeout(DEADLINE_S):

@@ -52,7 +52,6 @@ SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=
 
 
 def everything(process: Service, folder: Path) -> ServedState:
-    """Sources of which none is missing."""
     figures = SidecarFigures()
     door = Authenticator(AccessSettings(), Pki(folder).settings())
     door.limits.enter(Client("somebody", Role.READER))

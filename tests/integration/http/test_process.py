@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 async def url_of(service: Serving) -> str:
-    """Where it says that HTTP is."""
     line = await service.until("health, metrics and API at")
     found = re.search(r"http://\S+", str(line["message"]))
     assert found is not None

@@ -38,7 +38,6 @@ async def test_released_answer_about_a_partition_then_has_the_same_values(name: 
 
 
 def require_within(today: Any, kept: Any) -> None:
-    """Fail unless all that was kept is told today; fields may have been added."""
     if isinstance(kept, dict):
         assert set(kept) <= set(today)
         for field, value in kept.items():

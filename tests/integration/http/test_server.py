@@ -24,7 +24,6 @@ DEADLINE_S = 30.0
 
 
 def server_at(listen: str) -> HttpServer:
-    """A server that shows nothing."""
     door = Authenticator(AccessSettings(), TlsSettings())
     return HttpServer(ServedState(VERSION), HttpSettings(listen=listen), door)
 

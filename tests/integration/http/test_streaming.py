@@ -23,7 +23,6 @@ def resident_bytes() -> int:
 
 
 def world_of(count: int) -> World:
-    """A topic with so many segments of one user partition."""
     world = World(PLACES)
     values = [
         encode_any(started(segment_id(number, ORDERS), number * 100, number * 100 + 99))
@@ -65,7 +64,6 @@ async def test_listing_when_it_is_refused_at_once_then_it_is_an_error_as_everywh
 
 
 async def _interrupted(headers: dict[str, str]) -> str:
-    """The listing of an engine that was stopped behind the first piece of the answer."""
     async with world_of(40_000).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         async with client.session.get(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rlmm.inspection.compaction_rehearsal import LogCleaner
 from rlmm.inspection.event_record import EventRecord
-from rlmm.inspection.log_cleaner import LogCleaner
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
@@ -42,7 +42,6 @@ KEYS = (None, b"a", b"b", None, b"c", b"a", b"d", b"b")
 
 
 def records_in(files: list[Path]) -> list[Record]:
-    """Every record in a broker's own segments."""
     return [
         record
         for file in files
@@ -54,7 +53,6 @@ def records_in(files: list[Path]) -> list[Record]:
 
 
 def seen(record: Record) -> EventRecord:
-    """As a rehearsal takes it in."""
     return EventRecord(
         0, record.offset, record.offset + 1, record.timestamp_ms, None, APPLIED, record.value,
         record.key,
@@ -64,7 +62,6 @@ def seen(record: Record) -> EventRecord:
 async def fill(
     broker: TieredKafka, topic: str, numbers: range, keys: tuple[bytes | None, ...] = KEYS
 ) -> None:
-    """Records with *keys* in turns, in many segments."""
     async with producer(broker.login) as client:
         for number in numbers:
             key = keys[number % len(keys)]
@@ -76,7 +73,6 @@ async def fill(
 
 
 def left_of(records: list[Record], bound: int) -> list[int]:
-    """What a rehearsal leaves of *records*, where all below *bound* is cleaned."""
     cleaner = LogCleaner(bound)
     for record in records:
         cleaner.see(seen(record), record.key)
@@ -104,7 +100,6 @@ def test_rehearsal_when_a_broker_compacts_the_same_records_then_the_same_ones_ar
     )
 
     def left() -> list[Record]:
-        """Of what is there, whatever the cleaner does to it meanwhile."""
         try:
             return records_in(kafka.local_segments(topic))
         except FileNotFoundError:

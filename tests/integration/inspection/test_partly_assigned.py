@@ -51,19 +51,16 @@ OF_ALL = (
 
 
 def segment_of(number: int) -> SegmentId:
-    """The one copy of a user partition; no other has its id."""
     return segment_id(number + 1, tp("orders", number))
 
 
 def events() -> list[Event]:
-    """A finished copy of each user partition, from its first offset on."""
     each = [(started(segment_of(one), 0, 99), finished(segment_of(one))) for one in NUMBERS]
     return [event for those in each for event in those]
 
 
 @asynccontextmanager
 async def beside_a_broker(places: Collection[int] = (PLACE,)) -> AsyncIterator[str]:
-    """The address of a service that reads *places* alone of a topic with events in all of them."""
     world = world_of(*events(), partition_count=COUNT)
     assignment = Assignment.of_metadata(places)
     async with served_world(world, is_ready=False, assignment=assignment) as (engine, served):
@@ -73,7 +70,6 @@ async def beside_a_broker(places: Collection[int] = (PLACE,)) -> AsyncIterator[s
 
 @asynccontextmanager
 async def stalled(places: Collection[int]) -> AsyncIterator[tuple[World, str]]:
-    """The same of one that is not given the records of any of *places* yet."""
     world = world_of(*events(), partition_count=COUNT)
     for place in places:
         world.script.stall(place)
@@ -84,7 +80,6 @@ async def stalled(places: Collection[int]) -> AsyncIterator[tuple[World, str]]:
 
 
 async def told(address: str, *words: str, output: str = "json") -> Any:
-    """What a command says of the service there."""
     return await asyncio.to_thread(called, *words, "--sidecar", address, output=output)
 
 
@@ -150,7 +145,6 @@ async def test_bundle_when_the_service_reads_some_then_has_these(tmp_path: Path)
 
 
 def of_one(number: int) -> list[tuple[str, ...]]:
-    """Questions about one user partition, or its segment."""
     partition = tp("orders", number)
     uuid = str(segment_of(number).uuid)
     return [
@@ -258,7 +252,6 @@ async def test_all_when_what_the_service_was_given_is_behind_then_refused() -> N
 
 
 def counting(source: ServiceStateSource) -> list[object]:
-    """What is asked of *source* from now on, in metadata partitions."""
     asked: list[object] = []
     now = source.now
 

@@ -33,7 +33,6 @@ NOT_MINE = next(
 
 @asynccontextmanager
 async def beside_the_cluster() -> AsyncIterator[QueryContext]:
-    """What a question is asked of: a service that reads one of a topic's two partitions."""
     world = world_of(started("a", 0, 99), finished("a"), partition_count=COUNT)
     place = PartitionPlace(1, 3, (1, 2), (1, 2))
     orders = TopicFacts(

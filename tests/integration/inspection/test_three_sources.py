@@ -63,7 +63,6 @@ IN_A_BUNDLE = {
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The log, which nobody changes."""
     folder = tmp_path_factory.mktemp("copy") / "log"
     asyncio.run(write_folder(folder, HISTORY))
     return folder
@@ -71,7 +70,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sources(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
-    """Flags of a service that runs, and of a copy of its log."""
     base = tmp_path_factory.mktemp("s")
     shutil.copytree(copy, base / "data" / "log")
     with pytest.MonkeyPatch.context() as patch:
@@ -88,7 +86,6 @@ def sources(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
 
 @pytest.fixture(scope="module")
 def restored(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Flags of a service that was started anew, and has its state from snapshots."""
     base = tmp_path_factory.mktemp("r")
     shutil.copytree(copy, base / "data" / "log")
     with pytest.MonkeyPatch.context() as patch:

@@ -39,7 +39,6 @@ OF_METADATA_TOPIC = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
 async def fill(login: Login) -> SharedHistory:
-    """The topics that the history is about, and the history in the metadata topic."""
     await create_topic(login, "orders", partitions=4)
     await create_topic(login, "payments")
     await create_topic(login, TOPIC, partitions=PLACES, settings=OF_METADATA_TOPIC)

@@ -43,7 +43,6 @@ def free_port() -> int:
 
 
 def require_one_line(result: Result, exit_code: int, *words: str) -> None:
-    """It ended with *exit_code* and a line that has all of *words*."""
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("rlmm: ")

@@ -31,7 +31,6 @@ MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 def flags_of(login: Login, folder: Path) -> list[str]:
-    """What Java's own tools would be given for *login*."""
     file = folder / "client.properties"
     file.write_text(
         f"security.protocol={login.protocol}\nsasl.mechanism={login.mechanism}\n"

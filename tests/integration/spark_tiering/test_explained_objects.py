@@ -131,7 +131,7 @@ def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
     )
     checked = checked_of(seen)
     assert checked.kind is OBJECT_UNKNOWN
-    assert checked.view["found"] == "unknown"
+    assert checked.view.found == "unknown"
     assert checked.detail == "archived"
 
 

@@ -1,26 +1,34 @@
-"""The JSON schemas of answers, and whether a document keeps to its own."""
+"""The JSON schemas of answers, as they were released and as they are generated today."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-import jsonschema
+from jsonschema import Draft202012Validator
 
-import rlmm
+from rlmm.cli import answer_schemas
+from tests.support.repository import tree
 
-FOLDER = Path(rlmm.__file__).parent / "cli" / "schemas"
+FOLDER = tree.ROOT / "tests" / "data" / "schemas"
+RELEASED = {file.stem: file for file in sorted(FOLDER.glob("*.json"))}
 
 
-def schema_of(kind: str, version: int = 1) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((FOLDER / f"{kind}-{version}.json").read_text())
-    return found
+def released_schema(name: str) -> Any:
+    return json.loads(RELEASED[name].read_text("utf-8"))
+
+
+@cache
+def _validators(kind: str, version: str) -> list[Draft202012Validator]:
+    schemas = [released_schema(f"{kind}-{version}"), answer_schemas.schema_of(kind)]
+    for schema in schemas:
+        Draft202012Validator.check_schema(schema)
+    return [Draft202012Validator(schema) for schema in schemas]
 
 
 def require_valid(document: Any) -> None:
     prefix, kind, version = document["schema"].split("/")
     assert prefix == "rlmm", document["schema"]
-    schema = schema_of(kind, int(version))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(document)
+    for validator in _validators(kind, version):
+        validator.validate(document)

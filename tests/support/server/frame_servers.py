@@ -20,6 +20,7 @@ from rlmm.sidecar.session import SessionContext
 from rlmm.sidecar.settings import SidecarSettings
 from rlmm.sidecar.statistics import FrameServerCounters
 from rlmm.views.status import engine_view
+from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -93,7 +94,9 @@ class Listening:
 
 def _status(engine: Engine) -> Mapping[str, object]:
     now_s = asyncio.get_running_loop().time()
-    return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
+    shown = engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
+    fields: Mapping[str, object] = plain(shown)
+    return fields
 
 
 @asynccontextmanager

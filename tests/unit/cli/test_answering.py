@@ -60,7 +60,6 @@ async def ask_answer(looking: QueryContext) -> CommandAnswer:
 
 @pytest.fixture(autouse=True)
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ask` stands below the root."""
     SEEN.clear()
     TO_DO.clear()
     monkeypatch.setitem(commands_table.SUBCOMMANDS, "ask", f"{__name__}:ask")
@@ -69,7 +68,6 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(
     make: Callable[[], CommandAnswer], *words: str, before: tuple[str, ...] = (), **environ: str
 ) -> tuple[Result, MemorySource]:
-    """One call, and the source that it had."""
     sources: list[MemorySource] = []
     TO_DO[:] = [make]
 
@@ -200,7 +198,6 @@ def test_question_is_asked_of_what_the_flags_say() -> None:
 
 
 async def history_of_two() -> History:
-    """A copy that was finished, and one of another partition."""
     history = History()
     await history.add(started("a", 0, 99), finished("a"), started("b", 100, 199))
     return history

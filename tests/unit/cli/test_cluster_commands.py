@@ -29,7 +29,6 @@ DAY_MS = 86_400_000
 
 
 async def a_history() -> History:
-    """Two finished segments of 1,024 bytes, an open copy, and an event of nobody."""
     history = History()
     await history.add(
         started("a", 0, 99, max_timestamp_ms=START_MS), finished("a"),
@@ -40,7 +39,6 @@ async def a_history() -> History:
 
 
 def a_cluster() -> FakeCluster:
-    """One with the topic, on two brokers of which one tiers."""
     place = PartitionPlace(1, 3, (1, 2), (1, 2))
     orders = TopicFacts(
         "orders", TOPIC_ID, {7: place, 8: place}, settings(remote_storage_enable="true")
@@ -59,19 +57,16 @@ def a_cluster() -> FakeCluster:
 
 
 async def document_of(answer: CommandAnswer) -> Any:
-    """The JSON document of *answer*, which is as its schema says."""
     document = await read_document(answer)
     require_valid(document)
     return document
 
 
 def exit_code(answer: CommandAnswer) -> int:
-    """What the command ends with."""
     return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
 async def lag(*, shows_disks: bool) -> Any:
-    """The document of `rlmm lag`, a day later."""
     looking = looking_at(await a_history(), cluster=a_cluster(), now_ms=START_MS + DAY_MS)
     return await document_of(
         await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=shows_disks)

@@ -28,7 +28,6 @@ def show(*arguments: str, env: dict[str, str] | None = None) -> Result:
 
 
 def shown(*arguments: str, env: dict[str, str] | None = None) -> dict[str, tuple[Any, str]]:
-    """What it shows as JSON: value and source by key."""
     result = show("--output", "json", *arguments, env=env)
     assert result.exit_code == 0, result.output
     settings = json.loads(result.stdout)["settings"]

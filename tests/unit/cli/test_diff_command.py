@@ -31,7 +31,6 @@ BEGIN = MomentSelector(time_ms=START_MS + 3_500)
 
 
 async def a_history() -> History:
-    """Four events, and behind them everything that can change."""
     history = History()
     await history.add(
         started(1, 0, 99), finished(1), started(2, 100, 199), started(3, 200, 299),
@@ -48,7 +47,6 @@ async def asked(
     to: MomentSelector | None = None,
     **more: Any,
 ) -> Any:
-    """The document of the answer, which keeps to its schema."""
     answer = await diff_answer(looking, begin=begin, to=to, wanted=EVERYTHING, **more)
     document = await document_of(answer)
     require_valid(document)
@@ -56,7 +54,6 @@ async def asked(
 
 
 def rows(document: Any) -> list[tuple[str, str, Any]]:
-    """Topic, change, and what it is of."""
     return [
         (one["topic"], one["change"], one["start_offset"] if one["epoch"] is None else "epoch")
         for one in document["items"]

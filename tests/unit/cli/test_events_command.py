@@ -15,6 +15,7 @@ from rlmm.inspection.replay import ReplayEnd
 from rlmm.inspection.selectors import MomentSelector, partition_filter
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.views.values import plain
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.cli.json_schemas import require_valid
 from tests.support.cli.memory_source import document_of, looking_at, printed
@@ -28,7 +29,6 @@ EVERYTHING = EventFilter()
 
 
 async def a_history() -> History:
-    """Two metadata partitions, a second between any two events."""
     history = History()
     await history.add(started(1, 0, 99), place=0)
     await history.add(started(segment_id(2, OTHER), 0, 9), place=1)
@@ -39,14 +39,12 @@ async def a_history() -> History:
 
 
 async def document(looking: QueryContext, asking: EventsQuestion) -> Any:
-    """The document of the answer, which keeps to its schema."""
     found = await document_of(await events_answer(looking, asking=asking))
     require_valid(found)
     return found
 
 
 def places(found: Any) -> list[str]:
-    """Of the events that are shown."""
     return [f"{one['metadata_partition']}:{one['offset']}" for one in found["items"]]
 
 
@@ -186,8 +184,8 @@ async def test_events_when_followed_go_on_with_what_is_written(
         told.append(await waiting)
         await history.add(finished(segment_id(2, OTHER)), place=1)
         told.append(await anext(items))
-    assert places({"items": told}) == [*(["0:2"] if begin else []), "0:3", "1:2"]
-    assert [one["verdict"] for one in told[-2:]] == (
+    assert places({"items": plain(told)}) == [*(["0:2"] if begin else []), "0:3", "1:2"]
+    assert [one.verdict for one in told[-2:]] == (
         ["duplicate", "applied"] if knows_verdicts else [None, None]
     )
 
@@ -213,7 +211,7 @@ async def test_events_followed_without_verdicts_read_nothing_of_what_was() -> No
 
 async def _places_of(items: Any) -> Any:
     async for one in items:
-        yield f"{one['metadata_partition']}:{one['offset']}"
+        yield f"{one.metadata_partition}:{one.offset}"
 
 
 async def test_events_that_cannot_be_followed_say_why() -> None:

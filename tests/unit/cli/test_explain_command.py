@@ -37,7 +37,6 @@ AGAIN = tp(topic_id=Uuid.of(7, 7))
 
 
 async def a_history() -> History:
-    """A late, shorter copy hides a part of the first; a hole; an open copy; a deleted one."""
     history = History()
     await history.add(
         started(1, 0, 200, max_timestamp_ms=START_MS), finished(1),
@@ -50,20 +49,17 @@ async def a_history() -> History:
 
 
 def a_cluster(**of_topic: str) -> FakeCluster:
-    """One that has the topic and tells the ends of its log."""
     orders = TopicFacts("orders", TOPIC_ID, {}, settings(remote_storage_enable="true", **of_topic))
     ends = {tp(): PartitionOffsets(earliest=0, earliest_local=550, latest=700, latest_tiered=599)}
     return FakeCluster({"orders": orders}, ends)
 
 
 async def answered(looking: QueryContext, text: str, **more: Any) -> CommandAnswer:
-    """The answer of `rlmm explain TEXT`."""
     label, offset = parse_position(text)
     return await explain_answer(looking, asking=ExplainQuestion(label, offset, **more))
 
 
 async def explained(looking: QueryContext, text: str, **more: Any) -> Any:
-    """Its document, which keeps to its schema."""
     document = await document_of(await answered(looking, text, **more))
     require_valid(document)
     return document
@@ -175,7 +171,6 @@ async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> N
             raise NotPermitted("the role admin alone")
 
     async def now(*_: object, **__: object) -> Any:
-        """As the service tells it, piece by piece."""
         return await history.moment()
 
     looking.source.log = Closed()  # type: ignore[assignment,misc]  # all that is asked for
@@ -265,7 +260,6 @@ async def test_explain_of_several_topics_without_a_cluster_takes_the_one_that_li
 
 
 def standing_of(place: int, state: str, detail: str) -> SourceStatus:
-    """A source of which one metadata partition stands so."""
     one = MetadataPartitionStatus(
         place, state, "why", detail, None, None, None, None, None, None, None, None, None
     )

@@ -42,7 +42,6 @@ HOUR_MS = 3_600_000
 
 
 async def a_history() -> History:
-    """A finished segment, a hole, another one, an open copy whose finish came first."""
     history = History()
     at = START_MS
     await history.add(
@@ -64,21 +63,18 @@ def a_cluster(**of_topic: str) -> FakeCluster:
 
 
 async def document_of(answer: CommandAnswer) -> Any:
-    """The JSON document of *answer*, which is as its schema says."""
     document = await read_document(answer)
     require_valid(document)
     return document
 
 
 def exit_code(answer: CommandAnswer) -> int:
-    """What the command ends with."""
     return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
 async def stuck(
     looking: QueryContext, *, reads_history: bool = True, topic: str | None = None
 ) -> Any:
-    """The answer of `rlmm stuck`."""
     return await stuck_answer(
         looking, topic=topic, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS,
         reads_history=reads_history,
@@ -184,7 +180,6 @@ async def test_check_when_a_copy_is_open_for_too_long_then_is_a_finding() -> Non
 
 
 async def usage(looking: QueryContext, **more: Any) -> Any:
-    """The document of `rlmm usage`."""
     asked = {"topic": None, "grouping": "topic", "due_within_ms": HOUR_MS, "copy_open_ms": HOUR_MS,
              "gib_month": 0.0, "put_thousand": 0.0, **more}  # fmt: skip
     return await document_of(await usage_answer(looking, **asked))
@@ -300,7 +295,7 @@ async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_o
     for place in range(3):
         await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
     looking = looking_at(history, now_ms=START_MS + 2 * HOUR_MS)
-    note = "2 of 3 user partitions lie in a metadata partition where nobody looks for them"
+    note = "2 of 3 user partitions lie in a metadata partition where no broker looks for them"
     document = await usage(looking)
     assert document["totals"]["segments"] == 1
     assert note in document["notes"][0]
@@ -344,7 +339,6 @@ async def test_verify_when_the_log_moves_on_meanwhile_then_looks_a_second_time(
     source, now = looking.source, looking.source.now
 
     async def now_and_then(*words: Any, **more: Any) -> Any:
-        """A copy ends right behind the first look; then retention takes the first segment."""
         found = await now(*words, **more)
         if is_copied and cluster.ends[tp()] is before:
             await history.add(started("b", 150, 299), finished("b"))

@@ -37,7 +37,6 @@ METADATA = "__remote_log_metadata"
 
 
 def begun(label: str, start: int, last: int, at_ms: int) -> SegmentMetadata:
-    """A copy that starts at that time, of records that are as old."""
     return started(label, start, last, event_timestamp_ms=at_ms, max_timestamp_ms=at_ms)
 
 
@@ -58,7 +57,6 @@ async def a_history() -> History:
 
 
 def a_cluster() -> FakeCluster:
-    """Two brokers, of which one does not tier; a metadata topic with one replica that counts."""
     place = PartitionPlace(1, 3, (1, 2), (1, 2))
     orders = TopicFacts(
         "orders", TOPIC_ID, {7: place},

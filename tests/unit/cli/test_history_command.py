@@ -35,7 +35,6 @@ OTHER = tp("other", 1)
 
 
 async def a_history() -> History:
-    """Two user partitions, one segment deleted, one refused, one displaced."""
     history = History()
     await history.add(
         finished(A), started(A, 0, 99), finished(A), started(2, 100, 199), finished(2),
@@ -46,7 +45,6 @@ async def a_history() -> History:
 
 
 async def asked(looking: QueryContext, text: str, **more: Any) -> Any:
-    """The document of `rlmm history TEXT`, which keeps to its schema."""
     answer = await history_answer(looking, what=parse_subject(text), **more)
     document = await document_of(answer)
     require_valid(document)
@@ -54,7 +52,6 @@ async def asked(looking: QueryContext, text: str, **more: Any) -> Any:
 
 
 def offsets(document: Any) -> list[int]:
-    """Of the events that are shown."""
     return [one["offset"] for one in document["items"]]
 
 

@@ -34,7 +34,6 @@ EVENTS = (
 
 
 def result_of(*words: str, **environ: str) -> Any:
-    """What the command does; it prints nothing that is no data but to standard error."""
     return command_on(EVENTS, *words, **environ)
 
 

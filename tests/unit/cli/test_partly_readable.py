@@ -46,7 +46,6 @@ NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partiti
 
 @pytest.fixture
 async def copied(tmp_path: Path) -> Copied:
-    """Metadata partition 1 alone of a topic of three."""
     await write_ours(tmp_path / "all", events_of(NUMBERS), COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")
     return Copied(tmp_path / "some")
@@ -80,7 +79,6 @@ def test_one_when_its_place_is_copied_then_answered_with_a_note(
 
 @pytest.fixture
 async def copied_one(tmp_path: Path) -> Copied:
-    """The same of a topic with one user partition, as they all have segments of the same id."""
     await write_ours(tmp_path / "all", events_of([HERE]), COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")
     return Copied(tmp_path / "some")

@@ -50,14 +50,12 @@ class Copied(NamedTuple):
 
 @pytest.fixture
 async def copied(tmp_path: Path) -> Copied:
-    """What was copied of a topic with some user partitions in every metadata partition."""
     await write_ours(tmp_path / "all", events_of(NUMBERS), COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")
     return Copied(tmp_path / "some")
 
 
 def of_one(number: int) -> list[tuple[str, ...]]:
-    """Questions about one user partition, or its segment."""
     uuid = str(segment_id(1, user_partition(number)).uuid)
     return [
         ("segments", "find", f"orders-{number}", "--offset", "5"),
@@ -144,7 +142,6 @@ def test_topic_partitions_when_one_is_named_then_it_is_told_from_patterns(
 
 
 async def found(source: StateSource, number: int) -> bool:
-    """Whether one segment of that user partition is found."""
     looking = QueryContext(source, 0, timeout_s=3.0)
     answer = await find_answer(
         looking, label=parse_partition(f"orders-{number}"), offset=5, time_ms=None, epoch=None,

@@ -30,7 +30,6 @@ except SystemExit as end:
 
 
 def imported(*words: str, **environ: str) -> tuple[str, set[str]]:
-    """What a call prints, and the modules that it took."""
     done = subprocess.run(
         [sys.executable, "-c", _SAYS_WHAT_IS_IMPORTED, *words],
         capture_output=True, text=True, check=True, env={**os.environ, **environ}, timeout=60,

@@ -45,7 +45,6 @@ def stream() -> io.StringIO:
 
 @pytest.fixture
 def lines(stream: io.StringIO) -> Iterator[LogLines]:
-    """Log lines that are held back as soon as they are repeats."""
     with set_up(SETTINGS, stream, now_ms=lambda: 0) as lines:
         yield lines
 
@@ -55,7 +54,6 @@ def reloading(
     lines: LogLines,
     early: EarlySignals | None = None,
 ) -> ConfigReload:
-    """Reading that begins with the defaults."""
     return ConfigReload(cast("ConfigurationSources", Said(load_again)), load(), lines, early=early)
 
 

@@ -46,7 +46,6 @@ OLD = f"{TOPIC_ID}:orders-7"
 
 
 def document(*words: str, events: Any = EVENTS) -> Any:
-    """The JSON document, which keeps to its schema."""
     result = command_on(events, "segments", *words, "--output", "json")
     assert result.exit_code in {0, 1}, result.stderr
     found = json.loads(result.stdout)
@@ -55,7 +54,6 @@ def document(*words: str, events: Any = EVENTS) -> Any:
 
 
 def listed(*words: str) -> list[str]:
-    """Ids of the segments that are listed, as they are called above."""
     names = {str(segment_id(label).uuid): label for label in "abcd"} | {str(DASHED): "dashed"}
     return [names[item["segment_id"]] for item in document("list", *words)["items"]]
 

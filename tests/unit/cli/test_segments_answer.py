@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.queries.segments_answer import list_answer, segments_of
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.segment_filter import SegmentFilter
+from rlmm.inspection.segment_search import SegmentFilter
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import segment_id, started, tp
@@ -35,7 +35,6 @@ class PagedMoment:
         self.asked: list[TopicIdPartition] = []
 
     async def user_partitions(self) -> list[PartitionSummary]:
-        """One with open copies alone, one with finished ones alone."""
         return [
             PartitionSummary(tp("orders", 0), 0, 10, 0, 0, 1),
             PartitionSummary(tp("orders", 1), 1, 0, 10, 0, 1),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder with two snapshots of metadata partition 3 and one of 4."""
     root = tmp_path / "snapshots"
 
     async def fill() -> None:
@@ -47,7 +46,6 @@ def run(*arguments: object) -> Result:
 
 
 def newest_of(root: Path) -> Path:
-    """The newest snapshot of metadata partition 3."""
     return max(root.rglob("3/*.snapshot"))
 
 

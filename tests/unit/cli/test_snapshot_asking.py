@@ -31,7 +31,6 @@ def done(*written: int) -> dict[str, SnapshotOutcome]:
 
 @pytest.fixture
 def asked() -> Iterator[list[Callable[[], None]]]:
-    """What is done when the signal comes to this process, which plays the service."""
     calls: list[Callable[[], None]] = []
     before = signal.signal(signal.SIGUSR1, lambda *_: calls.pop(0)())
     yield calls
@@ -39,8 +38,6 @@ def asked() -> Iterator[list[Callable[[], None]]]:
 
 
 def answer_with(data_dir: Path, *answers: tuple[int, int]) -> Callable[[], None]:
-    """Answers of a service: what was written, and how long ago that was begun."""
-
     def say_all() -> None:
         async def all_of_them() -> None:
             reports = SnapshotReports(data_dir)

@@ -30,8 +30,6 @@ OTHER = LogIdentity("other-cluster", Uuid(bytes(range(1, 17))), 50)
 
 
 def fill(root: Path, identity: LogIdentity = IDENTITY, *partitions: int) -> None:
-    """Snapshots of metadata partitions, one of each."""
-
     async def write() -> None:
         store = store_in(root, identity=identity)
         for partition in partitions or (3,):
@@ -45,13 +43,11 @@ def run(*arguments: object) -> Result:
 
 
 def counted(result: Result) -> int:
-    """How many snapshots were printed."""
     return len(json.loads(result.stdout)["snapshots"])
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder: a log, which holds no snapshots, and two of them beside it."""
     folder = tmp_path / "data"
     (folder / "log" / "__remote_log_metadata-0").mkdir(parents=True)
     (folder / "rlmm.lock").touch()
@@ -61,7 +57,6 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def clusters(tmp_path: Path) -> Path:
-    """The data folder of two clusters; a third one has written no snapshots yet."""
     folder = tmp_path / "several"
     fill(folder / "clusters" / "east" / "snapshots", IDENTITY, 1)
     fill(folder / "clusters" / "west" / "snapshots", OTHER, 1, 2)
@@ -307,7 +302,6 @@ def test_import_when_asked_for_snapshots_meanwhile_then_goes_on(
 
 
 def lock_of(place: Path) -> AbstractContextManager[None]:
-    """The lock that a service, or a program, has on a folder."""
     return snapshots_lock(place) if place.name == "snapshots" else folder_lock(place)
 
 

@@ -57,7 +57,6 @@ def deep_look(asked: SourceChoice) -> None:
 
 @pytest.fixture(autouse=True)
 def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The commands above stand below the root; nothing is set outside."""
     for name in [one for one in os.environ if one.startswith("RLMM_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -66,7 +65,6 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def run(*arguments: str, **environ: str) -> Result:
-    """One call; variables are set for it alone."""
     return CliRunner().invoke(main.cli, list(arguments), env=dict(environ))
 
 

@@ -61,8 +61,6 @@ ASKED = SourceChoice(SourceSettings(sidecar="x:1"), PrintSettings(), 0)
 
 
 def run(standing: SourceStatus, *words: str) -> Any:
-    """What `rlmm status` does where a source stands so."""
-
     async def make() -> StateSource:
         return MemorySource(History(), standing=standing)
 
@@ -95,12 +93,12 @@ def test_status_when_shown_fits_into_80_columns() -> None:
 def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
     """What one of them cannot tell is no zero; what is counted apart adds up."""
     totals = standing_totals(BEHIND.places)
-    assert (totals["segments"], totals["size_bytes"]) == (None, None)
-    assert (totals["open"], totals["metadata_partitions"], totals["lag_records"]) == (1, 2, 502)
-    assert totals["rejected"] == {"unknown-segment": 2}
+    assert (totals.segments, totals.size_bytes) == (None, None)
+    assert (totals.open, totals.metadata_partitions, totals.lag_records) == (1, 2, 502)
+    assert totals.rejected == {"unknown-segment": 2}
     both = standing_totals((OPEN, replace(OPEN, metadata_partition=1, lag_s=9.0)))
-    assert both["segments"] == {name: 2 * count for name, count in COUNTS.items()}
-    assert (both["lag_s"], both["size_bytes"]) == (9.0, 10 * 2**30)
+    assert both.segments == {name: 2 * count for name, count in COUNTS.items()}
+    assert (both.lag_s, both.size_bytes) == (9.0, 10 * 2**30)
 
 
 class Changing(MemorySource):

@@ -41,7 +41,6 @@ ODD = (
 
 
 def readable(stable: int | None, names: frozenset[str] = NAMES) -> set[str]:
-    """Those of the example that may be read."""
     sealed = SealedFiles(names)
     return {name for name in names if not why_not(sealed.needs(name), stable)}
 

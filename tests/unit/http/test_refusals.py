@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import NotAssigned, NotReady, RlmmError, TooBusy, UnknownPartition, WrongCluster
-from rlmm.http.refusals import error_view, headers_of, status_of
+from rlmm.http.refusals import headers_of, refused_view, status_of
+from rlmm.views.values import plain
 from rlmm.wire.errors import classes
 
 
@@ -17,7 +18,7 @@ def test_status_of_any_error_says_whose_fault_it_is(cls: type[RlmmError]) -> Non
     assert 400 <= status <= 599
     if error.retriable:
         assert status in {429, 500, 503}
-    assert error_view(error)["code"] == cls.code
+    assert refused_view(error).error.code == cls.code
     assert ("Retry-After" in headers_of(error, status)) == error.retriable
 
 
@@ -47,7 +48,8 @@ def test_retry_when_the_error_says_when_then_that_is_said_in_whole_seconds() -> 
 
 def test_error_when_shown_then_its_fields_are_there_by_name() -> None:
     """Whoever reads JSON gets what a client of the frame protocol gets."""
-    shown = error_view(NotReady("later", position=3, target=10, metadata_partition=1))
+    error = NotReady("later", position=3, target=10, metadata_partition=1)
+    shown = plain(refused_view(error).error)
     assert shown["retriable"] is True
     fields = shown["fields"]
     assert isinstance(fields, dict)

@@ -16,7 +16,6 @@ from tests.support.builders import (
 
 
 def shard_of(*events: object) -> PythonShard:
-    """A shard that has applied *events*."""
     shard = PythonShard(0)
     for event in events:
         shard.apply_event(event)  # type: ignore[arg-type]

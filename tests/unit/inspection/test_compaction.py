@@ -10,11 +10,12 @@ from rlmm.inspection.compaction_rehearsal import (
     LEVELS,
     CompactionOutlook,
     FeatureLevel,
+    LogCleaner,
+    RecordKeys,
     RehearsalTopic,
     rehearse,
 )
 from rlmm.inspection.event_record import EventRecord
-from rlmm.inspection.log_cleaner import LogCleaner, RecordKeys
 from rlmm.inspection.replay import ReplayEnd
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started
@@ -30,7 +31,6 @@ DAY_MS = 86_400_000
 
 
 async def a_history() -> tuple[History, int]:
-    """A segment that lives, one that was deleted, one that was begun twice and finished once."""
     history = History()
     (place, _), *_ = await history.add(
         started("lives", 0, 99), finished("lives"),
@@ -42,7 +42,6 @@ async def a_history() -> tuple[History, int]:
 
 
 def short(harms: Iterable[CompactionHarm]) -> list[tuple[str, int]]:
-    """Effects as text, and where the segments begin."""
     return [(str(one.effect), one.segment.start_offset) for one in harms]
 
 
@@ -107,7 +106,6 @@ async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hide
 
 
 def record(offset: int, value: bytes | None = b"v", at_ms: int = 0) -> EventRecord:
-    """A record of which only these matter."""
     return EventRecord(0, offset, offset + 1, at_ms, None, APPLIED, value)
 
 

@@ -47,26 +47,22 @@ WELL = DoctorFacts(
 
 
 def with_metadata(**changed: str) -> DoctorFacts:
-    """With settings of the metadata topic."""
     now = {**(METADATA.settings or {}), **settings(**changed)}
     return replace(WELL, metadata_topic=replace(METADATA, settings=now))
 
 
 def with_place(place: PartitionPlace) -> DoctorFacts:
-    """With one partition of the metadata topic placed so."""
     return replace(
         WELL, metadata_topic=replace(METADATA, partitions={**METADATA.partitions, 7: place})
     )
 
 
 def with_orders(**changed: str) -> DoctorFacts:
-    """With settings of a tiered topic."""
     now = {**(ORDERS.settings or {}), **settings(**changed)}
     return replace(WELL, topics={"orders": replace(ORDERS, settings=now)})
 
 
 def with_broker(key: str, value: str | None, *brokers: int) -> DoctorFacts:
-    """With a setting of *brokers*, or of all."""
     now = {**BROKER, key: ClusterSetting(value, is_explicit=True)}
     return replace(
         WELL, brokers={one: now if one in (brokers or (1, 2, 3)) else BROKER for one in (1, 2, 3)}
@@ -74,12 +70,10 @@ def with_broker(key: str, value: str | None, *brokers: int) -> DoctorFacts:
 
 
 def with_rights(*granted: str) -> DoctorFacts:
-    """With these on the metadata topic."""
     return replace(WELL, rights=Rights(READER, {METADATA_TOPIC: frozenset(granted)}))
 
 
 def short_of(count: int) -> DoctorFacts:
-    """With so few replicas everywhere."""
     place = PartitionPlace(1, 5, tuple(range(count)), tuple(range(count)))
     return replace(
         WELL, metadata_topic=replace(METADATA, partitions=dict.fromkeys(range(50), place))
@@ -99,7 +93,7 @@ RULES: list[tuple[str, Callable[[], DoctorFacts], str]] = [
     ("UNCLEAN-ELECTION", lambda: with_metadata(unclean_leader_election_enable="true"), "=true"),
     ("METADATA-TIERED", lambda: with_metadata(remote_storage_enable="true"), "=true"),
     ("SETTINGS-UNKNOWN", lambda: replace(WELL, metadata_topic=replace(METADATA, settings=None)),
-     "nobody told"),
+     "did not tell"),
     ("BROKERS-UNKNOWN", lambda: replace(WELL, brokers={1: BROKER, 2: None}), "of brokers 2"),
     ("BROKERS-DIFFER", lambda: with_broker("remote.log.storage.manager.class.name", "x", 2),
      "unset on 1, 3; x on 2"),

@@ -43,7 +43,6 @@ TWO = (started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b")
 async def explained(
     offset: int, *events: Event, epoch: int | None = None, facts: ExplainFacts | None = None
 ) -> Explanation:
-    """What is said of *offset* of `tp()` in a log of *events*, with its story."""
     history = History(1)
     await history.add(*events, place=0)
     chronicle, story = EventHistory(HistorySubject.of(tp())), OffsetHistory(offset)

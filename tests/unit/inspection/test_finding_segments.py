@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 async def shard_of(*events: Event) -> Shard:
-    """The state of `tp()` that *events* make."""
     return await (await moment_of(events)).state(tp())
 
 

@@ -35,7 +35,6 @@ OTHER = tp("other", 1)
 
 
 async def lines_of(sought: HistorySubject, *events: Event | bytes) -> list[HistoryLine]:
-    """The history of *sought* in a log of *events*, all in one metadata partition."""
     history = History(1)
     await history.add(*events, place=0)
     chronicle = EventHistory(sought)

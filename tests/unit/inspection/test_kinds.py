@@ -27,7 +27,6 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 def registered() -> dict[FindingKind, str]:
-    """Every kind that any module of the package has, and the name of its constant."""
     found = {}
     for package in (rlmm.findings, rlmm.inspection):
         for module in pkgutil.iter_modules(package.__path__):

@@ -21,7 +21,6 @@ OLD, NEW = 1, 2
 
 
 def late_among(*events: Event, head: int = 0) -> list[object]:
-    """Where the late ones of *events* ended; the log begins at offset *head*."""
     shard, told = PythonShard(0), list[EventRecord]()
     for offset, event in enumerate(events):
         verdict = shard.apply_event(event, offset)

@@ -29,7 +29,6 @@ EVENTS = (
 
 
 async def the_history() -> tuple[History, int]:
-    """All of `EVENTS`, and their metadata partition."""
     history = History()
     (place, _), *_ = await history.add(*EVENTS)
     return history, place

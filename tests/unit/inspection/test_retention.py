@@ -15,7 +15,6 @@ NOW_MS = 10_000
 
 
 def three(**states: SegmentState) -> list:  # type: ignore[type-arg]
-    """Segments of 100 bytes and 100 offsets, the last records of which are of 1, 2 and 3 s."""
     return [
         started(name, at * 100, at * 100 + 99, size_bytes=100, max_timestamp_ms=(at + 1) * 1_000,
                 state=states.get(name, CF))
@@ -24,7 +23,6 @@ def three(**states: SegmentState) -> list:  # type: ignore[type-arg]
 
 
 def fates(segments: list, rules: RetentionSettings) -> list[str]:  # type: ignore[type-arg]
-    """What becomes of each, by rising start."""
     found = sorted(due_of(segments, rules, NOW_MS), key=lambda one: one.segment.start_offset)
     return [str(one.fate) for one in found]
 
@@ -128,7 +126,6 @@ def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
 
 
 def gone(segments: list, rules: RetentionSettings, **more: object) -> list[str]:  # type: ignore[type-arg]
-    """Labels of what goes, in the order that it goes."""
     labels = {
         segment_id(name): name for name in ["s1", "s3", "s4", *(f"f{at}" for at in range(12))]
     }

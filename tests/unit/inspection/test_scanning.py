@@ -33,7 +33,6 @@ SNAPSHOT = SegmentSnapshot(
 async def mention(
     sought: HistorySubject, *events: Event | bytes, last: int = 99
 ) -> PartitionMention | None:
-    """What is found in a log of *events*, a batch each."""
     history = History(1)
     await history.add(*events, place=0)
     return await find_mention(history.log, 0, sought, ReplayEnd({0: last}), timeout_s=5)

@@ -27,7 +27,6 @@ CS, CF, DS, DF = SegmentState
 
 
 async def story_of(offset: int, *events: Event) -> OffsetHistory:
-    """The story of *offset* of `tp()` in a log of *events*."""
     history = History(1)
     await history.add(*events, place=0)
     chronicle, story = EventHistory(HistorySubject.of(tp())), OffsetHistory(offset)

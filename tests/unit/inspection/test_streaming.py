@@ -26,7 +26,6 @@ NOWHERE = ReplayEnd()
 
 
 async def a_history() -> History:
-    """Three events in each of two metadata partitions, by turns, a second apart."""
     history = History(2)
     for number in range(3):
         await history.add(started(number), place=0)
@@ -35,8 +34,6 @@ async def a_history() -> History:
 
 
 def streams_of(readers: Sequence[EventReader]) -> list[AsyncGenerator[EventRecord]]:
-    """Each of *readers* as it is read."""
-
     async def stream(reader: EventReader) -> AsyncGenerator[EventRecord]:
         async for one in reader.happened():
             yield one

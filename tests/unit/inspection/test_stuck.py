@@ -28,14 +28,12 @@ KNOWN = StuckFacts(now_ms=10 * HOUR_MS, copy_open_ms=HOUR_MS, delete_open_ms=2 *
 
 
 def orders(leader: int | None, topic_id: Uuid = TOPIC_ID) -> dict[str, TopicFacts]:
-    """The cluster has the topic, and this leads the partition."""
     return {
         "orders": TopicFacts("orders", topic_id, {7: PartitionPlace(leader, 3, (1, 2), (1, 2))})
     }
 
 
 async def segments_of(*events: object) -> list:  # type: ignore[type-arg]
-    """All segments that these events leave."""
     moment = await moment_of(events)  # type: ignore[arg-type]
     return (await moment.state(tp())).segments(tp())
 
@@ -147,7 +145,6 @@ async def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_an
 
 
 def summary(segments: int) -> PartitionSummary:
-    """A user partition with so many finished segments."""
     return PartitionSummary(tp(), 0, 0, segments, 0, 10 * segments)
 
 

@@ -39,7 +39,6 @@ def copied(
 async def found_in(*copies: tuple[Event, ...], offsets: PartitionOffsets | None = None) -> list[
     Finding
 ]:  # fmt: skip
-    """What is wrong after these events."""
     moment = await moment_of([event for events in copies for event in events])
     shard = await moment.state(tp())
     assert broken_rules(shard) == []

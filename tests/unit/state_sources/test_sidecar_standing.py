@@ -36,7 +36,7 @@ def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_co
     assert found.left_out == found.notes[-1]
     assert found.left_out.endswith("; --bootstrap-server shows all")
     assert [one.metadata_partition for one in found.assigned] == [1]
-    assert standing_totals(found.places)["metadata_partitions"] == 1
+    assert standing_totals(found.places).metadata_partitions == 1
     assert not judge(found, Thresholds())
     waiting = standing_of({**said, "is_assignment_known": False}, "here", "serve")
     assert (waiting.places[0].state, waiting.places[0].why) == ("absent", "assignment-unknown")

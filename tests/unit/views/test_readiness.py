@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -62,9 +61,9 @@ def test_process_when_it_stands_so_then_it_says_so(
 ) -> None:
     """Ready is only who answers for all that is assigned, and started who once did."""
     shown = readiness_view(process)
-    assert (shown["status"], shown["is_ready"]) == (word, is_ready)
+    assert (shown.status, shown.is_ready) == (word, is_ready)
     assert process.was_ready == was_ready
-    assert bool(shown["detail"]) != is_ready
+    assert bool(shown.detail) != is_ready
 
 
 @pytest.mark.parametrize(
@@ -84,13 +83,13 @@ def test_life_when_the_heartbeat_is_so_old_then_f100(
     """A pump that stands still is no life, but for the orderly end, where it has to."""
     engine = replace(ALL, judged_s=judged_s)
     shown = liveness_view(ProcessStatus({"a": engine}, end=end, failure=failure), 100.0, 60.0)
-    assert (shown["status"], shown["is_alive"]) == (word, word == "alive")
+    assert (shown.status, shown.is_alive) == (word, word == "alive")
 
 
 def test_life_when_the_log_is_not_reached_then_it_is_life() -> None:
     """Brokers that are away are no reason to be started anew."""
     unreached = replace(UNREACHED, judged_s=0.0)
-    assert liveness_view(ProcessStatus({"a": unreached}), 1e9, 60.0)["is_alive"]
+    assert liveness_view(ProcessStatus({"a": unreached}), 1e9, 60.0).is_alive
 
 
 def test_process_when_a_log_takes_long_to_open_then_names_what_is_waited_for() -> None:
@@ -99,10 +98,10 @@ def test_process_when_a_log_takes_long_to_open_then_names_what_is_waited_for() -
         {"a": ALL, "b": UNREACHED}, ("a", "b", "c"), waits={"b": "the log in /data/b"}
     )
     shown = readiness_view(process)
-    assert shown["status"] == "starting"
-    assert shown["detail"] == "logs are being opened: b (the log in /data/b), c"
-    clusters: Any = shown["clusters"]
-    assert [(one["cluster"], one["reason"], one["detail"]) for one in clusters] == [
+    assert shown.status == "starting"
+    assert shown.detail == "logs are being opened: b (the log in /data/b), c"
+    clusters = shown.clusters
+    assert [(one.cluster, one.reason, one.detail) for one in clusters] == [
         ("b", "opening", "its log is being opened: the log in /data/b"),
         ("c", "opening", "its log is being opened"),
         ("a", None, ""),

@@ -9,7 +9,7 @@ import pytest
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import SegmentState
 from rlmm.views.segment import segment_view
-from rlmm.views.values import iso_time
+from rlmm.views.values import iso_time, plain
 from tests.support.builders import segment_id, started, tp
 
 
@@ -36,11 +36,11 @@ def test_segment_when_shown_then_nothing_is_lost() -> None:
         segment_id("a", tp("orders", 3)), 5, INT64_MAX, {0: 5, 2: 7}, custom_metadata=b"",
         max_timestamp_ms=-1, state=SegmentState.COPY_SEGMENT_STARTED,
     )  # fmt: skip
-    shown = json.loads(json.dumps(segment_view(segment)))
+    shown = json.loads(json.dumps(plain(segment_view(segment))))
     assert shown["last_offset"] == INT64_MAX
     assert shown["epochs"] == [{"epoch": 0, "start_offset": 5}, {"epoch": 2, "start_offset": 7}]
     assert (shown["custom_metadata"], shown["custom_metadata_bytes"]) == ("", 0)
     assert (shown["max_timestamp_ms"], shown["max_timestamp"]) == (-1, None)
     assert shown["state"] == "COPY_SEGMENT_STARTED"
     without = segment_view(started(segment_id("b")))
-    assert (without["custom_metadata"], without["custom_metadata_bytes"]) == (None, None)
+    assert (without.custom_metadata, without.custom_metadata_bytes) == (None, None)

@@ -21,7 +21,6 @@ ITEMS: list[dict[str, object]] = [
 
 
 def answer_of(items: list[dict[str, object]], **more: Any) -> CommandAnswer:
-    """An answer with a head and a foot."""
     return CommandAnswer(
         "things",
         (Column("name", "NAME"),),

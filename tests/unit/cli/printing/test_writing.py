@@ -33,7 +33,6 @@ class Watched(StringIO):
         self.is_written = asyncio.Event()
 
     def write(self, text: str) -> int:
-        """Takes it, and looks for the text."""
         if self._text in text:
             self.is_written.set()
         return super().write(text)
