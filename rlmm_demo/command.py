@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 REPORT: Final = Path("demo/report.html")
 _NOT_SHOWN: Final = 1
-_OURS: Final = {"rlmm", "broker_adapter", "spark_tiering"}
-_EXTRAS: Final = "pip install 'rlmm[tiering,spark,java,s3]'"
 
 
 @click.command()
@@ -76,6 +74,8 @@ def demo(
     if folder is not None and folder.exists() and any(folder.iterdir()):
         msg = f"{folder} is not empty"
         raise click.UsageError(msg)
+    import rlmm_demo.report.charts  # noqa: F401, PLC0415  # missing libraries stop the demo here
+
     _check_report(report)
     with ExitStack() as closing:
         closing.enter_context(_ended_in_order())
@@ -124,20 +124,13 @@ def _make_folder(folder: Path) -> None:
 
 
 def _world(folder: Path, socket: Path, jars: KafkaJars | None) -> DemoWorld:
-    # Both need what the service alone does not.
-    try:
-        if jars is not None:
-            from rlmm_demo.broker.broker_world import BrokerWorld  # noqa: PLC0415
+    if jars is not None:
+        from rlmm_demo.broker.broker_world import BrokerWorld  # noqa: PLC0415
 
-            return BrokerWorld(folder, socket, jars)
-        from rlmm_demo.world.made_up_world import MadeUpWorld  # noqa: PLC0415
+        return BrokerWorld(folder, socket, jars)
+    from rlmm_demo.world.made_up_world import MadeUpWorld  # noqa: PLC0415
 
-        return MadeUpWorld(folder, socket)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] in _OURS:
-            raise  # a fault of ours, and nothing that one could install
-        msg = f"{error.name} is not installed, without which nothing is tiered: {_EXTRAS}"
-        raise EngineUnfit(msg) from error
+    return MadeUpWorld(folder, socket)
 
 
 def _tell(world: DemoWorld, because: str, report: Path) -> bool:
@@ -184,8 +177,8 @@ def _write_report(
 ) -> None:
     from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415
     from rlmm.views.values import iso_time  # noqa: PLC0415
+    from rlmm_demo.report.charts import replay_chart, tier_map  # noqa: PLC0415
     from rlmm_demo.report.page import report_page  # noqa: PLC0415
-    from rlmm_demo.report.pictures import replay_picture, tier_picture  # noqa: PLC0415
     from rlmm_demo.report.story import DemoStory  # noqa: PLC0415
 
     story = DemoStory(
@@ -194,9 +187,9 @@ def _write_report(
         str(iso_time(SYSTEM_CLOCK.now_ms())), because,
     )  # fmt: skip
     pages = {report: report_page(story)}
-    if story.is_shown and story.tier_maps:  # two of its pictures, for pages that show images alone
-        pages[report.with_name("tier-map.svg")] = tier_picture(story.tier_maps)
-        pages[report.with_name("replay.svg")] = replay_picture(story.replays)
+    if story.is_shown and story.tier_maps:  # two charts as files, for pages that show images alone
+        for chart in (tier_map(story.tier_maps), replay_chart(story.replays)):
+            pages[report.with_name(f"{chart.name}.svg")] = chart.svg
     for page, text in pages.items():
         unfinished = page.with_suffix(f".{os.getpid()}.unfinished")  # two may run at a time
         unfinished.write_text(text, encoding="utf-8")
