@@ -24,3 +24,5 @@ May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 - `takeover`: What a client does when another start of its broker has taken over.
 - `verbs`: The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
 """
+
+import rlmm.base.old_names  # noqa: F401  # modules that moved stay importable

@@ -8,3 +8,10 @@ May be imported by `rlmm.engine`, `spark_tiering.tier_metadata`.
 - `script`: What happens to a topic in memory, told step by step by a test or a trial.
 - `topic`: A metadata topic that lives in memory.
 """
+
+from typing import TYPE_CHECKING
+
+from rlmm.base.old_names import attributes_of
+
+if not TYPE_CHECKING:
+    __getattr__ = attributes_of(__name__)
