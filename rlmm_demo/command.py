@@ -30,9 +30,7 @@ _NOT_SHOWN: Final = 1
 
 
 @click.command()
-@click.option(
-    "--history", is_flag=True, help="Replay a recorded history in memory, and nothing else."
-)
+@click.option("--history", is_flag=True, help="Only replay a recorded history, in memory.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -53,7 +51,7 @@ _NOT_SHOWN: Final = 1
 @click.option(
     "--without-broker",
     is_flag=True,
-    help="Do not start a broker, even where Maven and a JDK are installed.",
+    help="Start no broker, even where Maven and a JDK are installed.",
 )
 def demo(
     *,
