@@ -61,19 +61,19 @@ EMPTY = DemoStory({}, with_broker=False, screens=())
 
 
 def parsed(story: DemoStory) -> ET.Element:
-    """The page, which is well-formed."""
+    """Parse the page, which is well-formed."""
     return ET.fromstring(report_page(story))
 
 
 def written(story: DemoStory) -> str:
-    """All that stands in the page's body."""
+    """Return all text of the page's body."""
     body = parsed(story).find("body")
     assert body is not None
     return " ".join("".join(body.itertext()).split())
 
 
 def hostile_story() -> DemoStory:
-    """A story whose every text would be something else, if it could."""
+    """Return a story with markup, controls and broken characters in every text."""
     figure = Figure(HOSTILE, HOSTILE, HOSTILE, Comparison(HOSTILE, 1))
     screen = ScreenResult(
         1,
@@ -102,7 +102,7 @@ def hostile_story() -> DemoStory:
 
 
 def test_page_when_a_story_is_whole_then_shows_all_of_it() -> None:
-    """Every picture, table, screen and version is there."""
+    """The page has every chart, table, screen and version."""
     said = written(STORY)
     assert "All 2 claims were shown" in said
     assert "with an unmodified Kafka broker" in said
@@ -119,7 +119,7 @@ def test_page_when_a_story_is_whole_then_shows_all_of_it() -> None:
 
 
 def test_page_when_a_claim_was_not_shown_then_says_so_first() -> None:
-    """A failed claim is in the heading, in its line of the list, and with its reason."""
+    """A failed claim stands in the heading, in the list and with its reason."""
     failed = replace(SCREEN, number=2, is_shown=False, trouble="It was answered too early.")
     story = replace(STORY, screens=(SCREEN, failed))
     assert not story.is_shown
@@ -133,7 +133,7 @@ def test_page_when_a_claim_was_not_shown_then_says_so_first() -> None:
 
 
 def test_page_when_there_was_no_broker_then_says_what_is_missing_and_why() -> None:
-    """Nobody takes the shorter story for the whole one."""
+    """The page says that no broker took part, and why."""
     story = replace(STORY, with_broker=False, without_broker_because="mvn is not installed")
     said = written(story)
     assert "without a Kafka broker (mvn is not installed), and so without stock consumers" in said
@@ -141,7 +141,7 @@ def test_page_when_there_was_no_broker_then_says_what_is_missing_and_why() -> No
 
 
 def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
-    """No screen is no success, and what is not there has no heading."""
+    """A page without screens claims no success, and has no empty sections."""
     said = written(EMPTY)
     assert not EMPTY.is_shown
     assert "No screen was shown" in said
@@ -154,7 +154,7 @@ def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
     "story", [STORY, EMPTY, hostile_story()], ids=["whole", "empty", "hostile"]
 )
 def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: DemoStory) -> None:
-    """There is no script, no address, no resource, whatever the names are."""
+    """The page has no script, no address and no resource, whatever the names are."""
     text = report_page(story)
     text.encode()
     assert not re.search(r"https?:|@import|url\((?!#)", text)
@@ -167,7 +167,7 @@ def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: DemoS
 
 
 def test_page_when_names_are_hostile_then_they_are_text() -> None:
-    """What was said is read, with what cannot be seen written out."""
+    """Hostile names stand as text, with invisible characters written out."""
     said = written(hostile_story())
     assert said.count("<script src='//x.example/a.js'>") > 10
     assert "\\x202e" in said
@@ -175,7 +175,7 @@ def test_page_when_names_are_hostile_then_they_are_text() -> None:
 
 
 def test_page_when_made_twice_then_is_the_same() -> None:
-    """Equal values give equal bytes, so a page can be compared with another one."""
+    """Equal values give equal bytes."""
     assert report_page(STORY) == report_page(replace(STORY, versions=dict(STORY.versions)))
     assert report_page(STORY) != report_page(replace(STORY, told_at="later"))
 
@@ -193,7 +193,7 @@ def test_page_when_made_twice_then_is_the_same() -> None:
 def test_page_when_a_partition_has_10000_segments_then_stays_small(
     kinds: tuple[RangeKind, ...],
 ) -> None:
-    """What is finer than a pixel is drawn together; the table still counts all of it."""
+    """The page stays below a megabyte, and its table counts every segment."""
     segments = tuple(
         MapRange(number * 100, number * 100 + 99, kinds[number % len(kinds)])
         for number in range(10_000)
@@ -215,7 +215,7 @@ def test_page_when_an_output_is_long_then_says_how_much_is_left_out() -> None:
 
 
 def test_page_when_it_has_ids_then_each_is_there_once() -> None:
-    """A label leads to one place, and every link to a place that is there."""
+    """Every id is unique, and every reference leads to one."""
     page = parsed(STORY)
     ids = [one.get("id") for one in page.iter() if one.get("id")]
     assert len(ids) == len(set(ids))

@@ -35,7 +35,7 @@ SPACE = "\N{NO-BREAK SPACE}"
 def test_element_when_text_or_attribute_is_hostile_then_it_is_read_back_as_it_is(
     hostile: str,
 ) -> None:
-    """No text becomes markup, and what XML does not allow is written out."""
+    """No text becomes markup; characters that XML forbids are written out."""
     made = element("p", hostile, title=hostile)
     found = ET.fromstring(made.encode())
     assert found.text == plain(hostile)
@@ -44,7 +44,7 @@ def test_element_when_text_or_attribute_is_hostile_then_it_is_read_back_as_it_is
 
 
 def test_element_when_child_is_markup_then_it_is_not_escaped_again() -> None:
-    """What is an element stays one; what is left out leaves nothing."""
+    """An element is not escaped again, and None leaves no trace."""
     inner = element("b", "1 < 2")
     assert element("p", inner, None, "&") == "<p><b>1 &lt; 2</b>&amp;</p>"
     assert join("<", inner) == "&lt;<b>1 &lt; 2</b>"
@@ -74,12 +74,12 @@ def test_plain_when_a_terminal_was_coloured_then_its_colours_are_gone() -> None:
 def test_number_when_written_then_has_the_digits_that_say_something(
     value: float, text: str
 ) -> None:
-    """Three digits, all of a whole number, and a dash where there is none."""
+    """A number has three digits, a whole number all of them, and no number is a dash."""
     assert number_text(value) == text
 
 
 def test_amount_when_it_is_many_bytes_then_is_said_in_a_larger_unit() -> None:
-    """A size of a segment is exact, that of a disk is read."""
+    """A small size is exact, a large one has a larger unit."""
     assert amount_text(212, "B") == f"212{SPACE}B"
     assert amount_text(24_100_000, "B") == f"24.1{SPACE}MB"
     assert amount_text(0.41, "ms") == f"0.41{SPACE}ms"
@@ -100,20 +100,20 @@ def test_amount_when_it_is_many_bytes_then_is_said_in_a_larger_unit() -> None:
 def test_figure_when_compared_then_says_how_many_times_and_whether_that_is_good(
     value: float | str, other: float, better: PreferredDirection, ratio: str, good: str | None
 ) -> None:
-    """A ratio is the larger by the smaller; it is good or bad only where one way is better."""
+    """A ratio divides the larger by the smaller; it is good or bad only with a direction."""
     figure = Figure("one", value, "", Comparison("another", other), better)
     assert ratio_text(figure) == ratio
     assert verdict(figure) == good
 
 
 def test_figure_when_it_is_a_text_then_stands_as_it_is() -> None:
-    """A checksum is equal, and not a number."""
+    """A figure may be a text."""
     assert figure_text(Figure("checksum", "equal")) == "equal"
     assert figure_text(Figure("stall", 3.2, "ms")) == f"3.2{SPACE}ms"
 
 
 def test_samples_when_made_of_points_then_have_percentiles_by_nearest_rank() -> None:
-    """The 99th of 100 values is what 99 of 100 are not above."""
+    """Percentiles of 1 to 100 are the numbers themselves."""
     samples = StallSamples.of([(number / 10, float(number)) for number in range(1, 101)])
     assert samples is not None
     assert (samples.p50_ms, samples.p99_ms, samples.max_ms) == (50, 99, 100)
